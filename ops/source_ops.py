@@ -1,0 +1,143 @@
+"""Where values come from: constants and placeholders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes, shape_functions
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array
+from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+
+
+def constant(
+    value: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str | None = "Const",
+    verify_shape: bool = False,
+) -> Tensor:
+    """Make a tensor that always has the same value.
+
+    Args:
+        value: A number, string, array, or nested lists of them.
+        dtype: Dtype of the result; by default ``float32`` or ``int32`` for Python numbers, an array's own.
+        shape: Shape of the result. A shorter `value` is continued with its last element.
+        name: Name of the operation.
+        verify_shape: Refuse a `value` of another shape than `shape`.
+
+    Raises:
+        InvalidArgumentError: The value does not fit the dtype or shape.
+    """
+    array = make_array(value, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        array = _fill_to_shape(array, TensorShape(shape), verify_shape)
+    return constant_tensor(array, name)
+
+
+def _fill_to_shape(array: np.ndarray[Any, Any], shape: TensorShape, verify_shape: bool) -> np.ndarray[Any, Any]:
+    sizes = tuple(int(size) for size in shape.as_list() if size is not None)
+    count = int(np.prod(sizes, dtype=np.int64))
+    if verify_shape and array.shape != sizes:
+        raise InvalidArgumentError(f"constant: the value has shape {array.shape}, expected {sizes}")
+    if array.size > count or (array.size == 0 and count > 0):
+        raise InvalidArgumentError(f"constant: {array.size} elements do not fill shape {sizes}")
+    if array.size == count:
+        return array.reshape(sizes)
+    flat = np.empty(count, dtype=array.dtype)
+    flat[: array.size] = array.reshape(-1)
+    flat[array.size :] = array.reshape(-1)[-1]
+    return flat.reshape(sizes)
+
+
+def _const_kernel(ctx: KernelContext) -> Array:
+    return ctx.asarray(ctx.attr("value"))
+
+
+def _const_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape(op.attr("value").shape)]
+
+
+CONST = register(
+    OpDef(
+        name="Const",
+        inputs=(),
+        outputs=("output: dtype",),
+        attrs=("value",),
+        types={"dtype": dtypes.VALUES},
+        shape=_const_shape,
+        kernels=on_every_device(_const_kernel),
+    )
+)
+
+
+def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
+    """Make a tensor whose value each step must feed.
+
+    Args:
+        dtype: Dtype of the values to be fed.
+        shape: Static shape; None, or None in a dimension, accepts any size.
+        name: Name of the operation.
+    """
+    return add_op(PLACEHOLDER, name=name, dtype=as_dtype(dtype), shape=TensorShape(shape))
+
+
+def _placeholder_kernel(ctx: KernelContext) -> Array:
+    raise InvalidArgumentError(
+        f"placeholder {ctx.op_name!r} has no value: pass feed_dict={{{ctx.op_name}: value}} to Session.run"
+    )
+
+
+PLACEHOLDER = register(
+    OpDef(
+        name="Placeholder",
+        inputs=(),
+        outputs=("output: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.VALUES},
+        shape=shape_functions.from_attr("shape"),
+        kernels=on_every_device(_placeholder_kernel),
+        stateful=True,
+    )
+)
+
+
+def placeholder_with_default(input: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """Make a tensor that has the value `input` in every step that does not feed another.
+
+    Args:
+        input: The default value.
+        shape: Static shape of the result, compatible with that of `input`.
+        name: Name of the operation.
+    """
+    value = convert_to_tensor(input)
+    value.shape.assert_is_compatible_with(shape)
+    return add_op(PLACEHOLDER_WITH_DEFAULT, value, name=name, shape=TensorShape(shape))
+
+
+def _placeholder_with_default_kernel(ctx: KernelContext, value: Array) -> Array:
+    return value
+
+
+def _placeholder_with_default_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [d_output]
+
+
+PLACEHOLDER_WITH_DEFAULT = register(
+    OpDef(
+        name="PlaceholderWithDefault",
+        inputs=("input: dtype",),
+        outputs=("output: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.VALUES},
+        shape=shape_functions.from_attr("shape"),
+        kernels=on_every_device(_placeholder_with_default_kernel),
+        gradient=_placeholder_with_default_gradient,
+        stateful=True,  # not a constant: another value may be fed
+    )
+)

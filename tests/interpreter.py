@@ -1,0 +1,39 @@
+"""The simplest possible executor: one kernel call per operation, in order. The reference for the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tfray.framework.constant_value import run_kernel
+from tfray.framework.graph import Tensor
+from tfray.framework.traversal import reachable_backward, topological_order
+from tfray.runtime.device import Device, OpContext
+
+
+def interpret(fetches: Any, feeds: Mapping[Tensor, Any] | None = None, device: Device | None = None) -> Any:
+    """Values of `fetches` (a tensor, an operation, or a list of them), by plain interpretation on one device."""
+    device = device or Device("/job:localhost/task:0/device:CPU:0")
+    many = isinstance(fetches, (list, tuple))
+    targets = list(fetches) if many else [fetches]
+    values: dict[Tensor, Any] = {t: device.asarray(v, t.dtype.numpy) for t, v in (feeds or {}).items()}
+
+    def needed(op):
+        sources = [t.op for t in op.inputs if t not in values]
+        return sources + op.control_inputs
+
+    roots = [t.op if isinstance(t, Tensor) else t for t in targets if t not in values]
+    for op in topological_order(reachable_backward(roots, needed)):
+        if op.outputs and all(t in values for t in op.outputs):
+            continue
+        with np.errstate(all="ignore"):
+            result = run_kernel(
+                op.op_def.kernel_for(device.type), OpContext(op, device), [values[t] for t in op.inputs]
+            )
+        outputs = result if op.op_def.returns_sequence else (result,) * len(op.outputs)
+        for tensor, value in zip(op.outputs, outputs, strict=True):
+            values.setdefault(tensor, value)
+    results = [device.to_host(values[t]) if isinstance(t, Tensor) else None for t in targets]
+    return results if many else results[0]

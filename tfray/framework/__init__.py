@@ -1,0 +1,1 @@
+"""The dataflow graph: dtypes, shapes, devices, operations. Knows no op, kernel or process."""

@@ -1,0 +1,123 @@
+"""What of a tensor's value is known while the graph is built: for shapes that are computed by the graph."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Kernel
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+
+MAX_ELEMENTS: Final = 4096
+"""Larger values are not evaluated while building: shapes, axes and paddings are small."""
+
+
+class ConstantContext:
+    """A `KernelContext` for evaluating a pure operation while the graph is built or compiled."""
+
+    xp = np
+    resources = None
+    step = None
+
+    def __init__(self, op: Operation) -> None:
+        self._op = op
+
+    @property
+    def op_name(self) -> str:
+        return self._op.name
+
+    @property
+    def device(self) -> str:
+        return "/device:CPU:0"
+
+    def attr(self, name: str) -> Any:
+        return self._op.attrs[name]
+
+    def output_dtype(self, index: int = 0) -> Any:
+        return self._op.outputs[index].dtype.numpy
+
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
+        return np.asarray(value, dtype)
+
+    def to_host(self, array: Any) -> Any:
+        return np.asarray(array)
+
+
+def constant_value(tensor: Tensor) -> Any | None:
+    """The value of `tensor` as a NumPy array when the graph alone determines it and it is small; else None."""
+    return _evaluate(tensor, {})
+
+
+def _evaluate(tensor: Tensor, known: dict[Tensor, Any]) -> Any | None:
+    if tensor not in known:
+        # Placed first: a deep chain that comes back here is then unknown, not an endless recursion.
+        known[tensor] = None
+        known[tensor] = _evaluate_op(tensor, known)
+    return known[tensor]
+
+
+def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any]) -> Any | None:
+    op = tensor.op
+    if op.type == "Const":
+        return op.attrs["value"]
+    if op.type == "Shape" and op.inputs[0].shape.is_fully_defined():
+        return np.array(op.inputs[0].shape.sizes, dtype=tensor.dtype.numpy)
+    if op.op_def.stateful or op.op_def.blocking or not op.inputs or not is_small(tensor.shape):
+        return None
+    if any(not is_small(source.shape) for source in op.inputs):
+        return None
+    values = [_evaluate(source, known) for source in op.inputs]
+    if any(value is None for value in values):
+        return None
+    return evaluate_operation(op, values)[tensor.value_index]
+
+
+def is_small(shape: TensorShape) -> bool:
+    """Whether a shape is known and has few enough elements to be evaluated while building."""
+    count = shape.num_elements()
+    return count is not None and count <= MAX_ELEMENTS
+
+
+def evaluate_operation(op: Operation, values: list[Any]) -> tuple[Any, ...]:
+    """Outputs of a pure operation on constant inputs, by its CPU kernel; None for each if it fails.
+
+    A kernel that rejects the values is left to fail at run time, where the error has a device and a step.
+    """
+    kernel = op.op_def.kernel_for("CPU")
+    nothing = (None,) * len(op.outputs)
+    if kernel is None:
+        return nothing
+    try:
+        with np.errstate(all="ignore"):
+            result = run_kernel(kernel, ConstantContext(op), values)
+    except (ValueError, TypeError, IndexError, ArithmeticError):
+        return nothing
+    outputs = result if op.op_def.returns_sequence else (result,)
+    return tuple(
+        np.asarray(output, dtype=tensor.dtype.numpy) for output, tensor in zip(outputs, op.outputs, strict=True)
+    )
+
+
+def run_kernel(kernel: Kernel, ctx: Any, values: list[Any]) -> Any:
+    """Call a kernel without an output buffer."""
+    return kernel.function(ctx, *values)
+
+
+def constant_shape(tensor: Tensor) -> TensorShape:
+    """The static shape that a rank-1 integer tensor describes, as far as it is known.
+
+    Used by shape functions of operations that take a shape as an input (Reshape, Fill, Tile, ...).
+    """
+    value = constant_value(tensor)
+    if value is not None:
+        return TensorShape([None if size < 0 else int(size) for size in np.ravel(value)])
+    shape_value = tensor.op.op_def.shape_value
+    if shape_value is not None:
+        sizes = shape_value(tensor.op)
+        if sizes is not None:
+            return TensorShape(sizes)
+    if tensor.shape.rank == 1 and tensor.shape.sizes[0] is not None:
+        return TensorShape([None] * tensor.shape.sizes[0])
+    return UNKNOWN

@@ -1,0 +1,298 @@
+"""From Python values to tensors, and from a call of an op's function to an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Argument, OpDef
+from tfray.framework.tensor_shape import Dimension, TensorShape
+
+ConversionFunction = Callable[..., Tensor | None]
+"""``function(value, dtype, name, as_ref)``: a tensor, or None to decline. ``dtype`` may be None."""
+
+_CONVERSIONS: Final[list[tuple[int, type | tuple[type, ...], ConversionFunction]]] = []
+
+
+def register_tensor_conversion_function(
+    base_type: type | tuple[type, ...], conversion_func: ConversionFunction, priority: int = 100
+) -> None:
+    """Let `convert_to_tensor` accept objects of `base_type`.
+
+    Args:
+        base_type: Type or types to convert.
+        conversion_func: ``function(value, dtype=None, name=None, as_ref=False)`` returning a `Tensor`, or None
+            to leave the value to the next function.
+        priority: Lower runs earlier.
+    """
+    _CONVERSIONS.append((priority, base_type, conversion_func))
+    _CONVERSIONS.sort(key=lambda entry: entry[0])
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    preferred_dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Return `value` as a `Tensor` of the current graph.
+
+    Args:
+        value: A tensor, a variable, a number, a string, a NumPy array, or nested lists of these. Lists that
+            contain tensors are packed.
+        dtype: Required dtype; None keeps the value's own (``float32`` and ``int32`` for Python numbers).
+        name: Name of the constant, if one is made.
+        preferred_dtype: Dtype to take when `dtype` is None and the value allows it.
+
+    Raises:
+        InvalidArgumentError: The value does not convert to `dtype`, or a list is ragged.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    tensor = _convert(value, wanted, name)
+    if tensor is None and wanted is None and preferred_dtype is not None:
+        try:
+            tensor = _constant(value, as_dtype(preferred_dtype), name)
+        except InvalidArgumentError:
+            tensor = None
+    if tensor is None:
+        tensor = _constant(value, wanted, name)
+    if wanted is not None and tensor.dtype is not wanted:
+        raise InvalidArgumentError(
+            f"{tensor!r} has dtype {tensor.dtype.name}, expected {wanted.name}; use tf.cast", op_name=tensor.op.name
+        )
+    return tensor
+
+
+def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor | None:
+    if isinstance(value, Tensor):
+        return value
+    for _, base_type, function in _CONVERSIONS:
+        if isinstance(value, base_type):
+            tensor = function(value, dtype=dtype, name=name, as_ref=False)
+            if tensor is not None:
+                return tensor
+    if isinstance(value, (list, tuple)) and _contains_tensor(value):
+        return _pack(value, dtype, name)
+    return None
+
+
+def _contains_tensor(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_contains_tensor, value))
+    return isinstance(value, Tensor) or any(isinstance(value, base_type) for _, base_type, _ in _CONVERSIONS)
+
+
+def _pack(values: Sequence[Any], dtype: DType | None, name: str | None) -> Tensor:
+    if dtype is None:
+        dtype = next((found for value in values if (found := _dtype_of(value)) is not None), None)
+    elements = [convert_to_tensor(value, dtype) for value in values]
+    return get_default_graph().create_op("Pack", elements, {"axis": 0}, name or "packed").outputs[0]
+
+
+def _dtype_of(value: Any) -> DType | None:
+    if isinstance(value, (list, tuple)):
+        return next((found for item in value if (found := _dtype_of(item)) is not None), None)
+    dtype = getattr(value, "dtype", None)
+    return dtype if isinstance(dtype, DType) else None
+
+
+def _constant(value: Any, dtype: DType | None, name: str | None) -> Tensor:
+    return constant_tensor(make_array(value, dtype), name)
+
+
+def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None) -> Tensor:
+    """A constant of the current graph with this value, which is copied unless it is read-only."""
+    if array.flags.writeable:
+        array = array.copy()  # the caller may go on changing its own
+        array.flags.writeable = False
+    attrs = {"value": array, "dtype": as_dtype(array.dtype)}
+    return get_default_graph().create_op("Const", [], attrs, name or "Const").outputs[0]
+
+
+def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
+    """`value` as a NumPy array of a tfray dtype; strings become bytes.
+
+    Raises:
+        InvalidArgumentError: The value is ragged, has no tfray dtype, or does not fit `dtype`.
+    """
+    if isinstance(value, TensorShape):
+        value = [Dimension(size).__index__() for size in value.sizes]
+    elif isinstance(value, Dimension):
+        value = int(value)
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind == "O" and array.size:
+            array = _demote_objects(array)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
+    is_python = not isinstance(value, (np.ndarray, np.generic))
+    try:
+        natural = as_dtype(array.dtype)
+    except TypeError as error:
+        raise InvalidArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
+    if dtype is None:
+        # NumPy reads Python numbers as float64 and int64; TensorFlow as float32 and int32.
+        dtype = _PYTHON_DEFAULTS.get(natural, natural) if is_python and not _has_numpy_leaf(value) else natural
+        if dtype is dtypes.int32 and array.size and natural is dtypes.int64 and not _fits(array, np.int32):
+            dtype = dtypes.int64
+    if dtype is dtypes.string:
+        return _as_bytes(array, value)
+    return _cast_checked(array, natural, dtype, value)
+
+
+_PYTHON_DEFAULTS: Final = {dtypes.float64: dtypes.float32, dtypes.int64: dtypes.int32}
+
+
+def _has_numpy_leaf(value: Any) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+def _demote_objects(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if all(isinstance(item, (str, bytes)) for item in array.flat):
+        return array
+    return np.array([item.__index__() for item in array.flat]).reshape(array.shape)
+
+
+def _fits(array: np.ndarray[Any, Any], numpy_type: Any) -> bool:
+    limits = np.iinfo(numpy_type)
+    return bool(array.min() >= limits.min and array.max() <= limits.max)
+
+
+def _as_bytes(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
+    if array.dtype.kind not in "OSU" and array.size:
+        raise InvalidArgumentError(f"{_abbreviate(value)} is not a string")
+    result = np.empty(array.shape, dtype=object)
+    source = np.asarray(value, dtype=object) if array.size else array
+    flat = [item.encode() if isinstance(item, str) else bytes(item) for item in source.flat]
+    result.reshape(-1)[:] = flat
+    return result
+
+
+def _cast_checked(array: np.ndarray[Any, Any], natural: DType, dtype: DType, value: Any) -> np.ndarray[Any, Any]:
+    if natural is dtype:
+        return array
+    if array.size == 0:
+        return array.astype(dtype.numpy)
+    allowed = (
+        (natural.is_bool and dtype.is_bool)
+        or (natural.is_integer and (dtype.is_integer or dtype.is_differentiable))
+        or (natural.is_floating and dtype.is_differentiable)
+        or (natural.is_complex and dtype.is_complex)
+    )
+    if not allowed:
+        raise InvalidArgumentError(
+            f"{_abbreviate(value)} is {natural.name}, expected {dtype.name}; convert it first, or use tf.cast"
+        )
+    if dtype.is_integer and not _fits(array, dtype.numpy):
+        raise InvalidArgumentError(f"{_abbreviate(value)} does not fit {dtype.name}")
+    return array.astype(dtype.numpy)
+
+
+def _abbreviate(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+# -- building operations -------------------------------------------------------------------------------
+
+
+def add_op(definition: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Add an operation to the current graph, converting Python values among its inputs.
+
+    Args:
+        definition: The operation's type.
+        *inputs: One value per declared input; a variadic input takes one list.
+        name: Name under the current scope; the type's name when None.
+        **attrs: Attribute values, type variables included where inputs do not determine them.
+
+    Returns:
+        The output tensor; a list of tensors when there are several; the operation when there are none.
+
+    Raises:
+        InvalidArgumentError: As `Graph.create_op`, or an input that is no tensor and does not become one.
+    """
+    graph = _graph_of(inputs)
+    tensors = _convert_inputs(definition, inputs, attrs, name or definition.name, graph)
+    op = graph.create_op(definition.name, tensors, attrs, name)
+    return result_of(op)
+
+
+def result_of(op: Operation) -> Any:
+    """What a public function returns for an operation: a tensor, a list of tensors, or the operation."""
+    declared = op.op_def.output_arguments
+    if not declared:
+        return op
+    if len(declared) == 1 and declared[0].count is None:
+        return op.outputs[0]
+    return list(op.outputs)
+
+
+def _graph_of(inputs: Sequence[Any]) -> Graph:
+    current = get_default_graph()
+    for value in inputs:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            graph = getattr(item, "graph", None)
+            if isinstance(graph, Graph) and graph is not current:
+                raise InvalidArgumentError(
+                    f"input {item!r} belongs to another graph than the default one: "
+                    "enter its graph with `with graph.as_default():`"
+                )
+    return current
+
+
+def _convert_inputs(
+    definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], name: str, graph: Graph
+) -> list[Tensor]:
+    arguments = definition.input_arguments
+    if len(inputs) != len(arguments):
+        raise InvalidArgumentError(f"{definition.name} takes {len(arguments)} inputs, got {len(inputs)}")
+    flat: list[tuple[Argument, Any]] = []
+    for argument, value in zip(arguments, inputs, strict=True):
+        flat.extend([(argument, item) for item in value] if argument.count is not None else [(argument, value)])
+    # Tensors decide the type variables; Python numbers then follow.
+    bound: dict[str, DType] = {k: v for k, v in attrs.items() if isinstance(v, DType)}
+    for argument, value in flat:
+        dtype = _dtype_of(value)
+        if dtype is not None and argument.type in definition.types:
+            bound.setdefault(argument.type, dtype)
+    tensors: list[Tensor] = []
+    for argument, value in flat:
+        tensor = _convert_input(definition, argument, value, bound, f"{name}/{argument.name}")
+        if argument.type in definition.types:
+            bound.setdefault(argument.type, tensor.dtype)
+        tensors.append(tensor)
+    return tensors
+
+
+def _convert_input(definition: OpDef, argument: Argument, value: Any, bound: dict[str, DType], name: str) -> Tensor:
+    if isinstance(value, Tensor):
+        return value  # Graph.create_op checks its dtype
+    expected = bound.get(argument.type)
+    allowed = definition.types.get(argument.type)
+    if expected is None and argument.type not in ("any", *definition.types, *definition.attrs):
+        expected = as_dtype(argument.type)
+    try:
+        if expected is None and allowed:
+            return _convert_to_allowed(value, allowed, name)
+        return convert_to_tensor(value, expected, name)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{definition.name}: input {argument.name!r}: {error.message}") from error
+
+
+def _convert_to_allowed(value: Any, allowed: Sequence[DType], name: str) -> Tensor:
+    tensor = _convert(value, None, name)
+    if tensor is not None:
+        return tensor
+    array = make_array(value)
+    # An integer literal where only floats are allowed: tf.sqrt(2).
+    if as_dtype(array.dtype) not in allowed and as_dtype(array.dtype).is_integer and dtypes.float32 in allowed:
+        return _constant(value, dtypes.float32, name)
+    return _constant(value, None, name)

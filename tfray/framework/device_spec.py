@@ -1,0 +1,119 @@
+"""Names of devices, full and partial: ``/job:worker/replica:0/task:1/device:GPU:0``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+_PART = re.compile(
+    r"/(?:job:(?P<job>[A-Za-z_]\w*)|replica:(?P<replica>\d+|\*)|task:(?P<task>\d+|\*)"
+    r"|device:(?P<type>[A-Za-z]\w*|\*)(?::(?P<index>\d+|\*))?|(?P<old_type>[cCgG][pP][uU]):(?P<old_index>\d+|\*))"
+)
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """A set of devices: each field that is None may be anything.
+
+    Attributes:
+        job: Named set of tasks, such as ``worker`` or ``ps``.
+        task: Index of the task in its job.
+        device_type: ``CPU`` or ``GPU``.
+        device_index: Index of the device in its task.
+        replica: Kept for TensorFlow 1's names; always 0 in tfray's own devices.
+    """
+
+    job: str | None = None
+    task: int | None = None
+    device_type: str | None = None
+    device_index: int | None = None
+    replica: int | None = None
+
+    @classmethod
+    def from_string(cls, name: str) -> DeviceSpec:
+        """Parse a full or partial device name; ``""`` names every device.
+
+        Raises:
+            ValueError: `name` is not a device name.
+        """
+        spec, end = cls(), 0
+        while end < len(name):
+            match = _PART.match(name, end)
+            if match is None:
+                raise ValueError(
+                    f"{name!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, "
+                    f"found {name[end:]!r}"
+                )
+            spec, end = spec._with_part(match), match.end()
+        return spec
+
+    def _with_part(self, match: re.Match[str]) -> DeviceSpec:
+        def number(text: str | None) -> int | None:
+            return None if text in (None, "*") else int(text)
+
+        group = match.groupdict()
+        if group["job"]:
+            return replace(self, job=group["job"])
+        if group["replica"]:
+            return replace(self, replica=number(group["replica"]))
+        if group["task"]:
+            return replace(self, task=number(group["task"]))
+        kind = group["type"] or group["old_type"]
+        index = number(group["index"] or group["old_index"])
+        return replace(self, device_type=None if kind == "*" else kind.upper(), device_index=index)
+
+    def merge(self, inner: DeviceSpec) -> DeviceSpec:
+        """This spec with the fields that `inner` sets put over it, as nested device scopes do."""
+        return DeviceSpec(
+            job=self.job if inner.job is None else inner.job,
+            task=self.task if inner.task is None else inner.task,
+            device_type=self.device_type if inner.device_type is None else inner.device_type,
+            device_index=self.device_index if inner.device_index is None else inner.device_index,
+            replica=self.replica if inner.replica is None else inner.replica,
+        )
+
+    def matches(self, device: DeviceSpec) -> bool:
+        """Whether the full `device` is one of the devices that this spec names."""
+        return (
+            self.job in (None, device.job)
+            and self.task in (None, device.task)
+            and self.device_type in (None, device.device_type)
+            and self.device_index in (None, device.device_index)
+            and (self.replica is None or device.replica is None or self.replica == device.replica)
+        )
+
+    def intersect(self, other: DeviceSpec) -> DeviceSpec | None:
+        """The devices that both specs name, or None when they contradict each other."""
+        for field in ("job", "task", "device_type", "device_index", "replica"):
+            mine, theirs = getattr(self, field), getattr(other, field)
+            if mine is not None and theirs is not None and mine != theirs:
+                return None
+        return self.merge(other)
+
+    def to_string(self) -> str:
+        """The canonical name, ``""`` when nothing is set."""
+        name = ""
+        if self.job is not None:
+            name += f"/job:{self.job}"
+        if self.replica is not None:
+            name += f"/replica:{self.replica}"
+        if self.task is not None:
+            name += f"/task:{self.task}"
+        if self.device_type is not None:
+            index = "*" if self.device_index is None else self.device_index
+            name += f"/device:{self.device_type}:{index}"
+        elif self.device_index is not None:
+            name += f"/device:*:{self.device_index}"
+        return name
+
+    __str__ = to_string
+
+
+def canonical_name(name: str) -> str:
+    """The canonical form of a device name: ``/gpu:0`` becomes ``/device:GPU:0``."""
+    return DeviceSpec.from_string(name).to_string()
+
+
+def merge_device(outer: str, inner: str) -> str:
+    """The device string of a scope `inner` opened inside `outer`."""
+    return DeviceSpec.from_string(outer).merge(DeviceSpec.from_string(inner)).to_string()

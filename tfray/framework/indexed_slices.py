@@ -1,0 +1,82 @@
+"""A sparse update: rows of a tensor, by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Graph, Tensor, get_default_graph
+from tfray.framework.tensor_shape import TensorShape
+
+
+class IndexedSlices:
+    """Rows `values` of a tensor at `indices`; all other rows are zero. Equal indices add up.
+
+    The gradient of `tf.gather`: for an embedding it moves the rows that were used and no others.
+
+    Attributes:
+        values: Shape ``[n, ...]``.
+        indices: Shape ``[n]``, int32 or int64.
+        dense_shape: Shape of the tensor of which these are rows, or None.
+    """
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.values.dtype
+
+    @property
+    def graph(self) -> Graph:
+        return self.values.graph
+
+    @property
+    def name(self) -> str:
+        return self.values.name
+
+    @property
+    def op(self) -> Any:
+        return self.values.op
+
+    @property
+    def device(self) -> str:
+        return self.values.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape of the dense tensor, as far as it is known."""
+        from tfray.framework.constant_value import constant_shape
+
+        return TensorShape(None) if self.dense_shape is None else constant_shape(self.dense_shape)
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)
+
+    def __repr__(self) -> str:
+        return f"<tf.IndexedSlices values={self.values!r} indices={self.indices!r}>"
+
+
+def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+    if value.dense_shape is None:
+        raise ValueError(f"{value!r} has no dense_shape: it cannot become a dense tensor")
+    return (
+        get_default_graph()
+        .create_op(
+            "ScatterNd",
+            [_column(value.indices), value.values, value.dense_shape],
+            {},
+            name or "to_dense",
+        )
+        .outputs[0]
+    )
+
+
+def _column(indices: Tensor) -> Tensor:
+    return get_default_graph().create_op("ExpandDims", [indices, convert_to_tensor(-1)], {}).outputs[0]
+
+
+register_tensor_conversion_function(IndexedSlices, _to_dense)

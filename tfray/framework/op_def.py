@@ -1,0 +1,252 @@
+"""What an operation type is: signature, shape function, kernels and gradient, checked and registered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from tfray.framework import dtypes
+from tfray.framework.dtypes import DType
+from tfray.framework.tensor_shape import TensorShape
+
+if TYPE_CHECKING:
+    from tfray.framework.graph import Operation
+
+Array = Any
+"""A NumPy or CuPy array, a NumPy scalar of rank 0, or the resource behind a handle."""
+
+ShapeFunction = Callable[["Operation"], Sequence[TensorShape]]
+"""From an operation, its inputs and attributes set, to one static shape per output.
+
+Raises `ValueError` when the input shapes cannot meet; the graph adds the operation's name."""
+
+GradientFunction = Callable[..., Sequence[Any]]
+"""``gradient(op, *d_outputs)``: one gradient (a Tensor, IndexedSlices or None) per input, built as graph.
+
+A ``d_output`` is None where no gradient flows into that output."""
+
+KernelFunction = Callable[..., Any]
+"""``kernel(ctx, *arrays)``: one array; a sequence of arrays where several or a variadic output are declared;
+None where none is."""
+
+
+class KernelContext(Protocol):
+    """What a kernel may know beyond its input arrays. One context per operation and plan."""
+
+    @property
+    def xp(self) -> Any:
+        """The array module: numpy, or cupy on a GPU."""
+
+    @property
+    def op_name(self) -> str:
+        """Name of the operation in the graph."""
+
+    @property
+    def device(self) -> str:
+        """Full name of the device."""
+
+    @property
+    def resources(self) -> Any:
+        """The `ResourceContainer` of the device: variables and other state."""
+
+    @property
+    def step(self) -> Any:
+        """The running `Step`; only for operations defined with ``uses_step=True``."""
+
+    def attr(self, name: str) -> Any:
+        """The value of an attribute of the operation."""
+
+    def output_dtype(self, index: int = 0) -> Any:
+        """The NumPy dtype of an output."""
+
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
+        """`value` as an array on this device."""
+
+    def to_host(self, array: Any) -> Any:
+        """`array` as a NumPy array."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How one device type computes an operation.
+
+    Attributes:
+        function: ``function(ctx, *arrays)``.
+        accepts_out: The function takes ``out=``, a buffer of the first output's shape and dtype (or None),
+            fills it and returns it. It may be any memory but the inputs', save for `may_overwrite`.
+            Without `accepts_out` the planner assumes that outputs may share memory with inputs.
+        may_overwrite: Indices of inputs whose memory ``out`` may be, when shape and dtype agree.
+        ufunc: Name of the array module's ufunc that is the whole kernel: generated code calls it
+            directly, ``ufunc(*arrays, out)``.
+        infix: Python expression for the same on scalars, such as ``"{0} + {1}"``.
+    """
+
+    function: KernelFunction
+    accepts_out: bool = False
+    may_overwrite: tuple[int, ...] = ()
+    ufunc: str | None = None
+    infix: str | None = None
+
+
+def ufunc_kernel(name: str, infix: str | None = None, arity: int = 2) -> Kernel:
+    """A kernel that is one ufunc of the array module, named `name`, with `arity` inputs."""
+
+    def kernel(ctx: KernelContext, *arrays: Array, out: Array | None = None) -> Array:
+        return getattr(ctx.xp, name)(*arrays, out=out)
+
+    kernel.__name__ = f"_{name}_kernel"
+    return Kernel(kernel, accepts_out=True, may_overwrite=tuple(range(arity)), ufunc=name, infix=infix)
+
+
+def out_kernel(function: KernelFunction, may_overwrite: tuple[int, ...] = ()) -> Kernel:
+    """A kernel whose function takes ``out=`` (see `Kernel`)."""
+    return Kernel(function, accepts_out=True, may_overwrite=may_overwrite)
+
+
+def on_every_device(kernel: KernelFunction | Kernel) -> Mapping[str, Kernel]:
+    """The same kernel, written against ``ctx.xp``, for CPU and GPU."""
+    kernel = _as_kernel(kernel)
+    return {"CPU": kernel, "GPU": kernel}
+
+
+def on_cpu(kernel: KernelFunction | Kernel) -> Mapping[str, Kernel]:
+    """A kernel for the CPU alone; with soft placement the operation goes there."""
+    return {"CPU": _as_kernel(kernel)}
+
+
+def _as_kernel(kernel: KernelFunction | Kernel) -> Kernel:
+    return kernel if isinstance(kernel, Kernel) else Kernel(kernel)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One declared input or output: ``"x: T"``, ``"values: T*"``, ``"parts: T*num_split"``.
+
+    Attributes:
+        name: The argument's name.
+        type: A type variable of `OpDef.types` or an attribute's name, a dtype's name, or ``any``.
+        count: None for exactly one tensor, ``""`` for any number, otherwise the attribute that counts them.
+    """
+
+    name: str
+    type: str
+    count: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> Argument:
+        match = re.fullmatch(r"(\w+): (\w+)(?:(\*)(\w*))?", text)
+        if match is None:
+            raise ValueError(f"argument {text!r} is not of the form 'name: type', 'name: type*' or 'name: type*count'")
+        name, type_name, star, count = match.groups()
+        return cls(name, type_name, count if star else None)
+
+
+@dataclass(frozen=True)
+class OpDef:
+    """A type of operation. Frozen, and checked by `register`.
+
+    Attributes:
+        name: The type's name in graphs, TensorFlow's where it has one: ``MatMul``.
+        inputs: Declared inputs, each ``"name: type"``. The type is a dtype name, ``any``, or a type variable:
+            all inputs with the same variable have the same dtype, and the attribute of that name holds it.
+            Only the last input may be variadic, ``"values: T*"``.
+        outputs: Declared outputs in the same form. ``"parts: T*num_split"`` are as many as the attribute says;
+            ``"values: Tout*"`` takes dtypes one by one from the list attribute ``Tout``.
+        shape: The shape function.
+        kernels: Device type to `Kernel`.
+        gradient: The gradient function, or None for an operation through which no gradient flows.
+        types: Type variable to the dtypes that it may be.
+        attrs: Names of further attributes, each a plain value (number, string, bytes, DType, TensorShape,
+            array, None, or a list or dictionary of these).
+        stateful: Not a pure function of its inputs: never folded, merged or moved.
+        access: ``"read"`` or ``"update"`` when the first input is a resource and the operation reads or
+            updates it: within a step, reads come before updates unless dependencies say otherwise.
+        blocking: May wait for another device or thread; splits plans into segments.
+        uses_step: The kernel reads ``ctx.step``.
+        keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
+        shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
+            from which shapes are computed; None when even the length is unknown.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    shape: ShapeFunction
+    kernels: Mapping[str, Kernel]
+    gradient: GradientFunction | None = None
+    types: Mapping[str, Sequence[DType]] = field(default_factory=lambda: MappingProxyType({}))
+    attrs: tuple[str, ...] = ()
+    stateful: bool = False
+    access: str | None = None
+    blocking: bool = False
+    uses_step: bool = False
+    keeps_inputs: bool = False
+    shape_value: Callable[[Operation], list[int | None] | None] | None = None
+
+    input_arguments: tuple[Argument, ...] = field(init=False)
+    output_arguments: tuple[Argument, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "input_arguments", tuple(map(Argument.parse, self.inputs)))
+        object.__setattr__(self, "output_arguments", tuple(map(Argument.parse, self.outputs)))
+
+    @property
+    def returns_sequence(self) -> bool:
+        """Whether kernels return a sequence of arrays: there are several outputs, or any number of them."""
+        return len(self.output_arguments) > 1 or any(a.count is not None for a in self.output_arguments)
+
+    def kernel_for(self, device_type: str) -> Kernel | None:
+        """The kernel for a device type, or None."""
+        return self.kernels.get(device_type)
+
+
+_FIXED_TYPES: Final = frozenset(dtype.name for dtype in dtypes.ALL) | {"any"}
+_REGISTRY: Final[dict[str, OpDef]] = {}
+
+
+def register(op_def: OpDef) -> OpDef:
+    """Check an `OpDef` and make it known by its name. Returns it.
+
+    Raises:
+        ValueError: Another operation has that name, it has no kernel, or its signature is inconsistent.
+    """
+    if op_def.name in _REGISTRY:
+        raise ValueError(f"operation type {op_def.name!r} is registered already")
+    if not op_def.kernels:
+        raise ValueError(f"operation type {op_def.name!r} has no kernel")
+    if op_def.access not in (None, "read", "update"):
+        raise ValueError(f"operation type {op_def.name!r}: access must be 'read' or 'update', not {op_def.access!r}")
+    known = _FIXED_TYPES | set(op_def.types) | set(op_def.attrs)
+    for argument in (*op_def.input_arguments, *op_def.output_arguments):
+        if argument.type not in known:
+            raise ValueError(f"operation type {op_def.name!r}: {argument.name} has undeclared type {argument.type!r}")
+        if argument.count and argument.count not in op_def.attrs:
+            raise ValueError(f"operation type {op_def.name!r}: {argument.name} is counted by no attribute")
+    if any(argument.count is not None for argument in op_def.input_arguments[:-1]):
+        raise ValueError(f"operation type {op_def.name!r}: only the last input may be variadic")
+    _REGISTRY[op_def.name] = op_def
+    return op_def
+
+
+def lookup(name: str) -> OpDef:
+    """The `OpDef` of that name.
+
+    Raises:
+        KeyError: There is none; the message names close matches.
+    """
+    try:
+        return _REGISTRY[name]
+    except KeyError:
+        import difflib
+
+        close = difflib.get_close_matches(name, _REGISTRY, n=3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise KeyError(f"no operation type {name!r} is registered{hint}") from None
+
+
+def registered_ops() -> Mapping[str, OpDef]:
+    """Every registered operation type by name."""
+    return MappingProxyType(_REGISTRY)

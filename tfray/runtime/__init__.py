@@ -1,0 +1,1 @@
+"""One device executing one partition: plans, generated code, memory, rendezvous."""

@@ -1,0 +1,119 @@
+"""A device: its array module, its resources, and the context that its kernels see."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import NotFoundError
+from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.graph import Operation
+from tfray.runtime.resources import ResourceContainer
+
+
+@lru_cache(maxsize=1)
+def cupy() -> Any | None:
+    """The cupy module when it is installed and sees a GPU, else None. The one place that imports it."""
+    try:
+        import cupy as module
+    except ImportError:
+        return None
+    try:
+        return module if module.cuda.runtime.getDeviceCount() else None
+    except module.cuda.runtime.CUDARuntimeError:
+        return None
+
+
+def local_device_names(prefix: str = "/job:localhost/task:0", cpu_count: int = 1) -> list[str]:
+    """Full names of the devices of this process: `cpu_count` CPU devices and every GPU."""
+    module = cupy()
+    gpu_count = module.cuda.runtime.getDeviceCount() if module is not None else 0
+    return [f"{prefix}/device:CPU:{i}" for i in range(cpu_count)] + [
+        f"{prefix}/device:GPU:{i}" for i in range(gpu_count)
+    ]
+
+
+@dataclass
+class Device:
+    """One device of this process.
+
+    Attributes:
+        name: Full name, such as ``/job:worker/task:1/device:GPU:0``.
+        xp: Its array module.
+        resources: State that lives on it.
+    """
+
+    name: str
+    xp: Any = np
+    resources: ResourceContainer = field(default_factory=ResourceContainer)
+
+    @classmethod
+    def open(cls, name: str) -> Device:
+        """The device of that name. Raises `NotFoundError` for a GPU that is not there."""
+        spec = DeviceSpec.from_string(name)
+        if spec.device_type != "GPU":
+            return cls(name)
+        module = cupy()
+        if module is None or (spec.device_index or 0) >= module.cuda.runtime.getDeviceCount():
+            raise NotFoundError(f"no such GPU: {name}; cupy sees {len(local_device_names(cpu_count=0))}", device=name)
+        return cls(name, module)
+
+    @property
+    def type(self) -> str:
+        """``CPU`` or ``GPU``."""
+        return "CPU" if self.xp is np else "GPU"
+
+    @property
+    def index(self) -> int:
+        """Index among the devices of its type."""
+        return DeviceSpec.from_string(self.name).device_index or 0
+
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
+        """`value` as an array in this device's memory, without a copy where it is there already."""
+        if self.xp is np:
+            return np.asarray(value, dtype) if not hasattr(value, "get") else value.get()
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            return value  # strings have no form on a GPU
+        return self.xp.asarray(value, dtype)
+
+    def to_host(self, array: Any) -> Any:
+        """`array` as a NumPy array."""
+        return array if self.xp is np or not hasattr(array, "get") else array.get()
+
+
+class OpContext:
+    """The `KernelContext` of one operation on one device, shared by all steps of a plan."""
+
+    __slots__ = ("_attrs", "_device", "_output_dtypes", "device", "op_name", "resources", "step", "xp")
+
+    def __init__(self, op: Operation, device: Device) -> None:
+        self.xp = device.xp
+        self.op_name = op.name
+        self.device = device.name
+        self.resources = device.resources
+        self.step: Any = None
+        self._attrs = op.attrs
+        self._device = device
+        self._output_dtypes = [tensor.dtype.numpy for tensor in op.outputs]
+
+    def attr(self, name: str) -> Any:
+        return self._attrs[name]
+
+    def output_dtype(self, index: int = 0) -> Any:
+        return self._output_dtypes[index]
+
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
+        return self._device.asarray(value, dtype)
+
+    def to_host(self, array: Any) -> Any:
+        return self._device.to_host(array)
+
+    def at(self, step: Any) -> OpContext:
+        """This context within a running step."""
+        bound = copy.copy(self)
+        bound.step = step
+        return bound

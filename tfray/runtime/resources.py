@@ -1,0 +1,70 @@
+"""State that lives on a device between steps: variables, random streams, and whatever stateful ops keep."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, TypeVar
+
+from tfray.errors import FailedPreconditionError
+
+Resource = TypeVar("Resource")
+
+
+class ResourceContainer:
+    """Resources of one device by key. Every step and session that uses the device shares them."""
+
+    def __init__(self) -> None:
+        self._resources: dict[Hashable, Any] = {}
+        self._lock = threading.Lock()
+
+    def lookup_or_create(self, key: Hashable, factory: Callable[[], Resource]) -> Resource:
+        """The resource of that key, made by `factory` the first time."""
+        found = self._resources.get(key)
+        if found is None:
+            with self._lock:
+                found = self._resources.get(key)
+                if found is None:
+                    found = self._resources[key] = factory()
+        return found
+
+    def find(self, key: Hashable) -> Any | None:
+        """The resource of that key, or None."""
+        return self._resources.get(key)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(list(self._resources))
+
+    def clear(self) -> None:
+        """Drop every resource."""
+        with self._lock:
+            self._resources.clear()
+
+
+class VariableResource:
+    """A variable's storage: one array, updated in place.
+
+    Updates hold `lock`, so that concurrent steps never interleave within one update. Reads do not: a step
+    that reads while another updates may see part of the update, as in the paper's asynchronous training.
+
+    Attributes:
+        name: Name of the variable.
+        array: The value, or None until it is initialised.
+        lock: Held by every update.
+    """
+
+    __slots__ = ("array", "lock", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.array: Any = None
+        self.lock = threading.Lock()
+
+    def read(self) -> Any:
+        """The array itself, not a copy. Raises `FailedPreconditionError` before initialisation."""
+        if self.array is None:
+            raise FailedPreconditionError(
+                f"variable {self.name!r} is not initialised: run tf.global_variables_initializer() "
+                f"(or restore a checkpoint) in this session first"
+            )
+        return self.array

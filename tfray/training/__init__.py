@@ -1,0 +1,1 @@
+"""Training as user-level code: optimizers, slots, replicas, the trainer."""
