@@ -92,10 +92,12 @@ class TensorShape:
             self._sizes = None
         elif isinstance(dims, TensorShape):
             self._sizes = dims._sizes
-        elif isinstance(dims, (int, Dimension)) or (hasattr(dims, "__index__") and not hasattr(dims, "__len__")):
+        elif isinstance(dims, (int, Dimension)):
             self._sizes = (Dimension(dims).value,)
+        elif hasattr(dims, "__index__") and not hasattr(dims, "__len__"):
+            self._sizes = (int(dims),)
         else:
-            self._sizes = tuple(_size(dim) for dim in dims)  # type: ignore[union-attr]
+            self._sizes = tuple(_size(dim) for dim in dims)
 
     @property
     def rank(self) -> int | None:
