@@ -1,0 +1,595 @@
+"""The same elements in another form: shape, rank, order of dimensions and dtype."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes, shape_functions
+from tfray.framework.constant_value import constant_shape, constant_value
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import like_input, normalize_axis
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+
+# -- sizes and axes as tensors -------------------------------------------------------------------------
+
+
+def index_tensor(value: Any, name: str | None = None) -> Tensor:
+    """Sizes, axes or positions as an int32 tensor (int64 where they come so or need it)."""
+    return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
+
+
+def known_entries(tensor: Tensor) -> list[int | None] | None:
+    """The entries of an integer tensor of rank 0 or 1, None where unknown; None when their number is unknown."""
+    value = constant_value(tensor)
+    if value is not None:
+        return [int(entry) for entry in np.ravel(value)]
+    shape_value = tensor.op.op_def.shape_value
+    if shape_value is not None and tensor.value_index == 0:
+        entries = shape_value(tensor.op)
+        if entries is not None:
+            return list(entries)
+    count = tensor.shape.num_elements()
+    return None if count is None else [None] * count
+
+
+def sizes_from_input(op: Operation, index: int) -> TensorShape:
+    """The shape that input `index`, an integer vector, describes. Raises `ValueError` if an entry is negative."""
+    op.inputs[index].shape.assert_has_rank(1)
+    value = constant_value(op.inputs[index])
+    if value is not None and (value < 0).any():
+        raise ValueError(f"{value.tolist()} is not a shape: sizes cannot be negative")
+    return constant_shape(op.inputs[index])
+
+
+def host_ints(ctx: KernelContext, array: Array) -> list[int]:
+    """Entries of a small integer array of rank 1, read on the host."""
+    return ctx.to_host(array).tolist()
+
+
+def host_int(ctx: KernelContext, array: Array) -> int:
+    """The only entry of an integer array, read on the host."""
+    return ctx.to_host(array).item()
+
+
+def _first_entries(op: Operation) -> list[int | None] | None:
+    return known_entries(op.inputs[0])
+
+
+def _like_first_input(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    """Gradient of an operation that only gives its first input another shape."""
+    return [reshape_like(d_output, op.inputs[0]), *[None] * (len(op.inputs) - 1)]
+
+
+# -- shape, rank, size ---------------------------------------------------------------------------------
+
+
+def shape(input: Any, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
+    """Return the shape of a tensor as an integer vector.
+
+    Args:
+        input: A tensor of any shape and dtype, or an `IndexedSlices`.
+        name: Name of the operation.
+        out_type: int32 or int64.
+
+    Returns:
+        Shape ``[rank]``; a constant where the static shape is fully known.
+    """
+    out_type = as_dtype(out_type)
+    if getattr(input, "dense_shape", None) is not None:
+        return cast(input.dense_shape, out_type, name)
+    tensor = convert_to_tensor(input)
+    if tensor.shape.is_fully_defined():
+        return constant_tensor(np.array(tensor.shape.sizes, out_type.numpy), name or "Shape")
+    return add_op(SHAPE, tensor, name=name, out_type=out_type)
+
+
+def _shape_kernel(ctx: KernelContext, input: Array) -> Array:
+    return ctx.asarray(np.array(input.shape, ctx.output_dtype()))
+
+
+def _shape_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([tensor.shape.rank]) for tensor in op.inputs]
+
+
+def _shape_value(op: Operation) -> list[int | None] | None:
+    source = op.inputs[0].shape
+    return None if source.rank is None else list(source.sizes)
+
+
+SHAPE = register(
+    OpDef(
+        name="Shape",
+        inputs=("input: any",),
+        outputs=("output: out_type",),
+        types={"out_type": dtypes.INDICES},
+        shape=_shape_shape,
+        kernels=on_every_device(_shape_kernel),
+        shape_value=_shape_value,
+    )
+)
+
+
+def shape_n(input: Any, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """Return the shape of each tensor of a list. See `shape`."""
+    return [shape(tensor, name, out_type) for tensor in input]
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """Return the number of dimensions of a tensor as an int32 scalar."""
+    tensor = convert_to_tensor(input)
+    if tensor.shape.rank is not None:
+        return constant_tensor(np.array(tensor.shape.rank, np.int32), name or "Rank")
+    return add_op(RANK, tensor, name=name)
+
+
+def _rank_kernel(ctx: KernelContext, input: Array) -> Array:
+    return ctx.asarray(np.int32(input.ndim))
+
+
+RANK = register(
+    OpDef(
+        name="Rank",
+        inputs=("input: any",),
+        outputs=("output: int32",),
+        shape=shape_functions.scalar,
+        kernels=on_every_device(_rank_kernel),
+    )
+)
+
+
+def size(input: Any, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
+    """Return the number of elements of a tensor as a scalar of dtype `out_type` (int32 or int64)."""
+    out_type = as_dtype(out_type)
+    tensor = convert_to_tensor(input)
+    count = tensor.shape.num_elements()
+    if count is not None:
+        return constant_tensor(np.array(count, out_type.numpy), name or "Size")
+    return add_op(SIZE, tensor, name=name, out_type=out_type)
+
+
+def _size_kernel(ctx: KernelContext, input: Array) -> Array:
+    return ctx.asarray(np.array(input.size, ctx.output_dtype()))
+
+
+SIZE = register(
+    OpDef(
+        name="Size",
+        inputs=("input: any",),
+        outputs=("output: out_type",),
+        types={"out_type": dtypes.INDICES},
+        shape=shape_functions.scalar,
+        kernels=on_every_device(_size_kernel),
+    )
+)
+
+
+# -- the same value ------------------------------------------------------------------------------------
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """Return a tensor with the same shape, dtype and value as `input`.
+
+    Under `tf.control_dependencies` it is the way to have a value only after other operations ran.
+    """
+    return add_op(IDENTITY, input, name=name)
+
+
+def _identity_kernel(ctx: KernelContext, input: Array) -> Array:
+    return input
+
+
+def _identity_gradient(op: Operation, d_output: Any) -> list[Any]:
+    return [d_output]
+
+
+IDENTITY = register(
+    OpDef(
+        name="Identity",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES},
+        shape=like_input(0),
+        kernels=on_every_device(_identity_kernel),
+        gradient=_identity_gradient,
+        shape_value=_first_entries,
+    )
+)
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """Return `input` unchanged, as a constant in the eyes of `tf.gradients`."""
+    return add_op(STOP_GRADIENT, input, name=name)
+
+
+STOP_GRADIENT = register(
+    OpDef(
+        name="StopGradient",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES},
+        shape=like_input(0),
+        kernels=on_every_device(_identity_kernel),
+        shape_value=_first_entries,
+    )
+)
+
+
+# -- the same elements in another shape ----------------------------------------------------------------
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Give a tensor another shape with the same elements in the same order.
+
+    Args:
+        tensor: Shape ``[...]``, any dtype.
+        shape: Integer vector: the new shape. One entry may be -1: it is inferred from the number of elements.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: The numbers of elements differ.
+    """
+    return add_op(RESHAPE, tensor, index_tensor(shape), name=name)
+
+
+def reshape_like(tensor: Tensor, example: Tensor) -> Tensor:
+    """`tensor` in the shape of `example`, which has as many elements."""
+    result = reshape(tensor, shape(example))
+    result.set_shape(example.shape)
+    return result
+
+
+def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
+    sizes = host_ints(ctx, shape)
+    try:
+        return tensor.reshape(sizes)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"cannot reshape a tensor of shape {tensor.shape} ({tensor.size} elements) to {sizes}"
+        ) from error
+
+
+def _reshape_shape(op: Operation) -> list[TensorShape]:
+    tensor, target = op.inputs
+    target.shape.assert_has_rank(1)
+    value = constant_value(target)
+    if value is not None and ((value < -1).any() or (value == -1).sum() > 1):
+        raise ValueError(f"shape {value.tolist()} may hold sizes and at most one -1")
+    result = constant_shape(target)
+    count = tensor.shape.num_elements()
+    if result.rank is None or count is None:
+        return [result]
+    known = math.prod(size for size in result.sizes if size is not None)
+    missing = result.sizes.count(None)
+    if missing == 0 and known != count:
+        raise ValueError(f"cannot reshape {count} elements to {result}")
+    if missing == 1 and known:
+        if count % known:
+            raise ValueError(f"cannot reshape {count} elements to {result}: {count} is no multiple of {known}")
+        return [TensorShape([count // known if size is None else size for size in result.sizes])]
+    return [result]
+
+
+RESHAPE = register(
+    OpDef(
+        name="Reshape",
+        inputs=("tensor: T", "shape: Tshape"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tshape": dtypes.INDICES},
+        shape=_reshape_shape,
+        kernels=on_every_device(_reshape_kernel),
+        gradient=_like_first_input,
+        shape_value=_first_entries,
+    )
+)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+    """Drop dimensions of size 1.
+
+    Args:
+        input: Any shape and dtype.
+        axis: The dimension, or a list of them, to drop; None drops every dimension of size 1.
+        name: Name of the operation.
+        squeeze_dims: Old name of `axis`.
+
+    Raises:
+        InvalidArgumentError: A dimension in `axis` is not of size 1.
+    """
+    axis = squeeze_dims if axis is None else axis
+    axes = [] if axis is None else [int(i) for i in np.atleast_1d(axis)]
+    return add_op(SQUEEZE, input, name=name, axis=axes)
+
+
+def _squeeze_kernel(ctx: KernelContext, input: Array) -> Array:
+    axes = ctx.attr("axis")
+    try:
+        return input.squeeze(tuple(axes) if axes else None)
+    except ValueError as error:
+        raise InvalidArgumentError(f"cannot squeeze dimensions {axes} of shape {input.shape}: {error}") from error
+
+
+def _squeeze_shape(op: Operation) -> list[TensorShape]:
+    source = op.inputs[0].shape
+    if source.rank is None:
+        return [UNKNOWN]
+    axes = {normalize_axis(axis, source.rank) for axis in op.attr("axis")}
+    for axis in axes:
+        if source.sizes[axis] not in (1, None):
+            raise ValueError(f"cannot squeeze dimension {axis} of {source}: its size is not 1")
+    if axes:
+        return [TensorShape([size for i, size in enumerate(source.sizes) if i not in axes])]
+    if None in source.sizes:
+        return [UNKNOWN]
+    return [TensorShape([size for size in source.sizes if size != 1])]
+
+
+SQUEEZE = register(
+    OpDef(
+        name="Squeeze",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES},
+        attrs=("axis",),
+        shape=_squeeze_shape,
+        kernels=on_every_device(_squeeze_kernel),
+        gradient=_like_first_input,
+        shape_value=_first_entries,
+    )
+)
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Insert a dimension of size 1.
+
+    Args:
+        input: Shape ``[...]``, any dtype.
+        axis: Where the new dimension stands in the result; negative counts from its end.
+        name: Name of the operation.
+        dim: Old name of `axis`.
+    """
+    axis = dim if axis is None else axis
+    if axis is None:
+        raise InvalidArgumentError("expand_dims needs an axis")
+    return add_op(EXPAND_DIMS, input, index_tensor(axis), name=name)
+
+
+def _expand_dims_kernel(ctx: KernelContext, input: Array, dim: Array) -> Array:
+    axis = host_int(ctx, dim)
+    try:
+        return ctx.xp.expand_dims(input, axis)
+    except ValueError as error:
+        raise InvalidArgumentError(f"axis {axis} is out of range for input shape {input.shape}") from error
+
+
+def _expand_dims_shape(op: Operation) -> list[TensorShape]:
+    source, axis = op.inputs[0].shape, constant_value(op.inputs[1])
+    if source.rank is None:
+        return [UNKNOWN]
+    if axis is None:
+        return [TensorShape([None] * (source.rank + 1))]
+    sizes = list(source.sizes)
+    sizes.insert(normalize_axis(axis.item(), source.rank + 1), 1)
+    return [TensorShape(sizes)]
+
+
+EXPAND_DIMS = register(
+    OpDef(
+        name="ExpandDims",
+        inputs=("input: T", "dim: Tdim"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tdim": dtypes.INDICES},
+        shape=_expand_dims_shape,
+        kernels=on_every_device(_expand_dims_kernel),
+        gradient=_like_first_input,
+        shape_value=_first_entries,
+    )
+)
+
+
+def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+    """Permute the dimensions: dimension ``i`` of the result is dimension ``perm[i]`` of `a`.
+
+    Args:
+        a: Shape ``[...]``, any dtype.
+        perm: Integer vector, a permutation of the dimensions; None reverses them.
+        name: Name of the operation.
+        conjugate: Take the complex conjugate as well.
+    """
+    a = convert_to_tensor(a)
+    if perm is None:
+        perm = add_op(REVERSED_AXES, a) if a.shape.rank is None else np.arange(a.shape.rank, dtype=np.int32)[::-1]
+    return add_op(TRANSPOSE, a, index_tensor(perm), name=name, conjugate=bool(conjugate and a.dtype.is_complex))
+
+
+def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+    """Swap the last two dimensions of `a`, whose rank must be known and at least 2."""
+    a = convert_to_tensor(a)
+    if a.shape.rank is None or a.shape.rank < 2:
+        raise InvalidArgumentError(f"matrix_transpose needs a known rank of at least 2, got shape {a.shape}")
+    axes = list(range(a.shape.rank))
+    return transpose(a, [*axes[:-2], axes[-1], axes[-2]], name, conjugate)
+
+
+def _transpose_kernel(ctx: KernelContext, x: Array, perm: Array) -> Array:
+    axes = host_ints(ctx, perm)
+    try:
+        result = x.transpose(axes)
+    except ValueError as error:
+        raise InvalidArgumentError(f"perm {axes} does not permute the dimensions of shape {x.shape}") from error
+    return result.conj() if ctx.attr("conjugate") else result
+
+
+def _transpose_shape(op: Operation) -> list[TensorShape]:
+    source, perm = op.inputs[0].shape, constant_value(op.inputs[1])
+    rank = source.rank if source.rank is not None else op.inputs[1].shape.num_elements()
+    op.inputs[1].shape.assert_is_compatible_with([rank])
+    if perm is None or rank is None:
+        return [UNKNOWN if rank is None else TensorShape([None] * rank)]
+    if sorted(perm.tolist()) != list(range(rank)):
+        raise ValueError(f"perm {perm.tolist()} does not permute {rank} dimensions")
+    return [TensorShape([source[axis] for axis in perm.tolist()])]
+
+
+def _transpose_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    return [transpose(d_y, invert_permutation(op.inputs[1]), conjugate=op.attr("conjugate")), None]
+
+
+TRANSPOSE = register(
+    OpDef(
+        name="Transpose",
+        inputs=("x: T", "perm: Tperm"),
+        outputs=("y: T",),
+        types={"T": dtypes.VALUES, "Tperm": dtypes.INDICES},
+        attrs=("conjugate",),
+        shape=_transpose_shape,
+        kernels=on_every_device(_transpose_kernel),
+        gradient=_transpose_gradient,
+    )
+)
+
+
+def _reversed_axes_kernel(ctx: KernelContext, input: Array) -> Array:
+    return ctx.asarray(np.arange(input.ndim, dtype=np.int32)[::-1])
+
+
+REVERSED_AXES = register(
+    OpDef(
+        name="ReversedAxes",
+        inputs=("input: any",),
+        outputs=("perm: int32",),
+        shape=_shape_shape,
+        kernels=on_every_device(_reversed_axes_kernel),
+    )
+)
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """Invert a permutation: ``y[x[i]] = i``.
+
+    Args:
+        x: Shape ``[n]``, int32 or int64: the numbers from 0 to ``n - 1`` in some order.
+        name: Name of the operation.
+    """
+    x = index_tensor(x)
+    value = constant_value(x)
+    if value is not None and sorted(value.tolist()) == list(range(value.size)):
+        return constant_tensor(np.argsort(value).astype(value.dtype), name or "InvertPermutation")
+    return add_op(INVERT_PERMUTATION, x, name=name)
+
+
+def _invert_permutation_kernel(ctx: KernelContext, x: Array) -> Array:
+    order = ctx.xp.argsort(x)
+    if not bool((x[order] == ctx.xp.arange(x.size)).all()):
+        raise InvalidArgumentError(f"{ctx.to_host(x).tolist()} is no permutation of 0 ... {x.size - 1}")
+    return order.astype(x.dtype)
+
+
+def _vector_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape.with_rank(1)]
+
+
+INVERT_PERMUTATION = register(
+    OpDef(
+        name="InvertPermutation",
+        inputs=("x: T",),
+        outputs=("y: T",),
+        types={"T": dtypes.INDICES},
+        shape=_vector_shape,
+        kernels=on_every_device(_invert_permutation_kernel),
+    )
+)
+
+
+# -- another dtype -------------------------------------------------------------------------------------
+
+
+def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
+    """Convert the elements to another dtype.
+
+    Args:
+        x: Any shape, any dtype but string; an `IndexedSlices` stays one.
+        dtype: The new dtype. Floats become integers by truncation; numbers become bool as ``x != 0``; the
+            imaginary part is dropped where the new dtype is real.
+        name: Name of the operation.
+
+    Returns:
+        Same shape as `x`; `x` itself when it has the dtype already.
+    """
+    dtype = as_dtype(dtype)
+    x = convert_to_tensor(x)
+    return x if x.dtype is dtype else add_op(CAST, x, name=name, DstT=dtype)
+
+
+def _cast_kernel(ctx: KernelContext, x: Array, out: Array | None = None) -> Array:
+    dtype = ctx.output_dtype()
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        x = x.real
+    if out is None:
+        return x.astype(dtype)
+    ctx.xp.copyto(out, x, casting="unsafe")
+    return out
+
+
+def _cast_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    source = op.inputs[0].dtype
+    if not (source.is_differentiable and op.outputs[0].dtype.is_differentiable):
+        return [None]
+    return [cast(d_y, source)]
+
+
+_CASTABLE: Final = (*dtypes.NUMERIC, dtypes.bool_)
+
+CAST = register(
+    OpDef(
+        name="Cast",
+        inputs=("x: SrcT",),
+        outputs=("y: DstT",),
+        types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
+        shape=like_input(0),
+        kernels=on_every_device(out_kernel(_cast_kernel)),
+        gradient=_cast_gradient,
+        shape_value=_first_entries,
+    )
+)
+
+
+def to_float(x: Any, name: str | None = "ToFloat") -> Tensor:
+    """`cast` to float32."""
+    return cast(x, dtypes.float32, name)
+
+
+def to_double(x: Any, name: str | None = "ToDouble") -> Tensor:
+    """`cast` to float64."""
+    return cast(x, dtypes.float64, name)
+
+
+def to_int32(x: Any, name: str | None = "ToInt32") -> Tensor:
+    """`cast` to int32."""
+    return cast(x, dtypes.int32, name)
+
+
+def to_int64(x: Any, name: str | None = "ToInt64") -> Tensor:
+    """`cast` to int64."""
+    return cast(x, dtypes.int64, name)
+
+
+def to_bfloat16(x: Any, name: str | None = "ToBFloat16") -> Tensor:
+    """`cast` to bfloat16."""
+    return cast(x, dtypes.bfloat16, name)
+
+
+def to_complex64(x: Any, name: str | None = "ToComplex64") -> Tensor:
+    """`cast` to complex64."""
+    return cast(x, dtypes.complex64, name)
+
+
+def to_complex128(x: Any, name: str | None = "ToComplex128") -> Tensor:
+    """`cast` to complex128."""
+    return cast(x, dtypes.complex128, name)
