@@ -28,6 +28,10 @@ class ResourceContainer:
                     found = self._resources[key] = factory()
         return found
 
+    def variable(self, name: str) -> VariableResource:
+        """The variable of that name, not initialised when it is new."""
+        return self.lookup_or_create(("variable", name), lambda: VariableResource(name))
+
     def find(self, key: Hashable) -> Any | None:
         """The resource of that key, or None."""
         return self._resources.get(key)

@@ -1,0 +1,380 @@
+"""Variables: their handles, reads and dense updates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.shape_functions import scalar
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+
+
+def variable_handle(shape: ShapeLike, dtype: DTypeLike, name: str | None = None, shared_name: str = "") -> Tensor:
+    """Make the handle of a variable: what reads and updates take. `tf.Variable` is built on it.
+
+    Args:
+        shape: Static shape of the value, possibly partial.
+        dtype: Dtype of the value.
+        name: Name of the operation.
+        shared_name: Name of the storage on the device; that of the operation when empty. Equal names on one
+            device share one value, across graphs and sessions.
+
+    Returns:
+        A scalar of dtype ``resource``.
+    """
+    return add_op(VARIABLE, name=name, shape=TensorShape(shape), dtype=as_dtype(dtype), shared_name=shared_name)
+
+
+def _variable_kernel(ctx: KernelContext) -> Array:
+    return ctx.resources.variable(ctx.attr("shared_name") or ctx.op_name)
+
+
+VARIABLE = register(
+    OpDef(
+        name="Variable",
+        inputs=(),
+        outputs=("handle: resource",),
+        attrs=("shape", "shared_name"),
+        types={"dtype": dtypes.VALUES},
+        shape=scalar,
+        kernels=on_every_device(_variable_kernel),
+        stateful=True,
+    )
+)
+
+
+def handle_of(ref: Any) -> tuple[Tensor, DType, TensorShape]:
+    """The handle of a variable, and the dtype and static shape of its value.
+
+    Args:
+        ref: A `tf.Variable`, or the handle that `variable_handle` made.
+
+    Raises:
+        InvalidArgumentError: `ref` is neither.
+    """
+    if isinstance(ref, Tensor):
+        if ref.op.type == "Variable":
+            return ref, ref.op.attrs["dtype"], ref.op.attrs["shape"]
+    elif isinstance(getattr(ref, "handle", None), Tensor):
+        return ref.handle, ref.dtype, ref.shape
+    raise InvalidArgumentError(f"{ref!r} is not a variable: pass a tf.Variable, not a value computed from one")
+
+
+def value_attrs(dtype: DType, shape: TensorShape) -> dict[str, Any]:
+    """The attributes by which an operation on a handle knows the value behind it."""
+    return {"dtype": dtype, "shape": shape}
+
+
+def value_shape(op: Operation) -> list[TensorShape]:
+    """Shape function: the output is the variable's value."""
+    return [op.attrs["shape"]]
+
+
+def read_variable(ref: Any, name: str | None = None) -> Tensor:
+    """Read the value of a variable.
+
+    Within a step, reads come before updates unless control dependencies say otherwise.
+
+    Args:
+        ref: The variable.
+        name: Name of the operation.
+
+    Raises:
+        FailedPreconditionError: While running: the variable is not initialised.
+    """
+    handle, dtype, shape = handle_of(ref)
+    return add_op(READ_VARIABLE, handle, name=name, **value_attrs(dtype, shape))
+
+
+def _read_variable_kernel(ctx: KernelContext, resource: Any) -> Array:
+    return resource.read()
+
+
+def _read_variable_gradient(op: Operation, d_value: Any) -> list[Any]:
+    # A handle collects the gradients of all reads: it stands for the value.
+    return [d_value]
+
+
+READ_VARIABLE = register(
+    OpDef(
+        name="ReadVariable",
+        inputs=("handle: resource",),
+        outputs=("value: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.VALUES},
+        shape=value_shape,
+        kernels=on_every_device(_read_variable_kernel),
+        gradient=_read_variable_gradient,
+        stateful=True,
+        access="read",
+    )
+)
+
+
+def read_or_default(ref: Any, default: Any, name: str | None = None) -> Tensor:
+    """Read a variable, or give `default` while it is not initialised.
+
+    Args:
+        ref: The variable.
+        default: A value of the variable's dtype and a compatible shape.
+        name: Name of the operation.
+    """
+    handle, dtype, shape = handle_of(ref)
+    return add_op(READ_OR_DEFAULT, handle, default, name=name, **value_attrs(dtype, shape))
+
+
+def _read_or_default_kernel(ctx: KernelContext, resource: Any, default: Array) -> Array:
+    return default if resource.array is None else resource.array
+
+
+def _read_or_default_shape(op: Operation) -> list[TensorShape]:
+    op.attrs["shape"].assert_is_compatible_with(op.inputs[1].shape)
+    return [op.attrs["shape"]]
+
+
+READ_OR_DEFAULT = register(
+    OpDef(
+        name="ReadOrDefault",
+        inputs=("handle: resource", "default: dtype"),
+        outputs=("value: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.VALUES},
+        shape=_read_or_default_shape,
+        kernels=on_every_device(_read_or_default_kernel),
+        stateful=True,
+        access="read",
+    )
+)
+
+
+def is_variable_initialized(variable: Any, name: str | None = None) -> Tensor:
+    """Whether a variable has a value: a bool scalar.
+
+    Args:
+        variable: The variable.
+        name: Name of the operation.
+    """
+    handle, _, _ = handle_of(variable)
+    return add_op(IS_VARIABLE_INITIALIZED, handle, name=name)
+
+
+def _is_variable_initialized_kernel(ctx: KernelContext, resource: Any) -> Array:
+    return ctx.asarray(resource.array is not None)
+
+
+IS_VARIABLE_INITIALIZED = register(
+    OpDef(
+        name="IsVariableInitialized",
+        inputs=("handle: resource",),
+        outputs=("is_initialized: bool",),
+        shape=scalar,
+        kernels=on_every_device(_is_variable_initialized_kernel),
+        stateful=True,
+        access="read",
+    )
+)
+
+
+def variable_shape(ref: Any, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
+    """The shape of a variable's value as a vector, without moving the value.
+
+    Args:
+        ref: The variable.
+        out_type: ``int32`` or ``int64``.
+        name: Name of the operation.
+    """
+    handle, _, shape = handle_of(ref)
+    return add_op(VARIABLE_SHAPE, handle, name=name, shape=shape, out_type=as_dtype(out_type))
+
+
+def _variable_shape_kernel(ctx: KernelContext, resource: Any) -> Array:
+    return np.array(resource.read().shape, ctx.output_dtype())
+
+
+def _variable_shape_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([op.attrs["shape"].rank])]
+
+
+def _variable_shape_value(op: Operation) -> list[int | None] | None:
+    shape: TensorShape = op.attrs["shape"]
+    return None if shape.rank is None else shape.as_list()
+
+
+VARIABLE_SHAPE = register(
+    OpDef(
+        name="VariableShape",
+        inputs=("handle: resource",),
+        outputs=("shape_vector: out_type",),
+        attrs=("shape",),
+        types={"out_type": dtypes.INDICES},
+        shape=_variable_shape_shape,
+        kernels=on_every_device(_variable_shape_kernel),
+        stateful=True,
+        access="read",
+        shape_value=_variable_shape_value,
+    )
+)
+
+
+# -- dense updates -------------------------------------------------------------------------------------
+
+
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Set a variable.
+
+    Args:
+        ref: The variable.
+        value: Its new value.
+        validate_shape: Require the shape of the variable (the default). Otherwise it takes that of `value`.
+        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
+        name: Name of the operation.
+
+    Returns:
+        The new value.
+
+    Raises:
+        InvalidArgumentError: `value` has another dtype or, where validated, shape than the variable.
+    """
+    handle, dtype, shape = handle_of(ref)
+    if validate_shape is None:
+        validate_shape = True
+    return add_op(ASSIGN, handle, value, name=name, validate_shape=validate_shape, **value_attrs(dtype, shape))
+
+
+def _assign_kernel(ctx: KernelContext, resource: Any, value: Array) -> Array:
+    with resource.lock:
+        array = resource.array
+        if array is not None and array.shape == value.shape and array.dtype == value.dtype:
+            ctx.xp.copyto(array, value)
+            return array
+        if ctx.attr("validate_shape") and not ctx.attr("shape").is_compatible_with(value.shape):
+            raise InvalidArgumentError(
+                f"variable {resource.name!r} has shape {ctx.attr('shape')}, cannot be assigned shape {value.shape}; "
+                "use validate_shape=False to let its shape change"
+            )
+        # A copy in C order: the variable must own its memory, updates write into it.
+        resource.array = ctx.xp.array(value, order="C")
+        return resource.array
+
+
+def _assign_shape(op: Operation) -> list[TensorShape]:
+    if not op.attrs["validate_shape"]:
+        return [op.inputs[1].shape]
+    return [op.attrs["shape"].merge_with(op.inputs[1].shape)]
+
+
+ASSIGN = register(
+    OpDef(
+        name="Assign",
+        inputs=("handle: resource", "value: dtype"),
+        outputs=("new_value: dtype",),
+        attrs=("shape", "validate_shape"),
+        types={"dtype": dtypes.VALUES},
+        shape=_assign_shape,
+        kernels=on_every_device(_assign_kernel),
+        stateful=True,
+        access="update",
+    )
+)
+
+
+def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+    """Add to a variable, in place.
+
+    Args:
+        ref: The variable, of a numeric dtype.
+        value: What to add, of the variable's shape.
+        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
+        name: Name of the operation.
+
+    Returns:
+        The new value.
+    """
+    handle, dtype, shape = handle_of(ref)
+    return add_op(ASSIGN_ADD, handle, value, name=name, **value_attrs(dtype, shape))
+
+
+def _assign_add_kernel(ctx: KernelContext, resource: Any, delta: Array) -> Array:
+    with resource.lock:
+        array = _updatable(resource, delta)
+        ctx.xp.add(array, delta, out=array)
+        return array
+
+
+def _updatable(resource: Any, delta: Array) -> Array:
+    array = resource.read()
+    if array.shape != delta.shape:
+        raise InvalidArgumentError(
+            f"variable {resource.name!r} has shape {array.shape}, cannot be updated by shape {delta.shape}"
+        )
+    return array
+
+
+def _dense_update_shape(op: Operation) -> list[TensorShape]:
+    return [op.attrs["shape"].merge_with(op.inputs[1].shape)]
+
+
+ASSIGN_ADD = register(
+    OpDef(
+        name="AssignAdd",
+        inputs=("handle: resource", "value: dtype"),
+        outputs=("new_value: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.NUMERIC},
+        shape=_dense_update_shape,
+        kernels=on_every_device(_assign_add_kernel),
+        stateful=True,
+        access="update",
+    )
+)
+
+
+def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+    """Subtract from a variable, in place.
+
+    Args:
+        ref: The variable, of a numeric dtype.
+        value: What to subtract, of the variable's shape.
+        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
+        name: Name of the operation.
+
+    Returns:
+        The new value.
+    """
+    handle, dtype, shape = handle_of(ref)
+    return add_op(ASSIGN_SUB, handle, value, name=name, **value_attrs(dtype, shape))
+
+
+def _assign_sub_kernel(ctx: KernelContext, resource: Any, delta: Array) -> Array:
+    with resource.lock:
+        array = _updatable(resource, delta)
+        ctx.xp.subtract(array, delta, out=array)
+        return array
+
+
+ASSIGN_SUB = register(
+    OpDef(
+        name="AssignSub",
+        inputs=("handle: resource", "value: dtype"),
+        outputs=("new_value: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.NUMERIC},
+        shape=_dense_update_shape,
+        kernels=on_every_device(_assign_sub_kernel),
+        stateful=True,
+        access="update",
+    )
+)
