@@ -1,12 +1,16 @@
 """The array family in one namespace: every operation that moves, shapes or selects elements."""
 
 from tfray.ops.broadcast_ops import (
+    accumulator_dtype,
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
     broadcast_to,
     fill,
     ones,
     ones_like,
     sum_to_shape,
     sum_to_shape_of,
+    where,
     zeros,
     zeros_like,
 )
@@ -40,6 +44,9 @@ from tfray.ops.shape_ops import (
 )
 
 __all__ = [
+    "accumulator_dtype",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "cast",
     "expand_dims",
@@ -72,6 +79,7 @@ __all__ = [
     "to_int32",
     "to_int64",
     "transpose",
+    "where",
     "zeros",
     "zeros_like",
 ]

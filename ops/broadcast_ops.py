@@ -14,8 +14,8 @@ from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, 
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
-from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
-from tfray.ops.shape_ops import SHAPE, host_ints, index_tensor, sizes_from_input
+from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, broadcast_shapes
+from tfray.ops.shape_ops import SHAPE, host_ints, index_tensor, known_entries, sizes_from_input
 from tfray.ops.shape_ops import shape as shape_of
 
 MAX_CONSTANT_ELEMENTS: Final = 1000
@@ -249,9 +249,26 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
     if extra < 0 or any(n not in (1, m) for n, m in zip(sizes, input.shape[extra:], strict=True)):
         raise InvalidArgumentError(f"shape {sizes} does not broadcast to {input.shape}, so it cannot be summed to it")
     axes = tuple(i for i in range(input.ndim) if i < extra or (sizes[i - extra] == 1 and input.shape[i] != 1))
-    half = input.dtype.itemsize == 2 and not np.issubdtype(input.dtype, np.integer)
-    total = ctx.xp.sum(input, axis=axes, dtype=np.float32 if half else input.dtype)
+    if (
+        ctx.xp is np
+        and input.size >= _PRODUCT_ELEMENTS
+        and input.dtype.char in "fd"
+        and axes == tuple(range(len(axes)))
+    ):
+        # NumPy sums over leading dimensions at half the speed of a product with ones.
+        rows = input.reshape(math.prod(input.shape[: len(axes)]), -1)
+        return (np.ones(len(rows), input.dtype) @ rows).reshape(sizes)
+    total = ctx.xp.sum(input, axis=axes, dtype=accumulator_dtype(input.dtype))
     return total.reshape(sizes).astype(input.dtype, copy=False)
+
+
+_PRODUCT_ELEMENTS: Final = 8192
+
+
+def accumulator_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which to sum many elements of `dtype`: float32 for the 16-bit floats."""
+    half = dtype.itemsize == 2 and dtype.kind not in "iu"
+    return np.dtype(np.float32) if half else dtype
 
 
 def _sum_to_shape_shape(op: Operation) -> list[TensorShape]:
@@ -273,5 +290,169 @@ SUM_TO_SHAPE = register(
         shape=_sum_to_shape_shape,
         kernels=on_every_device(_sum_to_shape_kernel),
         gradient=_sum_to_shape_gradient,
+    )
+)
+
+
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
+    """The static shape of an elementwise operation on tensors of these two static shapes."""
+    return broadcast_shapes(TensorShape(shape_x), TensorShape(shape_y))
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None) -> Tensor:
+    """The shape of an elementwise operation on tensors whose shapes are these two integer vectors."""
+    return add_op(BROADCAST_ARGS, index_tensor(shape_x), index_tensor(shape_y), name=name)
+
+
+def _broadcast_args_kernel(ctx: KernelContext, s0: Array, s1: Array) -> Array:
+    first, second = host_ints(ctx, s0), host_ints(ctx, s1)
+    try:
+        return ctx.asarray(np.array(np.broadcast_shapes(tuple(first), tuple(second)), s0.dtype))
+    except ValueError as error:
+        raise InvalidArgumentError(f"shapes {first} and {second} cannot be broadcast together") from error
+
+
+def _broadcast_args_shape(op: Operation) -> list[TensorShape]:
+    entries = _broadcast_args_value(op)
+    return [TensorShape([None if entries is None else len(entries)])]
+
+
+def _broadcast_args_value(op: Operation) -> list[int | None] | None:
+    first, second = (known_entries(tensor) for tensor in op.inputs)
+    if first is None or second is None:
+        return None
+    return broadcast_shapes(TensorShape(first), TensorShape(second)).as_list()
+
+
+BROADCAST_ARGS = register(
+    OpDef(
+        name="BroadcastArgs",
+        inputs=("s0: T", "s1: T"),
+        outputs=("r0: T",),
+        types={"T": dtypes.INDICES},
+        shape=_broadcast_args_shape,
+        kernels=on_every_device(_broadcast_args_kernel),
+        shape_value=_broadcast_args_value,
+    )
+)
+
+
+# -- choosing ------------------------------------------------------------------------------------------
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Choose elements of `x` or `y`; with neither, find where `condition` holds.
+
+    Args:
+        condition: bool. With `x` and `y`: their shape, or a scalar, or a vector that chooses whole rows.
+        x: Values where `condition` holds; None together with `y`.
+        y: Values elsewhere: the shape and dtype of `x`.
+        name: Name of the operation.
+
+    Returns:
+        With `x` and `y` their shape and dtype; otherwise the int64 coordinates of the true elements,
+        shape ``[count, rank of condition]``, in row-major order.
+    """
+    if (x is None) != (y is None):
+        raise InvalidArgumentError("where takes both x and y, or neither")
+    if x is None:
+        return add_op(WHERE, condition, name=name)
+    return add_op(SELECT, condition, x, y, name=name)
+
+
+def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    if condition.ndim == 1 and x.ndim > 1:
+        condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
+    if x.shape != y.shape or condition.shape != x.shape[: condition.ndim] + (1,) * (condition.ndim - x.ndim):
+        _check_select(condition, x, y)
+    if xp is np and x.size >= _MASK_ELEMENTS and condition.shape == x.shape and x.dtype.itemsize in _MASK_TYPES:
+        arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in (condition, x, y)]
+        return _select_by_masks(arrays, np.empty_like(arrays[1]) if out is None else out)
+    if out is None:
+        return xp.where(condition, x, y)
+    xp.copyto(out, y)
+    xp.copyto(out, x, where=condition)
+    return out
+
+
+def _check_select(condition: Array, x: Array, y: Array) -> None:
+    fits = condition.ndim == 0 or all(n in (1, m) for n, m in zip(condition.shape, x.shape, strict=True))
+    if x.shape != y.shape or not fits:
+        raise InvalidArgumentError(
+            f"where: x has shape {x.shape} and y {y.shape}, which must agree; condition {condition.shape} "
+            "must have that shape, or be a scalar, or a vector of one entry per row"
+        )
+
+
+def _select_by_masks(arrays: list[Array], out: Array) -> Array:
+    """Select without branches: ``y ^ ((x ^ y) & mask)``, five times as fast where the condition is irregular."""
+    condition, x, y = arrays
+    bits = _MASK_TYPES[x.dtype.itemsize]
+    signs = condition.reshape(-1).view(np.int8)
+    x_bits, y_bits, out_bits = (array.reshape(-1).view(bits) for array in (x, y, out))
+    mask, difference = np.empty((2, min(x.size, _MASK_TILE)), bits)
+    for start in range(0, x.size, _MASK_TILE):
+        tile = slice(start, start + _MASK_TILE)
+        chosen, others = out_bits[tile], y_bits[tile]
+        tile_mask = np.negative(signs[tile], out=mask[: chosen.size])
+        tile_mask &= np.bitwise_xor(x_bits[tile], others, out=difference[: chosen.size])
+        np.bitwise_xor(tile_mask, others, out=chosen)
+    return out
+
+
+_MASK_TYPES: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+_MASK_ELEMENTS: Final = 16384
+_MASK_TILE: Final = 32768
+
+
+def _select_shape(op: Operation) -> list[TensorShape]:
+    condition, x, y = (tensor.shape for tensor in op.inputs)
+    result = x.merge_with(y)
+    if condition.rank is None or condition.rank == 0:
+        return [result]
+    if condition.rank == 1 and result.rank is not None and result.rank != 1:
+        if result.rank == 0:
+            raise ValueError(f"condition {condition} does not fit values of shape {result}")
+        return [result.merge_with([condition[0], *[None] * (result.rank - 1)])]
+    return [result if condition.rank == 1 else result.merge_with(condition)]
+
+
+def _select_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    condition, nothing = op.inputs[0], zeros_like(d_output)
+    return [None, where(condition, d_output, nothing), where(condition, nothing, d_output)]
+
+
+SELECT = register(
+    OpDef(
+        name="Select",
+        inputs=("condition: bool", "t: T", "e: T"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES},
+        shape=_select_shape,
+        kernels=on_every_device(out_kernel(_select_kernel, may_overwrite=(2,))),
+        gradient=_select_gradient,
+    )
+)
+
+
+def _where_kernel(ctx: KernelContext, condition: Array) -> Array:
+    if condition.ndim == 0:
+        return ctx.xp.zeros((int(condition), 0), np.int64)
+    return ctx.xp.argwhere(condition)
+
+
+def _where_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([None, op.inputs[0].shape.rank])]
+
+
+WHERE = register(
+    OpDef(
+        name="Where",
+        inputs=("condition: T",),
+        outputs=("index: int64",),
+        types={"T": (*dtypes.NUMERIC, dtypes.bool_)},
+        shape=_where_shape,
+        kernels=on_every_device(_where_kernel),
     )
 )
