@@ -13,6 +13,9 @@ from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 MAX_ELEMENTS: Final = 4096
 """Larger values are not evaluated while building: shapes, axes and paddings are small."""
 
+MAX_DEPTH: Final = 64
+"""How far back a value is followed: computations of shapes are shallow."""
+
 
 class ConstantContext:
     """A `KernelContext` for evaluating a pure operation while the graph is built or compiled."""
@@ -47,18 +50,16 @@ class ConstantContext:
 
 def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` as a NumPy array when the graph alone determines it and it is small; else None."""
-    return _evaluate(tensor, {})
+    return _evaluate(tensor, {}, MAX_DEPTH)
 
 
-def _evaluate(tensor: Tensor, known: dict[Tensor, Any]) -> Any | None:
+def _evaluate(tensor: Tensor, known: dict[Tensor, Any], depth: int) -> Any | None:
     if tensor not in known:
-        # Placed first: a deep chain that comes back here is then unknown, not an endless recursion.
-        known[tensor] = None
-        known[tensor] = _evaluate_op(tensor, known)
+        known[tensor] = _evaluate_op(tensor, known, depth) if depth else None
     return known[tensor]
 
 
-def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any]) -> Any | None:
+def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any], depth: int) -> Any | None:
     op = tensor.op
     if op.type == "Const":
         return op.attrs["value"]
@@ -68,7 +69,7 @@ def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any]) -> Any | None:
         return None
     if any(not is_small(source.shape) for source in op.inputs):
         return None
-    values = [_evaluate(source, known) for source in op.inputs]
+    values = [_evaluate(source, known, depth - 1) for source in op.inputs]
     if any(value is None for value in values):
         return None
     return evaluate_operation(op, values)[tensor.value_index]

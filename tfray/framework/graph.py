@@ -428,6 +428,7 @@ class Graph:
         exact_name: bool = False,
         device: str | None = None,
         site: str | None = None,
+        shapes: Sequence[TensorShape] | None = None,
     ) -> Operation:
         """Add an operation whose inputs are tensors already; `add_op` is what op families call.
 
@@ -435,11 +436,13 @@ class Graph:
             op_type: Name of a registered `OpDef`.
             inputs: Tensors of this graph.
             attrs: Attribute values; type variables are taken from the inputs.
-            name: Name, made unique under the current scope; the type's name when None.
+            name: Name, made unique under the current scope; the type's name when None. What `name_scope`
+                yields, with its trailing slash, names the operation like that scope.
             control_inputs: Further operations to run first, besides those of the current scope.
             exact_name: Take `name` as it is, outside every scope (used when a graph is copied).
             device: Device string that replaces the device scopes' answer.
             site: Creation site that replaces the caller's line (used when a graph is copied).
+            shapes: Static shapes of the outputs, known already; None to infer them.
 
         Raises:
             InvalidArgumentError: Inputs of wrong number, dtype, shape or graph; unknown attributes.
@@ -453,8 +456,10 @@ class Graph:
             if not name or name in self._ops:
                 raise InvalidArgumentError(f"the graph has an operation {name!r} already")
             self._names[name.lower()] = self._names.get(name.lower(), 0) + 1
+        elif name and name.endswith("/") and name[:-1] not in self._ops:
+            name = name[:-1]  # the name of a scope, which the scope has reserved
         else:
-            name = self.unique_name(name or op_type)
+            name = self.unique_name((name or op_type).rstrip("/"))
 
         def blame(message: str) -> InvalidArgumentError:
             return InvalidArgumentError(f"{op_type}: {message}", op_name=name, site=site)
@@ -473,7 +478,10 @@ class Graph:
                 resolved.setdefault(key, value)
         op = Operation(self, definition, name, inputs, resolved, control, site)
         op._device = self._device_for(op) if device is None else device
-        self._infer_shapes(op, blame)
+        if shapes is None:
+            shapes = self._inferred_shapes(op, blame)
+        for tensor, shape in zip(op.outputs, shapes, strict=True):
+            tensor._shape = as_shape(shape)
         self._ops[name] = op
         for tensor in inputs:
             self._consumers.setdefault(tensor, []).append(op)
@@ -481,7 +489,7 @@ class Graph:
         return op
 
     @staticmethod
-    def _infer_shapes(op: Operation, blame: Callable[[str], InvalidArgumentError]) -> None:
+    def _inferred_shapes(op: Operation, blame: Callable[[str], InvalidArgumentError]) -> Sequence[TensorShape]:
         try:
             shapes = op.op_def.shape(op)
         except ValueError as error:
@@ -489,8 +497,7 @@ class Graph:
             raise blame(f"{error}; inputs are {inputs}") from error
         if len(shapes) != len(op.outputs):
             raise blame(f"its shape function gave {len(shapes)} shapes for {len(op.outputs)} outputs")
-        for tensor, shape in zip(op.outputs, shapes, strict=True):
-            tensor._shape = as_shape(shape)
+        return shapes
 
     def _next_id(self) -> int:
         return len(self._ops)

@@ -167,6 +167,7 @@ class OpDef:
         blocking: May wait for another device or thread; splits plans into segments.
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
+        forwards_input: Output 0 is input 0 unchanged: the operation may be left out of a compiled graph.
         shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
             from which shapes are computed; None when even the length is unknown.
     """
@@ -184,6 +185,7 @@ class OpDef:
     blocking: bool = False
     uses_step: bool = False
     keeps_inputs: bool = False
+    forwards_input: bool = False
     shape_value: Callable[[Operation], list[int | None] | None] | None = None
 
     input_arguments: tuple[Argument, ...] = field(init=False)

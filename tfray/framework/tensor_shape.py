@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, SupportsIndex, overload
 
 
@@ -94,8 +94,8 @@ class TensorShape:
             self._sizes = dims._sizes
         elif isinstance(dims, (int, Dimension)):
             self._sizes = (Dimension(dims).value,)
-        elif hasattr(dims, "__index__") and not hasattr(dims, "__len__"):
-            self._sizes = (int(dims),)
+        elif isinstance(dims, SupportsIndex) and not isinstance(dims, Sized):
+            self._sizes = (dims.__index__(),)
         else:
             self._sizes = tuple(_size(dim) for dim in dims)
 

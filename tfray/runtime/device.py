@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -28,13 +29,19 @@ def cupy() -> Any | None:
         return None
 
 
-def local_device_names(prefix: str = "/job:localhost/task:0", cpu_count: int = 1) -> list[str]:
-    """Full names of the devices of this process: `cpu_count` CPU devices and every GPU."""
+def gpu_count() -> int:
+    """Number of GPUs that cupy sees."""
     module = cupy()
-    gpu_count = module.cuda.runtime.getDeviceCount() if module is not None else 0
-    return [f"{prefix}/device:CPU:{i}" for i in range(cpu_count)] + [
-        f"{prefix}/device:GPU:{i}" for i in range(gpu_count)
-    ]
+    return 0 if module is None else int(module.cuda.runtime.getDeviceCount())
+
+
+def local_device_names(
+    cpu_count: int = 1, gpu_limit: int | None = None, prefix: str = "/job:localhost/task:0"
+) -> list[str]:
+    """Full names of devices of this process: `cpu_count` CPU devices, then every GPU, up to `gpu_limit`."""
+    gpus = gpu_count() if gpu_limit != 0 else 0
+    gpus = gpus if gpu_limit is None else min(gpus, gpu_limit)
+    return [f"{prefix}/device:CPU:{i}" for i in range(cpu_count)] + [f"{prefix}/device:GPU:{i}" for i in range(gpus)]
 
 
 @dataclass
@@ -57,10 +64,9 @@ class Device:
         spec = DeviceSpec.from_string(name)
         if spec.device_type != "GPU":
             return cls(name)
-        module = cupy()
-        if module is None or (spec.device_index or 0) >= module.cuda.runtime.getDeviceCount():
-            raise NotFoundError(f"no such GPU: {name}; cupy sees {len(local_device_names(cpu_count=0))}", device=name)
-        return cls(name, module)
+        if (spec.device_index or 0) >= gpu_count():
+            raise NotFoundError(f"no such GPU: {name}; cupy sees {gpu_count()}", device=name)
+        return cls(name, cupy())
 
     @property
     def type(self) -> str:
@@ -72,6 +78,10 @@ class Device:
         """Index among the devices of its type."""
         return DeviceSpec.from_string(self.name).device_index or 0
 
+    def activate(self) -> Any:
+        """Context manager under which new GPU arrays and kernels go to this device."""
+        return nullcontext() if self.xp is np else self.xp.cuda.Device(self.index)
+
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         """`value` as an array in this device's memory, without a copy where it is there already."""
         if self.xp is np:
@@ -79,6 +89,19 @@ class Device:
         if isinstance(value, np.ndarray) and value.dtype == object:
             return value  # strings have no form on a GPU
         return self.xp.asarray(value, dtype)
+
+    def allocate(self, size_bytes: int) -> Any:
+        """Uninitialised memory, aligned to cache lines."""
+        raw = self.xp.empty(size_bytes + 64, dtype=self.xp.uint8)
+        if self.xp is not np:
+            return raw
+        offset = -raw.ctypes.data % 64
+        return raw[offset : offset + size_bytes]
+
+    def view(self, memory: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """The first bytes of `memory` as an array."""
+        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return memory[:count].view(dtype).reshape(shape)
 
     def to_host(self, array: Any) -> Any:
         """`array` as a NumPy array."""

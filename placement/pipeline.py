@@ -1,0 +1,71 @@
+"""From the user's graph to partitions: the passes in order.
+
+prune → simplify → place → schedule → partition. None of them changes the user's graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfray.framework.graph import Operation, Tensor
+from tfray.placement.partition import partition
+from tfray.placement.placer import Policy, default_policy, place
+from tfray.placement.prune import prune
+from tfray.placement.schedule import schedule
+from tfray.placement.simplify import simplify
+from tfray.runtime.plan import Partition
+
+
+@dataclass(frozen=True)
+class CompiledStep:
+    """A step ready to be registered with its devices.
+
+    Attributes:
+        partitions: One per device that takes part.
+        fetches: For each fetched tensor, its partition and its place among that partition's fetches.
+        feeds: For each partition, its feeds as indices into the caller's feeds.
+    """
+
+    partitions: list[Partition]
+    fetches: list[tuple[int, int]]
+    feeds: list[list[int]]
+
+
+def compile_step(
+    fetched: Sequence[Tensor],
+    targets: Sequence[Operation],
+    fed: Sequence[Tensor],
+    devices: Sequence[str],
+    *,
+    allow_soft_placement: bool = False,
+    optimize: bool = True,
+    policy: Policy = default_policy,
+) -> CompiledStep:
+    """Compile what must run for some fetches.
+
+    Args:
+        fetched: Tensors to return, none of them fed.
+        targets: Further operations to run.
+        fed: Tensors that the caller feeds.
+        devices: Full names of the devices, default first.
+        allow_soft_placement: See `placer.place`.
+        optimize: False runs every operation as written: no folding, merging or skipping.
+        policy: Chooses devices for what the program leaves open.
+    """
+    wanted = [*targets, *(tensor.op for tensor in fetched)]
+    simplified = simplify(prune(wanted, fed), fed, wanted, optimize)
+    placement = place(simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy)
+    order, edges = schedule(simplified.graph)
+    fetches = [simplified.tensors[tensor] for tensor in fetched]
+    feed_ops = [simplified.feeds[tensor] for tensor in fed]
+    partitions = partition(order, placement, feed_ops, fetches, edges, optimize)
+    position = {part.device: i for i, part in enumerate(partitions)}
+    counts = [0] * len(partitions)
+    places: list[tuple[int, int]] = []
+    for tensor in fetches:
+        index = position[placement[tensor.op]]
+        places.append((index, counts[index]))
+        counts[index] += 1
+    number = {op.name: i for i, op in enumerate(feed_ops)}
+    return CompiledStep(partitions, places, [[number[name] for name in part.feeds] for part in partitions])

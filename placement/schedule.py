@@ -1,0 +1,93 @@
+"""One order in which all operations could run on one device; every partition keeps it.
+
+Operations keep their order of creation where dependencies allow, with one rule added: an update of a variable waits
+for the reads of that variable in the same step that do not depend on it. A step therefore reads the values from
+before its own updates unless control dependencies say otherwise, on one device or many.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.traversal import predecessors
+
+
+def schedule(graph: Graph) -> tuple[list[Operation], list[tuple[Operation, Operation]]]:
+    """The order, and the edges (earlier, later) between reads and updates of one variable that it adds."""
+    order = _Scheduler(graph.get_operations()).run()
+    return order, _access_edges(order)
+
+
+class _Scheduler:
+    """Kahn's algorithm over a heap of operation ids, with updates held back while their variable is unread."""
+
+    def __init__(self, ops: list[Operation]) -> None:
+        self._ops = {op.id: op for op in ops}
+        self._after: dict[Operation, list[Operation]] = {op: [] for op in ops}
+        self._waiting: dict[Operation, int] = {}
+        self._unread: dict[Tensor, int] = {}
+        for op in ops:
+            earlier = set(predecessors(op))
+            self._waiting[op] = len(earlier)
+            for other in earlier:
+                self._after[other].append(op)
+            if op.op_def.access == "read":
+                self._unread[op.inputs[0]] = self._unread.get(op.inputs[0], 0) + 1
+        self._ready = [op.id for op in ops if self._waiting[op] == 0]
+        self._held: dict[Tensor, list[int]] = {}
+
+    def run(self) -> list[Operation]:
+        heapq.heapify(self._ready)
+        order: list[Operation] = []
+        while self._ready or self._held:
+            if not self._ready:
+                # Every read that is left depends on some update: let the earliest go.
+                op = self._release(min(self._held, key=lambda handle: min(self._held[handle])))
+            else:
+                op = self._ops[heapq.heappop(self._ready)]
+                if op.op_def.access == "update" and self._unread.get(op.inputs[0], 0):
+                    self._held.setdefault(op.inputs[0], []).append(op.id)
+                    continue
+            order.append(op)
+            self._finish(op)
+        return order
+
+    def _release(self, handle: Tensor) -> Operation:
+        held = self._held[handle]
+        op_id = min(held)
+        held.remove(op_id)
+        if not held:
+            del self._held[handle]
+        return self._ops[op_id]
+
+    def _finish(self, op: Operation) -> None:
+        for later in self._after[op]:
+            self._waiting[later] -= 1
+            if self._waiting[later] == 0:
+                heapq.heappush(self._ready, later.id)
+        if op.op_def.access == "read":
+            handle = op.inputs[0]
+            self._unread[handle] -= 1
+            if self._unread[handle] == 0:
+                for op_id in self._held.pop(handle, ()):
+                    heapq.heappush(self._ready, op_id)
+
+
+def _access_edges(order: list[Operation]) -> list[tuple[Operation, Operation]]:
+    """Reads before the updates that follow them, and updates before what follows them, per variable."""
+    edges: list[tuple[Operation, Operation]] = []
+    reads: dict[Tensor, list[Operation]] = {}
+    last_update: dict[Tensor, Operation] = {}
+    for op in order:
+        if op.op_def.access is None:
+            continue
+        handle = op.inputs[0]
+        if handle in last_update:
+            edges.append((last_update[handle], op))
+        if op.op_def.access == "read":
+            reads.setdefault(handle, []).append(op)
+        else:
+            edges.extend((read, op) for read in reads.pop(handle, ()))
+            last_update[handle] = op
+    return edges

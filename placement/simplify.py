@@ -1,0 +1,175 @@
+"""Copy the pruned graph, leaving out what need not run: constants are folded, equal operations merged, identities
+skipped. The user's graph is not touched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.framework.constant_value import evaluate_operation
+from tfray.framework.convert import constant_tensor
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.tensor_shape import TensorShape
+
+MAX_FOLDED_BYTES: Final = 1 << 20
+"""Constants that grow beyond this are computed in the step instead: memory is dearer than a fill."""
+
+
+@dataclass
+class Simplified:
+    """The graph to place.
+
+    Attributes:
+        graph: The copy.
+        tensors: Tensor of the user's graph to tensor of the copy.
+        ops: Operation of the user's graph to the operation of the copy that stands for it.
+        feeds: For each fed tensor, the Placeholder that takes its value.
+    """
+
+    graph: Graph = field(default_factory=Graph)
+    tensors: dict[Tensor, Tensor] = field(default_factory=dict)
+    ops: dict[Operation, Operation] = field(default_factory=dict)
+    feeds: dict[Tensor, Operation] = field(default_factory=dict)
+
+
+def simplify(
+    ops: Sequence[Operation], fed: Sequence[Tensor], kept: Collection[Operation], optimize: bool = True
+) -> Simplified:
+    """Copy `ops` into a new graph.
+
+    Args:
+        ops: Operations in topological order.
+        fed: Tensors that become Placeholders.
+        kept: Operations that are not skipped even if they only forward their input: fetched ones.
+        optimize: False copies every operation as it is.
+    """
+    return _Simplifier(kept, optimize).run(ops, fed)
+
+
+class _Simplifier:
+    def __init__(self, kept: Collection[Operation], optimize: bool) -> None:
+        self._result = Simplified()
+        self._kept = set(kept)
+        self._optimize = optimize
+        self._seen: dict[Any, Operation] = {}
+        self._constants: dict[Tensor, np.ndarray[Any, Any]] = {}
+
+    def run(self, ops: Sequence[Operation], fed: Sequence[Tensor]) -> Simplified:
+        graph = self._result.graph
+        with graph.as_default():
+            for tensor in fed:
+                self._add_feed(tensor)
+            for op in ops:
+                self._add(op)
+        return self._result
+
+    def _add_feed(self, tensor: Tensor) -> None:
+        attrs = {"dtype": tensor.dtype, "shape": tensor.shape}
+        name = f"_feed/{tensor.op.name}/{tensor.value_index}"
+        op = self._result.graph.create_op(
+            "Placeholder", [], attrs, name, exact_name=True, device="", site=tensor.op.site
+        )
+        self._result.feeds[tensor] = op
+        self._result.tensors[tensor] = op.outputs[0]
+
+    def _add(self, op: Operation) -> None:
+        result = self._result
+        inputs = [result.tensors[tensor] for tensor in op.inputs]
+        controls = list(dict.fromkeys(result.ops[control] for control in op.control_inputs if control in result.ops))
+        reused = self._reuse(op, inputs, controls) if self._optimize else None
+        if reused is None:
+            made = _copy(result.graph, op, inputs, controls)
+            outputs: Sequence[Tensor] = made.outputs
+        else:
+            made, outputs = reused
+        result.ops[op] = made
+        for old, new in zip(op.outputs, outputs, strict=True):
+            result.tensors.setdefault(old, new)  # a fed tensor stays what was fed
+
+    def _reuse(
+        self, op: Operation, inputs: list[Tensor], controls: list[Operation]
+    ) -> tuple[Operation, Sequence[Tensor]] | None:
+        """Something simpler that gives the same outputs, or None."""
+        if op.op_def.stateful or op.op_def.blocking:
+            return None
+        if op.op_def.forwards_input and not controls and op not in self._kept and op.device in ("", inputs[0].device):
+            return inputs[0].op, [inputs[0]]
+        folded = self._fold(op, inputs, controls)
+        if folded is not None:
+            return folded
+        key = (op.type, tuple(inputs), tuple(sorted(c.id for c in controls)), op.device, _attrs_key(op.attrs))
+        twin = self._seen.get(key)
+        if twin is not None:
+            return twin, twin.outputs
+        made = _copy(self._result.graph, op, inputs, controls)
+        self._seen[key] = made
+        if op.type == "Const":
+            self._constants[made.outputs[0]] = op.attrs["value"]
+        return made, made.outputs
+
+    def _fold(
+        self, op: Operation, inputs: list[Tensor], controls: list[Operation]
+    ) -> tuple[Operation, Sequence[Tensor]] | None:
+        if controls or not op.outputs or not inputs or not all(tensor in self._constants for tensor in inputs):
+            return None
+        sizes = [_bytes(tensor) for tensor in op.outputs]
+        if any(size is None or size > MAX_FOLDED_BYTES for size in sizes):
+            return None
+        values = evaluate_operation(op, [self._constants[tensor] for tensor in inputs])
+        if any(value is None for value in values):
+            return None
+        outputs = [self._constant(op, i, value) for i, value in enumerate(values)]
+        return outputs[0].op, outputs
+
+    def _constant(self, op: Operation, index: int, value: np.ndarray[Any, Any]) -> Tensor:
+        name = op.name if len(op.outputs) == 1 else f"{op.name}/_folded_{index}"
+        tensor = constant_tensor(value, name)
+        tensor.op._device, tensor.op.site = op.device, op.site
+        self._constants[tensor] = tensor.op.attrs["value"]
+        return tensor
+
+
+def _copy(graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation:
+    return graph.create_op(
+        op.type,
+        inputs,
+        op.attrs,
+        op.name,
+        control_inputs=controls,
+        exact_name=True,
+        device=op.device,
+        site=op.site,
+        shapes=[tensor.shape for tensor in op.outputs],
+    )
+
+
+def _bytes(tensor: Tensor) -> int | None:
+    count = tensor.shape.num_elements()
+    return None if count is None else count * tensor.dtype.size
+
+
+def _attrs_key(attrs: Mapping[str, Any]) -> Any:
+    return tuple((name, _value_key(attrs[name])) for name in sorted(attrs) if name != "_gradient_overrides")
+
+
+def _value_key(value: Any) -> Any:
+    """A hashable that is equal for equal attribute values."""
+    if isinstance(value, np.ndarray):
+        if value.dtype == object:
+            return value.shape, tuple(value.ravel())
+        return value.shape, value.dtype.str, value.tobytes() if value.nbytes <= 4096 else id(value)
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, tuple(map(_value_key, value))
+    if isinstance(value, dict):
+        return tuple((_value_key(key), _value_key(item)) for key, item in value.items())
+    if isinstance(value, slice):
+        return "slice", value.start, value.stop, value.step
+    if isinstance(value, (bool, int, float)):
+        return type(value).__name__, repr(value)
+    if isinstance(value, (DType, TensorShape, str, bytes)) or value is None:
+        return value
+    return id(value)

@@ -1,0 +1,161 @@
+"""Threads within one CPU kernel: tiles of its work, run side by side, one BLAS thread each.
+
+NumPy releases the interpreter's lock inside its loops and GEMMs, so Python threads suffice. A tile should keep
+NumPy busy for 100 us or more; below that, handing the lock over costs more than a second core brings.
+
+A kernel that calls BLAS on small tiles runs best with one BLAS thread per tile, several tiles at once: copies
+then run on every core too. OpenBLAS has one process-wide thread count, which is held at one meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, Final
+
+import numpy as np
+
+
+class BlasThreads:
+    """OpenBLAS's thread count, which any number of kernels may hold at one at the same time.
+
+    Where NumPy has another BLAS, or an OpenBLAS whose count is not safe to change while another thread
+    multiplies (OpenMP builds), `hold` does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._get, self._set = _openblas_thread_functions()
+        self._count = self._get() if self._get else _core_count()
+
+    def count(self) -> int:
+        """Threads that BLAS uses when nobody holds it: OMP_NUM_THREADS and OPENBLAS_NUM_THREADS set it."""
+        with self._lock:
+            if self._get and not self._holders:
+                self._count = self._get()
+            return self._count
+
+    def hold(self) -> None:
+        """Let BLAS run single-threaded until the matching `release`."""
+        with self._lock:
+            self._holders += 1
+            if self._get and self._set and self._holders == 1:
+                self._count = self._get()
+                self._set(1)
+
+    def release(self) -> None:
+        """End one `hold`."""
+        with self._lock:
+            self._holders -= 1
+            if self._set and self._holders == 0:
+                self._set(self._count)
+
+
+def _core_count() -> int:
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+
+
+def _openblas_thread_functions() -> tuple[Any, Any]:
+    try:
+        # A symbol is also looked for in the libraries that the extension module was linked with.
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+    except (AttributeError, OSError):
+        return None, None
+    for form in ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}"):
+        if hasattr(library, form.format("get_parallel")):
+            is_pthreads = library[form.format("get_parallel")]() == 1
+            functions = library[form.format("get_num_threads")], library[form.format("set_num_threads")]
+            return functions if is_pthreads else (None, None)
+    return None, None
+
+
+_BLAS: Final = BlasThreads()
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+_local = threading.local()
+
+
+def thread_count() -> int:
+    """How many threads a kernel may use: as many as BLAS."""
+    return _BLAS.count()
+
+
+def parallel_for(work: Callable[[int], None], count: int) -> None:
+    """Run ``work(0)`` to ``work(count - 1)`` on the calling thread and on shared ones, in any order.
+
+    Args:
+        work: Called once per index, from several threads at once. It must not call `parallel_for`.
+        count: Number of indices. With one index, or one core, everything runs on the calling thread and BLAS
+            keeps its threads.
+    """
+    helpers = min(thread_count(), count) - 1
+    if helpers <= 0:
+        for index in range(count):
+            work(index)
+        return
+    indices = iter(range(count))  # its __next__ is atomic under the interpreter's lock
+    pool = _shared_pool()
+    _BLAS.hold()
+    try:
+        # NumPy's error state is context-local: helpers must see the caller's.
+        futures = [pool.submit(copy_context().run, _run_all, work, indices) for _ in range(helpers)]
+        try:
+            _run_all(work, indices)
+        finally:
+            # One that never started has nothing left to do; the others may still be reading our arrays.
+            errors = [future.exception() for future in futures if not future.cancel()]
+    finally:
+        _BLAS.release()
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _run_all(work: Callable[[int], None], indices: Iterator[int]) -> None:
+    for index in indices:
+        work(index)
+
+
+def _shared_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(max(1, thread_count() - 1), thread_name_prefix="tfray-cpu")
+        return _pool
+
+
+def _forget_pool() -> None:
+    # A forked child has no threads but its own.
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """An uninitialised array that the calling thread reuses: its pages are warm, unlike those of a new one.
+
+    Args:
+        slot: Which of the thread's buffers. The array is valid until the thread asks for that slot again, so it
+            must not leave the kernel.
+        shape: Shape of the array.
+        dtype: NumPy dtype of the array.
+    """
+    dtype = np.dtype(dtype)
+    size_bytes = dtype.itemsize
+    for size in shape:
+        size_bytes *= size
+    buffers: dict[str, Any] = _local.__dict__
+    buffer = buffers.get(slot)
+    if buffer is None or buffer.nbytes < size_bytes:
+        buffer = buffers[slot] = np.empty(size_bytes, np.uint8)
+    return buffer[:size_bytes].view(dtype).reshape(shape)

@@ -1,0 +1,135 @@
+"""Running compiled steps on devices of this process, without Ray: for debugging, tests and small models.
+
+All partitions of a step run on the calling thread, each advancing when what it waits for has arrived, so that a
+debugger sees every kernel and a step is deterministic. NumPy and BLAS still use every core.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import CancelledError, InternalError
+from tfray.runtime.device import Device, local_device_names
+from tfray.runtime.executor import PlanRun, Step
+from tfray.runtime.plan import Partition, Plan
+
+_step_ids = itertools.count(1)
+
+
+class _LocalRendezvous:
+    """Hands tensors to the other partitions of the step."""
+
+    copies = False
+
+    def __init__(self, devices: dict[str, Device]) -> None:
+        self.runs: dict[str, PlanRun] = {}
+        self._devices = devices
+
+    def send(self, key: str, destination: str, value: Any) -> None:
+        self.runs[destination].deliver(key, self._devices[destination].asarray(value))
+
+
+class LocalRunner:
+    """Devices of this process, and the plans registered with them.
+
+    Args:
+        cpu_count: Number of CPU devices to offer; more than one lets a partitioned graph be tried in one process.
+        gpu_limit: Largest number of GPUs to offer; None for all.
+    """
+
+    def __init__(self, cpu_count: int = 1, gpu_limit: int | None = None) -> None:
+        self._devices = {name: Device.open(name) for name in local_device_names(cpu_count, gpu_limit)}
+        self._closed = False
+
+    @property
+    def devices(self) -> list[str]:
+        """Full names of the devices."""
+        return list(self._devices)
+
+    def register(self, partitions: Sequence[Partition], functions: Mapping[str, Any]) -> LocalStep:
+        """Compile the partitions of one step."""
+        plans = [Plan(partition, self._devices[partition.device], sends_copy=False) for partition in partitions]
+        return LocalStep(self, plans)
+
+    def devices_by_name(self) -> dict[str, Device]:
+        """The devices themselves."""
+        if self._closed:
+            raise CancelledError("the session is closed")
+        return self._devices
+
+    def close(self) -> None:
+        """Drop all state. Runs that are still going on in other threads finish."""
+        self._closed = True
+        for device in self._devices.values():
+            device.resources.clear()
+
+
+class LocalStep:
+    """A registered step: call it to run."""
+
+    def __init__(self, runner: LocalRunner, plans: list[Plan]) -> None:
+        self._runner = runner
+        self._plans = plans
+        # The common case by far: one device, nothing to wait for.
+        self._single = plans[0] if len(plans) == 1 and len(plans[0].segments) == 1 else None
+        if self._single is not None:
+            segment = self._single.segments[0]
+            outputs = {slot: i for i, slot in enumerate(segment.output_slots)}
+            fed = {slot: i for i, slot in enumerate(self._single.feed_slots)}
+            self._inputs = [fed[slot] for slot in segment.input_slots]
+            self._outputs = [outputs.get(slot) for slot in self._single.fetch_slots]
+            if None in self._outputs:
+                self._single = None
+
+    def run(self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None) -> list[list[Any]]:
+        """Run once.
+
+        Args:
+            feeds: For each partition, its fed values as NumPy arrays.
+            timeout_s: Seconds after which to give up between segments.
+
+        Returns:
+            For each partition, its fetched values as NumPy arrays.
+        """
+        devices = self._runner.devices_by_name()
+        if self._single is not None:
+            return [self._run_single(self._single, feeds[0])]
+        rendezvous = _LocalRendezvous(devices)
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        step = Step(next(_step_ids), rendezvous, deadline)
+        runs = []
+        for plan, values in zip(self._plans, feeds, strict=True):
+            device = plan.device
+            run = PlanRun(plan, step, [device.asarray(value) for value in values])
+            rendezvous.runs[device.name] = run
+            runs.append(run)
+        with np.errstate(all="ignore"):
+            while sum(run.advance() for run in runs):
+                pass
+        for run in runs:
+            if not run.done:
+                raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")
+        return [
+            [plan.device.to_host(value) for value in run.fetch()] for plan, run in zip(self._plans, runs, strict=True)
+        ]
+
+    def _run_single(self, plan: Plan, feeds: Sequence[Any]) -> list[Any]:
+        device = plan.device
+        values = [feeds[i] for i in self._inputs]
+        if device.type != "CPU":
+            values = [device.asarray(value) for value in values]
+        with np.errstate(all="ignore"):
+            outputs = plan.segments[0].run(_NO_STEP, values)
+        results = [outputs[i] for i in self._outputs if i is not None]
+        return results if device.type == "CPU" else [device.to_host(value) for value in results]
+
+    def close(self) -> None:
+        """Nothing to release: the plans go with this object."""
+
+
+_NO_STEP = Step(0)

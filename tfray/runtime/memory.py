@@ -1,0 +1,209 @@
+"""Which intermediate results share memory, and which need a copy: liveness over a straight-line body.
+
+A tensor *owns* memory when its kernel fills a buffer that it is given. Every other result may be a view of any of
+the kernel's inputs, so it keeps the owners behind those inputs alive. An owner whose memory never leaves the body
+gets a slot; slots are shared by owners whose lifetimes do not overlap, and an elementwise kernel may write over an
+input that nobody reads again. In the steady state a step allocates nothing big.
+
+A variable's value is its storage itself. A read whose value is still in use when the body updates the variable is
+copied where it is read, so that a step sees the value from before its own updates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from tfray.framework import dtypes
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Kernel
+from tfray.runtime.body import Body
+
+_ALIGNMENT = 64
+
+
+@dataclass
+class MemoryPlan:
+    """What the code generator needs to know about memory.
+
+    Attributes:
+        slot_of: Slot of each owner that has one.
+        slot_bytes: Size of each slot in bytes.
+        copied_reads: Results of variable reads that are copied at once.
+        copied_outputs: Outputs that share memory with a variable, a constant or an input.
+        dropped_after: Tensors whose last use is the operation at that index, and which are worth freeing.
+    """
+
+    slot_of: dict[Tensor, int] = field(default_factory=dict)
+    slot_bytes: list[int] = field(default_factory=list)
+    copied_reads: set[Tensor] = field(default_factory=set)
+    copied_outputs: set[Tensor] = field(default_factory=set)
+    dropped_after: dict[int, list[Tensor]] = field(default_factory=dict)
+
+
+def plan_memory(
+    body: Body,
+    kernel_of: Callable[[Operation], Kernel],
+    *,
+    sends_copy: bool,
+    updated_elsewhere: Collection[str] = (),
+) -> MemoryPlan:
+    """Assign memory to the results of `body`.
+
+    Args:
+        body: The operations and what enters and leaves.
+        kernel_of: The kernel of each operation on this device.
+        sends_copy: Whether a Send has copied its tensor when it returns.
+        updated_elsewhere: Names of variable operations that another segment of the plan updates.
+    """
+    liveness = _Liveness(body, kernel_of, sends_copy)
+    plan = MemoryPlan()
+    plan.copied_reads = liveness.reads_to_copy(updated_elsewhere)
+    for read in plan.copied_reads:
+        liveness.detach(read)
+    plan.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
+    _assign_slots(body, kernel_of, liveness, plan)
+    for tensor, index in liveness.last_use.items():
+        if index < math.inf and tensor not in plan.slot_of and _worth_freeing(tensor, body):
+            plan.dropped_after.setdefault(int(index), []).append(tensor)
+    return plan
+
+
+class _Liveness:
+    """Last uses, and the owners behind each tensor."""
+
+    def __init__(self, body: Body, kernel_of: Callable[[Operation], Kernel], sends_copy: bool) -> None:
+        self.body = body
+        self.index = {op: i for i, op in enumerate(body.ops)}
+        self.last_use: dict[Tensor, float] = {}
+        self.roots: dict[Tensor, set[Tensor]] = {tensor: {tensor} for tensor in body.inputs}
+        self.kernel_of = kernel_of
+        for i, op in enumerate(body.ops):
+            if not all(tensor in body.constants for tensor in op.outputs) or not op.outputs:
+                self._visit(i, op, sends_copy)
+            else:
+                self.roots.update((tensor, {tensor}) for tensor in op.outputs)
+        for tensor in body.outputs:
+            self.last_use[tensor] = math.inf
+        self._set_ends()
+
+    def _visit(self, i: int, op: Operation, sends_copy: bool) -> None:
+        keeps = op.op_def.keeps_inputs and not (op.type == "Send" and sends_copy)
+        for tensor in op.inputs:
+            self.last_use[tensor] = max(math.inf if keeps else i, self.last_use.get(tensor, 0))
+        behind = set().union(*(self.roots[tensor] for tensor in op.inputs)) if op.inputs else set()
+        for tensor in op.outputs:
+            fresh = tensor.value_index == 0 and self.kernel_of(op).accepts_out
+            self.roots[tensor] = {tensor} if fresh else behind | {tensor}
+
+    def _set_ends(self) -> None:
+        self.end: dict[Tensor, float] = {}
+        for tensor, roots in self.roots.items():
+            last = self.last_use.get(tensor, -1)
+            for root in roots:
+                self.end[root] = max(self.end.get(root, -1), last)
+
+    def reads_to_copy(self, updated_elsewhere: Collection[str]) -> set[Tensor]:
+        """Reads of a variable whose value is used after the variable is updated."""
+        updates: dict[Tensor, list[int]] = {}
+        for i, op in enumerate(self.body.ops):
+            if op.op_def.access == "update":
+                updates.setdefault(op.inputs[0], []).append(i)
+        copied: set[Tensor] = set()
+        for i, op in enumerate(self.body.ops):
+            if op.op_def.access is None:
+                continue
+            for tensor in op.outputs:
+                later = [u for u in updates.get(op.inputs[0], ()) if u > i]
+                clobbered = bool(later) and self.end[tensor] > later[0]
+                leaves = self.end[tensor] == math.inf and op.inputs[0].op.name in updated_elsewhere
+                if clobbered or leaves:
+                    copied.add(tensor)
+        return copied
+
+    def detach(self, read: Tensor) -> None:
+        """Record that `read` is a copy: it and what is derived from it no longer share the variable's memory."""
+        handles = self.roots[read] - {read}
+        for roots in self.roots.values():
+            if read in roots:
+                roots -= handles
+        self._set_ends()
+
+    def is_shared(self, tensor: Tensor) -> bool:
+        """Whether the user must not get this very memory: it belongs to a variable, a constant or an input."""
+        inputs = set(self.body.inputs)
+        return any(
+            root.dtype is dtypes.resource or root in inputs or root in self.body.constants
+            for root in self.roots[tensor]
+        )
+
+
+def _assign_slots(body: Body, kernel_of: Callable[[Operation], Kernel], liveness: _Liveness, plan: MemoryPlan) -> None:
+    free: list[int] = []
+    ending: dict[int, list[int]] = {}
+    for i, op in enumerate(body.ops):
+        owner = op.outputs[0] if op.outputs else None
+        if owner is not None and owner not in body.constants and kernel_of(op).accepts_out:
+            size = _buffer_bytes(owner)
+            end = liveness.end[owner]
+            if size is not None and end < math.inf:
+                slot = _overwritable(op, kernel_of(op), i, liveness, plan)
+                if slot is None:
+                    slot = _take_slot(free, plan.slot_bytes, size)
+                else:
+                    ending[i].remove(slot)
+                plan.slot_of[owner] = slot
+                ending.setdefault(max(int(end), i), []).append(slot)
+        free.extend(ending.pop(i, ()))
+
+
+def _overwritable(op: Operation, kernel: Kernel, i: int, liveness: _Liveness, plan: MemoryPlan) -> int | None:
+    """The slot of an input that dies here and has the output's form, when the kernel may write over it."""
+    output = op.outputs[0]
+    for position in kernel.may_overwrite:
+        if position >= len(op.inputs):
+            continue
+        tensor = op.inputs[position]
+        others = [t for j, t in enumerate(op.inputs) if j not in kernel.may_overwrite]
+        if (
+            tensor in plan.slot_of
+            and liveness.end[tensor] == i
+            and tensor.dtype is output.dtype
+            and tensor.shape == output.shape
+            and not any(tensor in liveness.roots[other] for other in others)
+            and all(t is tensor or tensor not in liveness.roots[t] for t in op.inputs)
+        ):
+            return plan.slot_of[tensor]
+    return None
+
+
+def _take_slot(free: list[int], slot_bytes: list[int], size: int) -> int:
+    """The best free slot for `size` bytes, grown if need be, or a new one."""
+    fitting = [slot for slot in free if size <= slot_bytes[slot] <= max(4 * size, 1 << 16)]
+    if fitting:
+        slot = min(fitting, key=lambda s: slot_bytes[s])
+    else:
+        smaller = [slot for slot in free if size // 4 <= slot_bytes[slot] < size]
+        if not smaller:
+            slot_bytes.append(size)
+            return len(slot_bytes) - 1
+        slot = max(smaller, key=lambda s: slot_bytes[s])
+        slot_bytes[slot] = size
+    free.remove(slot)
+    return slot
+
+
+def _buffer_bytes(tensor: Tensor) -> int | None:
+    """Bytes of a slot for `tensor`, or None when it has no fixed size or is a scalar."""
+    count = tensor.shape.num_elements()
+    if not count or not tensor.shape.rank or tensor.dtype.kind in ("string", "resource"):
+        return None
+    return -(-count * tensor.dtype.size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _worth_freeing(tensor: Tensor, body: Body) -> bool:
+    if tensor in body.constants or tensor.dtype is dtypes.resource:
+        return False
+    count = tensor.shape.num_elements()
+    return count is None or count > 4096

@@ -1,0 +1,207 @@
+"""A partition compiled for its device: segments between blocking operations, and the values that flow between them.
+
+A segment is the set of operations with the same blocking ancestors: as soon as those have delivered, it runs from
+end to end without waiting. Recv operations that belong to one *group* count as one ancestor, because their
+tensors are sent together.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.graph_def import GraphDef, from_graph_def, to_graph_def
+from tfray.framework.traversal import predecessors
+from tfray.runtime.body import Body, depends_on_input_shapes, generic_body, specialize
+from tfray.runtime.codegen import CompiledBody
+from tfray.runtime.device import Device
+
+MAX_SPECIALIZATIONS: Final = 8
+"""Input shapes for which a segment is compiled anew; later ones share the generic form."""
+
+
+@dataclass
+class Partition:
+    """What one device runs in a step.
+
+    Attributes:
+        device: Full name of the device.
+        graph: Its operations, created in the order in which they shall run.
+        feeds: Names of the Placeholder operations whose values the caller passes, in order.
+        fetches: Names of the tensors to return, in order.
+        optimize: Whether values that follow from input shapes may be computed when compiling.
+    """
+
+    device: str
+    graph: Graph
+    feeds: list[str] = field(default_factory=list)
+    fetches: list[str] = field(default_factory=list)
+    optimize: bool = True
+
+    def to_wire(self) -> tuple[str, GraphDef, list[str], list[str], bool]:
+        """Plain data for another process."""
+        return self.device, to_graph_def(self.graph), self.feeds, self.fetches, self.optimize
+
+    @classmethod
+    def from_wire(cls, wire: tuple[str, GraphDef, list[str], list[str], bool]) -> Partition:
+        """The partition that `to_wire` gave."""
+        device, graph_def, feeds, fetches, optimize = wire
+        return cls(device, from_graph_def(graph_def), feeds, fetches, optimize)
+
+
+class Segment:
+    """Operations that run without waiting once their blocking ancestors have delivered."""
+
+    def __init__(self, index: int, ops: list[Operation]) -> None:
+        self.index = index
+        self.ops = ops
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self.input_slots: list[int] = []
+        self.output_slots: list[int] = []
+        self.waits = 0
+        self.followers: list[Segment] = []
+        self._body: Body | None = None
+        self._by_shapes = False
+        self._compiled: dict[Any, CompiledBody] = {}
+        self._lock = threading.Lock()
+
+    def prepare(self, plan: Plan) -> None:
+        """Decide how to compile, once inputs and outputs are known."""
+        self._plan = plan
+        self._body = generic_body(self.ops, self.inputs, self.outputs)
+        self._by_shapes = depends_on_input_shapes(self._body)
+
+    def run(self, step: Any, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run on these input values and return the outputs."""
+        key = tuple([getattr(value, "shape", None) for value in values]) if self._by_shapes else None
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compile(key)
+        return compiled(step, *values)
+
+    def _compile(self, key: Any) -> CompiledBody:
+        with self._lock:
+            if key not in self._compiled and len(self._compiled) >= MAX_SPECIALIZATIONS:
+                key = None
+            if key not in self._compiled:
+                assert self._body is not None
+                body = self._body if key is None or not self._plan.optimize else specialize(self._body, key)
+                self._compiled[key] = self._plan.compile(self, body)
+            return self._compiled[key]
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of reusable memory that one run of the largest compiled form holds."""
+        return max((compiled.buffer_bytes for compiled in self._compiled.values()), default=0)
+
+
+class Plan:
+    """A compiled partition. Immutable once built; any number of steps may run it at once.
+
+    Args:
+        partition: What to run.
+        device: Where.
+        sends_copy: Whether the rendezvous copies what it sends before `send` returns.
+
+    Attributes:
+        segments: In an order in which each comes after those it depends on.
+        slot_count: Number of values that a step keeps between segments.
+        feed_slots: Slot of each fed value.
+        fetch_slots: Slot of each fetched value.
+        recv_slots: Slot of each received tensor by edge key.
+        recv_segments: Segments that wait for each edge key.
+        initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
+    """
+
+    def __init__(self, partition: Partition, device: Device, *, sends_copy: bool) -> None:
+        self.partition = partition
+        self.device = device
+        self.optimize = partition.optimize
+        self._sends_copy = sends_copy
+        self._slots: dict[Tensor, int] = {}
+        self._fed = {self._fed_tensor(name): name for name in partition.feeds}
+        self._fetched = [partition.graph.get_tensor_by_name(name) for name in partition.fetches]
+        self.segments = self._cut_into_segments()
+        self._connect()
+        self.feed_slots = [self._slot(tensor) for tensor in self._fed]
+        self.fetch_slots = [self._slot(tensor) for tensor in self._fetched]
+        self.slot_count = len(self._slots)
+        self.initial_waits = [segment.waits for segment in self.segments]
+        for segment in self.segments:
+            segment.prepare(self)
+
+    def _fed_tensor(self, name: str) -> Tensor:
+        return self.partition.graph.get_operation_by_name(name).outputs[0]
+
+    def _slot(self, tensor: Tensor) -> int:
+        return self._slots.setdefault(tensor, len(self._slots))
+
+    def _cut_into_segments(self) -> list[Segment]:
+        """Group operations by their blocking ancestors, a bit mask with one bit per Recv group."""
+        group_bits: dict[Any, int] = {}
+        self._mask: dict[Operation, int] = {}
+        by_mask: dict[int, Segment] = {}
+        self._recvs: list[Operation] = []
+        for op in self.partition.graph.get_operations():
+            mask = 0
+            for earlier in predecessors(op):
+                mask |= self._mask[earlier]
+            if op.op_def.blocking:
+                mask |= 1 << group_bits.setdefault((op.attr("source"), op.attr("group")), len(group_bits))
+                self._recvs.append(op)
+            elif not (op.outputs and op.outputs[0] in self._fed):
+                segment = by_mask.setdefault(mask, Segment(len(by_mask), []))
+                segment.ops.append(op)
+            self._mask[op] = mask
+        self._group_bits = group_bits
+        self._segment_of = {op: segment for segment in by_mask.values() for op in segment.ops}
+        return list(by_mask.values())
+
+    def _connect(self) -> None:
+        """Find what each segment takes, gives and waits for."""
+        self.recv_slots: dict[str, int] = {op.attr("key"): self._slot(op.outputs[0]) for op in self._recvs}
+        self.recv_segments: dict[str, list[Segment]] = {key: [] for key in self.recv_slots}
+        fetched = set(self._fetched)
+        for segment in self.segments:
+            members = set(segment.ops)
+            taken = dict.fromkeys(t for op in segment.ops for t in op.inputs if t.op not in members)
+            segment.inputs = list(taken)
+            segment.input_slots = [self._slot(tensor) for tensor in taken]
+            earlier = {self._segment_of[p] for op in segment.ops for p in predecessors(op) if p in self._segment_of}
+            for other in earlier - {segment}:
+                other.followers.append(segment)
+                segment.waits += 1
+            for recv in self._awaited(segment):
+                self.recv_segments[recv.attr("key")].append(segment)
+                segment.waits += 1
+        used_later = {tensor for segment in self.segments for tensor in segment.inputs} | fetched
+        for segment in self.segments:
+            segment.outputs = [t for op in segment.ops for t in op.outputs if t in used_later]
+            segment.output_slots = [self._slot(tensor) for tensor in segment.outputs]
+
+    def _awaited(self, segment: Segment) -> list[Operation]:
+        """Every Recv whose group is an ancestor of the segment."""
+        mask = self._mask[segment.ops[0]]
+        return [recv for recv in self._recvs if self._mask[recv] | mask == mask]
+
+    def compile(self, segment: Segment, body: Body) -> CompiledBody:
+        """Compile one body of one segment of this plan."""
+        updated = {
+            op.inputs[0].op.name
+            for other in self.segments
+            if other is not segment
+            for op in other.ops
+            if op.op_def.access == "update"
+        }
+        fetched = {new for old, new in zip(segment.outputs, body.outputs, strict=True) if old in set(self._fetched)}
+        return CompiledBody(body, self.device, sends_copy=self._sends_copy, fetched=fetched, updated_elsewhere=updated)
+
+    def check_feeds(self, values: Sequence[Any]) -> None:
+        """Raise `InvalidArgumentError` when the number of fed values is wrong."""
+        if len(values) != len(self.feed_slots):
+            raise InvalidArgumentError(f"the step takes {len(self.feed_slots)} fed values, got {len(values)}")

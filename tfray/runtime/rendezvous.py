@@ -1,0 +1,79 @@
+"""Where Send and Recv of one step meet.
+
+A tensor crosses an edge once per step, under the edge's key. The sending side calls `Rendezvous.send`; what lies
+between (nothing in one process, the object store and actor messages on Ray) hands the value to the `Mailbox` of the
+receiving device's step, which the executor drains. Everything belongs to one step: aborting it wakes every waiter.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import Any, Protocol
+
+from tfray.errors import DeadlineExceededError
+
+
+class Rendezvous(Protocol):
+    """The sending side of one step."""
+
+    def send(self, key: str, destination: str, value: Any) -> None:
+        """Hand `value` to the device `destination`, which receives it under `key`.
+
+        The caller may reuse the memory of `value` as soon as this returns if `copies` is true.
+        """
+
+    @property
+    def copies(self) -> bool:
+        """Whether `send` has copied the value by the time that it returns."""
+
+
+class Mailbox:
+    """Values that have arrived for one device in one step, and the error that ended the step, if any.
+
+    Any thread may deliver or abort; one thread takes.
+    """
+
+    def __init__(self) -> None:
+        self._arrived: deque[tuple[str, Any]] = deque()
+        self._changed = threading.Condition()
+        self._error: BaseException | None = None
+
+    def deliver(self, items: list[tuple[str, Any]]) -> None:
+        """Add values by edge key. Values for an aborted step are dropped."""
+        with self._changed:
+            if self._error is None:
+                self._arrived.extend(items)
+                self._changed.notify()
+
+    def abort(self, error: BaseException) -> None:
+        """End the step: the taker raises `error`. The first error wins."""
+        with self._changed:
+            if self._error is None:
+                self._error = error
+                self._arrived.clear()
+                self._changed.notify()
+
+    def take(self, deadline: float | None, waiting_for: str) -> list[tuple[str, Any]]:
+        """Wait for values and return all that have arrived.
+
+        Args:
+            deadline: `time.monotonic` value after which to give up; None to wait until the step is aborted.
+            waiting_for: What the wait is for, for the error.
+
+        Raises:
+            DeadlineExceededError: The deadline passed.
+            BaseException: The error given to `abort`.
+        """
+        with self._changed:
+            while not self._arrived and self._error is None:
+                remaining = None if deadline is None else deadline - time.monotonic()
+                if remaining is not None and remaining <= 0:
+                    raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
+                self._changed.wait(remaining)
+            if self._error is not None:
+                raise self._error
+            items = list(self._arrived)
+            self._arrived.clear()
+            return items

@@ -1,0 +1,346 @@
+"""Sessions: run parts of a graph, compiling each combination of fetches and feeds once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tfray.config import ConfigProto, OptimizerOptions, RunOptions
+from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import make_array
+from tfray.framework.graph import (
+    Graph,
+    Operation,
+    Tensor,
+    default_session_scope,
+    get_default_graph,
+)
+from tfray.placement.pipeline import compile_step
+from tfray.runtime.local import LocalRunner
+from tfray.runtime.runner import RegisteredStep, Runner
+
+
+class Session:
+    """Runs operations of a graph and evaluates tensors.
+
+    Args:
+        target: Where to run. ``""`` runs in this process, without Ray; a `tfray.Cluster` runs on its devices.
+        graph: The graph to run; the default graph when None.
+        config: Options.
+
+    A session may be used from several threads at once. Local sessions own their variables; sessions on one
+    cluster share the variables that live on its devices, as in TensorFlow. Leaving a ``with`` block, or `close`,
+    cancels what still runs and releases everything.
+    """
+
+    def __init__(self, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        self._graph = graph or get_default_graph()
+        self._config = config or ConfigProto()
+        self._runner: Runner = _runner_for(target, self._config)
+        self._steps: dict[tuple[Any, ...], _PreparedStep] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+        self._entered: list[Any] = []
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that this session runs."""
+        return self._graph
+
+    def list_devices(self) -> list[str]:
+        """Full names of the devices of this session."""
+        return self._runner.devices
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: None = None,
+    ) -> Any:
+        """Run what `fetches` need and return their values.
+
+        Args:
+            fetches: A tensor, operation, variable, `IndexedSlices` or name, or lists, tuples, named tuples and
+                dictionaries of these, nested at will.
+            feed_dict: Values for any tensors, by tensor or name. What is fed is not computed.
+            options: Timeout of this step.
+            run_metadata: Not taken; kept for the position of arguments.
+
+        Returns:
+            The same structure with NumPy values; None for operations.
+
+        Raises:
+            InvalidArgumentError: A fetch or feed is not in the graph, a value does not fit, a placeholder lacks one.
+            OpError: What an operation raised.
+            CancelledError: The session was closed.
+        """
+        if self._closed:
+            raise CancelledError("the session is closed: open a new one")
+        key = (_key(fetches), tuple(feed_dict) if feed_dict else (), self._graph.version)
+        step = self._steps.get(key)
+        if step is None:
+            step = self._prepare(key, fetches, list(feed_dict or ()))
+        timeout_ms = (options.timeout_in_ms if options else 0) or self._config.operation_timeout_in_ms
+        return step.run(list(feed_dict.values()) if feed_dict else (), timeout_ms / 1000 if timeout_ms else None)
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
+        """A function of the values of `feed_list`, in order, that returns the values of `fetches`.
+
+        It saves the time that `run` takes to recognise its arguments.
+        """
+        feeds = list(feed_list or ())
+        step = self._prepare(("callable", _key(fetches), tuple(feeds), self._graph.version), fetches, feeds)
+
+        def call(*values: Any) -> Any:
+            if len(values) != len(feeds):
+                raise InvalidArgumentError(f"the callable takes {len(feeds)} values, got {len(values)}")
+            if self._closed:
+                raise CancelledError("the session is closed: open a new one")
+            return step.run(values, None)
+
+        return call
+
+    def _prepare(self, key: tuple[Any, ...], fetches: Any, feeds: Sequence[Any]) -> _PreparedStep:
+        with self._lock:
+            if key not in self._steps:
+                # Plans of earlier versions of the graph stay valid for steps that still run, but are not found again.
+                version = self._graph.version
+                for stale in [other for other in self._steps if other[-1] != version]:
+                    self._steps.pop(stale).close()
+                self._steps[key] = _PreparedStep(self._graph, self._runner, self._config, fetches, feeds)
+            return self._steps[key]
+
+    def close(self) -> None:
+        """Cancel what runs and release all resources. Closing twice does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._runner.close()
+            self._steps.clear()
+
+    def as_default(self) -> Any:
+        """Context manager under which ``tensor.eval()`` and ``operation.run()`` use this session."""
+        return default_session_scope(self)
+
+    def __enter__(self) -> Session:
+        scopes = [self._graph.as_default(), self.as_default()]
+        for scope in scopes:
+            scope.__enter__()
+        self._entered.append(scopes)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for scope in reversed(self._entered.pop()):
+            scope.__exit__(None, None, None)
+        self.close()
+
+
+class InteractiveSession(Session):
+    """A session that is the default session from its creation until it is closed, for notebooks and shells."""
+
+    def __init__(self, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        super().__init__(target, graph, config)
+        self._scope = self.as_default()
+        self._scope.__enter__()
+
+    def close(self) -> None:
+        """Stop being the default session, and release all resources."""
+        if not self._closed:
+            self._scope.__exit__(None, None, None)
+        super().close()
+
+
+def _runner_for(target: Any, config: ConfigProto) -> Runner:
+    if target is None or (isinstance(target, str) and target == ""):
+        return LocalRunner(config.device_count.get("CPU", 1), config.device_count.get("GPU"))
+    runner = getattr(target, "runner", None)
+    if runner is None:
+        raise InvalidArgumentError(
+            f"{target!r} is not something a session can run on: expected '' for this process, or a tfray.Cluster"
+        )
+    return runner()
+
+
+# -- one combination of fetches and feeds --------------------------------------------------------------
+
+
+class _PreparedStep:
+    """A compiled step with the conversions around it."""
+
+    def __init__(self, graph: Graph, runner: Runner, config: ConfigProto, fetches: Any, feeds: Sequence[Any]) -> None:
+        self._feeds = [_Feed(graph, feed) for feed in feeds]
+        fed = {feed.tensor: i for i, feed in enumerate(self._feeds)}
+        if len(fed) < len(self._feeds):
+            raise InvalidArgumentError("the same tensor is fed twice, under two names")
+        structure = _Structure(graph, fetches)
+        self._rebuild = structure.rebuild
+        computed = list(dict.fromkeys(t for t in structure.tensors if t not in fed))
+        self._partition_feeds: list[list[int]] = []
+        self._registered: RegisteredStep | None = None
+        places: dict[Tensor, tuple[int, int]] = {}
+        if computed or structure.operations:
+            compiled = compile_step(
+                computed,
+                structure.operations,
+                list(fed),
+                runner.devices,
+                allow_soft_placement=config.allow_soft_placement,
+                optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
+            )
+            if config.log_device_placement:
+                for part in compiled.partitions:
+                    for op in part.graph.get_operations():
+                        print(f"{op.name}: ({op.type}) {part.device}")
+            self._partition_feeds = compiled.feeds
+            self._registered = runner.register(compiled.partitions, graph.functions)
+            places = dict(zip(computed, compiled.fetches, strict=True))
+        # Where each fetched tensor's value is: ("fed", index) or (partition, index).
+        self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
+
+    def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
+        fed = [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
+        if self._registered is None:
+            outputs: list[list[Any]] = []
+        else:
+            feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
+            outputs = self._registered.run(feeds, timeout_s)
+        return self._rebuild([outputs[p][i] if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+
+    def close(self) -> None:
+        if self._registered is not None:
+            self._registered.close()
+
+
+class _Feed:
+    """A fed tensor and the conversion of values for it."""
+
+    __slots__ = ("_dtype", "_scalar", "_shape", "tensor")
+
+    def __init__(self, graph: Graph, feed: Any) -> None:
+        try:
+            tensor = graph.as_graph_element(feed, allow_operation=False)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
+        assert isinstance(tensor, Tensor)
+        self.tensor = tensor
+        if not graph.is_feedable(self.tensor):
+            raise InvalidArgumentError(f"{self.tensor!r} cannot be fed: it is a handle; feed the variable's value")
+        self._dtype = self.tensor.dtype.numpy
+        self._shape = self.tensor.shape
+        self._scalar = self._shape.rank == 0
+
+    def convert(self, value: Any) -> Any:
+        """`value` as an array (a NumPy scalar for rank 0) that fits the tensor."""
+        if type(value) is np.ndarray and value.dtype == self._dtype and self._dtype.kind != "O":
+            array = value
+        else:
+            array = self._cast(value)
+        sizes = self._shape._sizes
+        if sizes is not None and sizes != array.shape:
+            self._check_shape(array)
+        return array[()] if self._scalar else array
+
+    def _cast(self, value: Any) -> Any:
+        if isinstance(value, (Tensor, Operation)):
+            raise InvalidArgumentError(
+                f"the value fed for {self.tensor.name} is {value!r}: feed NumPy values; run the tensor first"
+            )
+        dtype = self.tensor.dtype
+        if dtype is dtypes.string:
+            return make_array(value, dtype)
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise InvalidArgumentError(f"the value fed for {self.tensor.name} is no array: {error}") from error
+        is_python = not hasattr(value, "dtype")
+        if is_python and dtype.is_integer and array.dtype.kind in "iu":
+            return make_array(value, dtype)  # refuses integers that do not fit
+        if array.size and not np.can_cast(array.dtype, self._dtype, "same_kind"):
+            raise InvalidArgumentError(
+                f"the value fed for {self.tensor.name} is {array.dtype}, expected {dtype.name}",
+                op_name=self.tensor.op.name,
+                site=self.tensor.op.site,
+            )
+        return array.astype(self._dtype)
+
+    def _check_shape(self, array: Any) -> None:
+        if not self._shape.is_compatible_with(array.shape):
+            raise InvalidArgumentError(
+                f"the value fed for {self.tensor.name} has shape {array.shape}, expected {self._shape}",
+                op_name=self.tensor.op.name,
+                site=self.tensor.op.site,
+            )
+
+
+class _Structure:
+    """Nested fetches, flattened into tensors and operations, and the way back."""
+
+    def __init__(self, graph: Graph, fetches: Any) -> None:
+        self._graph = graph
+        self.tensors: list[Tensor] = []
+        self.operations: list[Operation] = []
+        self.rebuild = self._visit(fetches)
+
+    def _visit(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        """Record what `fetch` names, and return the function from all tensor values to its value."""
+        if isinstance(fetch, dict):
+            parts = [(key, self._visit(item)) for key, item in fetch.items()]
+            kind = type(fetch)
+            return lambda values: kind((key, part(values)) for key, part in parts)
+        if isinstance(fetch, (list, tuple)):
+            return self._visit_sequence(fetch)
+        expand = getattr(fetch, "_fetch_parts", None)
+        if expand is not None:
+            parts_of, assemble = expand()
+            inner = self._visit(list(parts_of))
+            return lambda values: assemble(inner(values))
+        return self._visit_element(fetch)
+
+    def _visit_sequence(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        items = [self._visit(item) for item in fetch]
+        if hasattr(fetch, "_fields"):
+            named = type(fetch)
+            return lambda values: named(*[item(values) for item in items])
+        if isinstance(fetch, tuple):
+            return lambda values: tuple([item(values) for item in items])
+        return lambda values: [item(values) for item in items]
+
+    def _visit_element(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        try:
+            element = self._graph.as_graph_element(fetch)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"cannot fetch {fetch!r}: {error.args[0]}") from error
+        if isinstance(element, Operation):
+            self.operations.append(element)
+            return lambda values: None
+        if element.dtype is dtypes.resource:
+            element = self._value_of_handle(element)
+        index = len(self.tensors)
+        self.tensors.append(element)
+        return lambda values: values[index]
+
+    def _value_of_handle(self, handle: Tensor) -> Tensor:
+        """The value read for a variable whose name was fetched: ``"w:0"`` names its handle."""
+        for op in handle.consumers():
+            if op.op_def.access == "read" and len(op.inputs) == 1 and op.outputs[0].dtype is not dtypes.bool_:
+                return op.outputs[0]
+        raise InvalidArgumentError(f"cannot fetch {handle.name!r}: it is a handle and nothing reads its value")
+
+
+def _key(fetches: Any) -> Hashable:
+    """A hashable that is equal for fetches of equal structure and elements."""
+    kind = type(fetches)
+    if kind is list or kind is tuple:
+        return (kind, *[_key(item) for item in fetches])
+    if isinstance(fetches, dict):
+        return (kind, *[(key, _key(item)) for key, item in fetches.items()])
+    if isinstance(fetches, (list, tuple)):
+        return (kind, *map(_key, fetches))
+    return fetches
