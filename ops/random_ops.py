@@ -1,0 +1,474 @@
+"""Random numbers: uniform, normal, gamma, Poisson and categorical draws, shuffling and cropping.
+
+Every function takes a `seed`; see `tf.set_random_seed` for how it meets the graph's. The same seeds give the
+same numbers on every device and in every process, as the numbers are always made on the host.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph, is_rank0_number
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.random_seed import get_seed
+from tfray.framework.shape_functions import like_input
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops import array_ops, math_ops
+from tfray.ops.array_ops import host_int, host_ints, index_tensor, sizes_from_input
+from tfray.ops.random_streams import normal, stream_of, uniform
+from tfray.ops.random_streams import truncated_normal as truncated
+
+
+def _seed_attrs(seed: int | None) -> dict[str, Any]:
+    graph_seed, op_seed = get_seed(seed)
+    return {"seed": graph_seed or 0, "seed2": op_seed or 0}
+
+
+def _known_number(value: Any) -> float | None:
+    """`value` as a number, when it is a scalar that is known while the graph is built."""
+    if isinstance(value, Tensor):
+        value = constant_value(value)
+    return float(value) if is_rank0_number(value) or (isinstance(value, np.ndarray) and value.ndim == 0) else None
+
+
+def _filled(ctx: KernelContext, shape: Array, out: Array | None, write: Any) -> Array:
+    """An array of that shape that `write` fills from the operation's stream."""
+    on_host = isinstance(out, np.ndarray)
+    numbers = out if on_host else np.empty(host_ints(ctx, shape), ctx.output_dtype())
+    stream_of(ctx).fill(numbers, write)
+    if out is None or on_host:
+        return ctx.asarray(numbers)
+    out[...] = ctx.asarray(numbers)
+    return out
+
+
+def _shape_from_input(op: Operation) -> list[TensorShape]:
+    return [sizes_from_input(op, 0)]
+
+
+# -- uniform -------------------------------------------------------------------------------------------
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from the uniform distribution over ``[minval, maxval)``.
+
+    Args:
+        shape: Shape of the result, an integer vector.
+        minval: Lower bound.
+        maxval: Upper bound: 1 when None, but required for integers.
+        dtype: A floating-point dtype, int32 or int64.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    Raises:
+        ValueError: An integer `dtype` without `maxval`.
+    """
+    dtype = as_dtype(dtype)
+    name = name or "random_uniform"
+    if dtype.is_integer:
+        if maxval is None:
+            raise ValueError(f"random_uniform: maxval must be given for {dtype.name}")
+        bounds = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
+        return add_op(RANDOM_UNIFORM_INT, index_tensor(shape), *bounds, name=name, **_seed_attrs(seed))
+    maxval = 1 if maxval is None else maxval
+    low, high = _known_number(minval), _known_number(maxval)
+    if low is not None and high is not None:
+        return _uniform(shape, low, high, dtype, seed, name)
+    with get_default_graph().name_scope(name):
+        low_tensor, high_tensor = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
+        numbers = _uniform(shape, 0.0, 1.0, dtype, seed, "uniform")
+        return math_ops.add(numbers * (high_tensor - low_tensor), low_tensor)
+
+
+def _uniform(shape: Any, low: float, high: float, dtype: DType, seed: int | None, name: str) -> Tensor:
+    seeds = _seed_attrs(seed)
+    return add_op(RANDOM_UNIFORM, index_tensor(shape), name=name, minval=low, maxval=high, dtype=dtype, **seeds)
+
+
+def _random_uniform_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
+    low, width = ctx.attr("minval"), ctx.attr("maxval") - ctx.attr("minval")
+
+    def write(generator: Any, part: Array) -> None:
+        uniform(generator, part)
+        _scale(part, width, low)
+
+    return _filled(ctx, shape, out, write)
+
+
+def _scale(part: Array, factor: float, offset: float) -> None:
+    if factor != 1:
+        np.multiply(part, part.dtype.type(factor), out=part)
+    if offset != 0:
+        np.add(part, part.dtype.type(offset), out=part)
+
+
+RANDOM_UNIFORM = register(
+    OpDef(
+        name="RandomUniform",
+        inputs=("shape: T",),
+        outputs=("output: dtype",),
+        attrs=("minval", "maxval", "seed", "seed2"),
+        types={"T": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_shape_from_input,
+        kernels=on_every_device(out_kernel(_random_uniform_kernel)),
+        stateful=True,
+    )
+)
+
+
+def _random_uniform_int_kernel(
+    ctx: KernelContext, shape: Array, minval: Array, maxval: Array, out: Array | None = None
+) -> Array:
+    low, high = host_int(ctx, minval), host_int(ctx, maxval)
+    if low >= high:
+        raise InvalidArgumentError(f"random_uniform: needs minval < maxval, got {low} and {high}")
+
+    def write(generator: Any, part: Array) -> None:
+        part[...] = generator.integers(low, high, part.shape, part.dtype)
+
+    return _filled(ctx, shape, out, write)
+
+
+def _random_uniform_int_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(0)
+    op.inputs[2].shape.assert_has_rank(0)
+    return _shape_from_input(op)
+
+
+RANDOM_UNIFORM_INT = register(
+    OpDef(
+        name="RandomUniformInt",
+        inputs=("shape: T", "minval: dtype", "maxval: dtype"),
+        outputs=("output: dtype",),
+        attrs=("seed", "seed2"),
+        types={"T": dtypes.INDICES, "dtype": dtypes.INDICES},
+        shape=_random_uniform_int_shape,
+        kernels=on_every_device(out_kernel(_random_uniform_int_kernel)),
+        stateful=True,
+    )
+)
+
+
+# -- normal --------------------------------------------------------------------------------------------
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from a normal distribution.
+
+    Args:
+        shape: Shape of the result, an integer vector.
+        mean: Mean; a tensor is broadcast to `shape`.
+        stddev: Standard deviation; a tensor is broadcast to `shape`.
+        dtype: A floating-point dtype.
+        seed: Seed of the operation.
+        name: Name of the operation.
+    """
+    return _normal(RANDOM_NORMAL, shape, mean, stddev, as_dtype(dtype), seed, name or "random_normal")
+
+
+def _normal(definition: OpDef, shape: Any, mean: Any, stddev: Any, dtype: DType, seed: int | None, name: str) -> Tensor:
+    known_mean, known_stddev = _known_number(mean), _known_number(stddev)
+    attrs: dict[str, Any] = {"dtype": dtype, **_seed_attrs(seed)}
+    if known_mean is not None and known_stddev is not None:
+        return add_op(definition, index_tensor(shape), name=name, mean=known_mean, stddev=known_stddev, **attrs)
+    with get_default_graph().name_scope(name):
+        mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
+        numbers = add_op(definition, index_tensor(shape), mean=0.0, stddev=1.0, **attrs)
+        return math_ops.add(numbers * stddev, mean)
+
+
+def _random_normal_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
+    def write(generator: Any, part: Array) -> None:
+        normal(generator, part)
+        _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
+
+    return _filled(ctx, shape, out, write)
+
+
+RANDOM_NORMAL = register(
+    OpDef(
+        name="RandomStandardNormal",
+        inputs=("shape: T",),
+        outputs=("output: dtype",),
+        attrs=("mean", "stddev", "seed", "seed2"),
+        types={"T": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_shape_from_input,
+        kernels=on_every_device(out_kernel(_random_normal_kernel)),
+        stateful=True,
+    )
+)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from a normal distribution, again wherever a number is more than two `stddev` from the mean.
+
+    Arguments as for `random_normal`.
+    """
+    return _normal(TRUNCATED_NORMAL, shape, mean, stddev, as_dtype(dtype), seed, name or "truncated_normal")
+
+
+def _truncated_normal_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
+    def write(generator: Any, part: Array) -> None:
+        truncated(generator, part)
+        _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
+
+    return _filled(ctx, shape, out, write)
+
+
+TRUNCATED_NORMAL = register(
+    OpDef(
+        name="TruncatedNormal",
+        inputs=("shape: T",),
+        outputs=("output: dtype",),
+        attrs=("mean", "stddev", "seed", "seed2"),
+        types={"T": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_shape_from_input,
+        kernels=on_every_device(out_kernel(_truncated_normal_kernel)),
+        stateful=True,
+    )
+)
+
+
+# -- other distributions -------------------------------------------------------------------------------
+
+
+def random_gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from gamma distributions, `shape` samples of each.
+
+    Args:
+        shape: Shape of the samples of one distribution, an integer vector.
+        alpha: Shape parameters of the distributions, positive.
+        beta: Inverse scales, broadcast against `alpha`; 1 when None.
+        dtype: A floating-point dtype.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``shape + broadcast(alpha, beta).shape``. Gradients flow to `beta` only.
+    """
+    dtype = as_dtype(dtype)
+    seeds = _seed_attrs(seed)
+    if beta is None:
+        return add_op(RANDOM_GAMMA, index_tensor(shape), convert_to_tensor(alpha, dtype), name=name, **seeds)
+    with get_default_graph().name_scope(name or "random_gamma"):
+        beta = convert_to_tensor(beta, dtype)
+        alpha = convert_to_tensor(alpha, dtype) + array_ops.zeros_like(beta)
+        return math_ops.divide(add_op(RANDOM_GAMMA, index_tensor(shape), alpha, **seeds), beta)
+
+
+def _random_gamma_kernel(ctx: KernelContext, shape: Array, alpha: Array) -> Array:
+    alpha = ctx.to_host(alpha)
+    if (alpha <= 0).any():
+        raise InvalidArgumentError(f"random_gamma: alpha must be positive, found {np.min(alpha)}")
+    size = (*host_ints(ctx, shape), *alpha.shape)
+    samples = stream_of(ctx).draw(lambda generator: generator.standard_gamma(alpha.astype(np.float64), size))
+    return ctx.asarray(np.asarray(samples, ctx.output_dtype()))
+
+
+def _samples_shape(op: Operation) -> list[TensorShape]:
+    return [sizes_from_input(op, 0).concatenate(op.inputs[1].shape)]
+
+
+RANDOM_GAMMA = register(
+    OpDef(
+        name="RandomGamma",
+        inputs=("shape: S", "alpha: T"),
+        outputs=("output: T",),
+        attrs=("seed", "seed2"),
+        types={"S": dtypes.INDICES, "T": dtypes.FLOATS},
+        shape=_samples_shape,
+        kernels=on_every_device(_random_gamma_kernel),
+        stateful=True,
+    )
+)
+
+
+def random_poisson(
+    lam: Any,
+    shape: Any,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from Poisson distributions, `shape` samples of each.
+
+    Args:
+        lam: Rates of the distributions, not negative.
+        shape: Shape of the samples of one distribution, an integer vector.
+        dtype: Dtype of the result: floating point, int32 or int64.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``shape + lam.shape``.
+    """
+    return add_op(RANDOM_POISSON, index_tensor(shape), lam, name=name, dtype=as_dtype(dtype), **_seed_attrs(seed))
+
+
+def _random_poisson_kernel(ctx: KernelContext, shape: Array, rate: Array) -> Array:
+    rate = ctx.to_host(rate)
+    if (rate < 0).any():
+        raise InvalidArgumentError(f"random_poisson: rates must not be negative, found {np.min(rate)}")
+    size = (*host_ints(ctx, shape), *rate.shape)
+    samples = stream_of(ctx).draw(lambda generator: generator.poisson(rate.astype(np.float64), size))
+    return ctx.asarray(np.asarray(samples, ctx.output_dtype()))
+
+
+RANDOM_POISSON = register(
+    OpDef(
+        name="RandomPoisson",
+        inputs=("shape: S", "rate: R"),
+        outputs=("output: dtype",),
+        attrs=("seed", "seed2"),
+        types={"S": dtypes.INDICES, "R": dtypes.REAL, "dtype": (*dtypes.FLOATS, *dtypes.INDICES)},
+        shape=_samples_shape,
+        kernels=on_every_device(_random_poisson_kernel),
+        stateful=True,
+    )
+)
+
+
+def multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Draw class indices, each with probability ``softmax(logits)``.
+
+    Args:
+        logits: Shape ``[batch, classes]``: unnormalised log-probabilities.
+        num_samples: Integer scalar: draws per row.
+        seed: Seed of the operation.
+        name: Name of the operation.
+        output_dtype: int64 (when None) or int32.
+
+    Returns:
+        Shape ``[batch, num_samples]``.
+    """
+    output_dtype = dtypes.int64 if output_dtype is None else as_dtype(output_dtype)
+    seeds = _seed_attrs(seed)
+    return add_op(
+        MULTINOMIAL, logits, convert_to_tensor(num_samples, dtypes.int32), name=name, output_dtype=output_dtype, **seeds
+    )
+
+
+def categorical(
+    logits: Any,
+    num_samples: Any,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`multinomial` by its newer name and order of arguments."""
+    return multinomial(logits, num_samples, seed, name or "categorical", dtype)
+
+
+def _multinomial_kernel(ctx: KernelContext, logits: Array, num_samples: Array) -> Array:
+    rows = ctx.to_host(logits).astype(np.float64)
+    count = host_int(ctx, num_samples)
+    batch, classes = rows.shape
+    if count < 0 or classes == 0:
+        raise InvalidArgumentError(f"multinomial: cannot draw {count} samples from {classes} classes")
+    if batch == 0 or count == 0:
+        return ctx.xp.zeros((batch, count), ctx.output_dtype())
+    with np.errstate(invalid="ignore"):
+        cumulative = np.cumsum(np.exp(rows - rows.max(axis=1, keepdims=True)), axis=1)
+    if not np.isfinite(cumulative[:, -1]).all():
+        raise InvalidArgumentError("multinomial: a row of the logits is not finite, or has no class that may occur")
+    points = stream_of(ctx).draw(lambda generator: generator.random((batch, count)))
+    points *= cumulative[:, -1:]
+    drawn = [row.searchsorted(row_points, "right") for row, row_points in zip(cumulative, points, strict=True)]
+    return ctx.asarray(np.array(drawn, ctx.output_dtype()))
+
+
+def _multinomial_shape(op: Operation) -> list[TensorShape]:
+    logits = op.inputs[0].shape.with_rank(2)
+    op.inputs[1].shape.assert_has_rank(0)
+    count = constant_value(op.inputs[1])
+    return [TensorShape([logits.sizes[0], None if count is None else int(count)])]
+
+
+MULTINOMIAL = register(
+    OpDef(
+        name="Multinomial",
+        inputs=("logits: T", "num_samples: int32"),
+        outputs=("output: output_dtype",),
+        attrs=("seed", "seed2"),
+        types={"T": dtypes.REAL, "output_dtype": dtypes.INDICES},
+        shape=_multinomial_shape,
+        kernels=on_every_device(_multinomial_kernel),
+        stateful=True,
+    )
+)
+
+
+# -- order and place -----------------------------------------------------------------------------------
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Put the rows of a tensor in random order.
+
+    Args:
+        value: Shape ``[n, ...]``.
+        seed: Seed of the operation.
+        name: Name of the operation.
+    """
+    return add_op(RANDOM_SHUFFLE, value, name=name, **_seed_attrs(seed))
+
+
+def _random_shuffle_kernel(ctx: KernelContext, value: Array) -> Array:
+    if value.ndim == 0:
+        return value
+    order = stream_of(ctx).draw(lambda generator: generator.permutation(value.shape[0]))
+    return value.take(ctx.asarray(order), axis=0)
+
+
+RANDOM_SHUFFLE = register(
+    OpDef(
+        name="RandomShuffle",
+        inputs=("value: T",),
+        outputs=("output: T",),
+        attrs=("seed", "seed2"),
+        types={"T": dtypes.VALUES},
+        shape=like_input(0),
+        kernels=on_every_device(_random_shuffle_kernel),
+        stateful=True,
+    )
+)

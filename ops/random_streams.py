@@ -1,0 +1,113 @@
+"""Where random operations take their numbers from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+
+from tfray.framework.cpu_threads import parallel_for
+from tfray.framework.op_def import Array, KernelContext
+
+CHUNK: Final = 1 << 17
+"""Elements that one thread fills at a time. Part of the definition of the numbers: not to be tuned per machine."""
+
+Result = TypeVar("Result")
+if TYPE_CHECKING:  # importing numpy.random takes longer than the rest of numpy's first use
+    Writer = Callable[[np.random.Generator, Array], None]
+
+
+class RandomStream:
+    """The random numbers of one operation on one device: every run takes up where the last one ended.
+
+    They follow from the seeds alone, on every machine and for any number of threads: Philox computes them
+    from a key, the seeds, and a counter. Small requests take them in sequence. A large request is cut into
+    chunks, each with a part of the counter's range to itself.
+
+    Args:
+        seed: First seed. With both 0 the numbers differ from process to process.
+        seed2: Second seed.
+    """
+
+    def __init__(self, seed: int = 0, seed2: int = 0) -> None:
+        entropy = np.random.SeedSequence().generate_state(2, np.uint64)
+        self._key = np.array([seed, seed2], np.uint64) if seed or seed2 else entropy
+        self._lock = threading.Lock()
+        self._sequence = self._generator(0, 0)
+        self._large_requests = 0
+
+    def _generator(self, request: int, chunk: int) -> np.random.Generator:
+        # The low words of the counter are left for the numbers of one chunk.
+        return np.random.Generator(np.random.Philox(key=self._key, counter=[0, 0, chunk, request]))
+
+    def draw(self, function: Callable[[np.random.Generator], Result]) -> Result:
+        """The result of `function` on the stream's generator, which no one else uses meanwhile."""
+        with self._lock:
+            return function(self._sequence)
+
+    def fill(self, out: Array, write: Writer) -> None:
+        """Fill `out`, a contiguous NumPy array: ``write(generator, part)`` for each part of it as a vector."""
+        flat = out.reshape(-1)
+        if flat.size <= CHUNK:
+            self.draw(lambda generator: write(generator, flat))
+            return
+        with self._lock:
+            self._large_requests += 1
+            request = self._large_requests
+
+        def fill_chunk(chunk: int) -> None:
+            write(self._generator(request, chunk), flat[chunk * CHUNK : (chunk + 1) * CHUNK])
+
+        parallel_for(fill_chunk, -(-flat.size // CHUNK))
+
+
+def stream_of(ctx: KernelContext) -> RandomStream:
+    """The stream of the operation that is running, by its attributes ``seed`` and ``seed2``."""
+    seeds = ctx.attr("seed"), ctx.attr("seed2")
+    stream: RandomStream = ctx.resources.lookup_or_create(("random", ctx.op_name, *seeds), lambda: RandomStream(*seeds))
+    return stream
+
+
+def uniform(generator: np.random.Generator, out: Array) -> None:
+    """Fill a floating-point vector from [0, 1). 1 never occurs, whatever the precision."""
+    if out.dtype == np.float64:
+        generator.random(out=out)
+    elif out.dtype == np.float32:
+        _uniform_float32(generator.bit_generator, out)
+    else:
+        # As many bits as the type can hold below 1, so that rounding does not reach 1.
+        wide = np.empty(out.shape, np.float32)
+        _uniform_float32(generator.bit_generator, wide)
+        steps = np.float32(2**11 if out.dtype == np.float16 else 2**8)
+        np.floor(np.multiply(wide, steps, out=wide), out=wide)
+        out[...] = np.divide(wide, steps, out=wide)
+
+
+def _uniform_float32(bits: Any, out: Array) -> None:
+    # 23 random bits as the mantissa of a number in [1, 2): twice as fast as Generator.random.
+    words = bits.random_raw((out.size + 1) // 2).view(np.uint32)[: out.size]
+    mantissa = out.view(np.uint32)
+    np.right_shift(words, 9, out=mantissa)
+    np.bitwise_or(mantissa, 0x3F800000, out=mantissa)
+    np.subtract(out, np.float32(1), out=out)
+
+
+def normal(generator: np.random.Generator, out: Array) -> None:
+    """Fill a floating-point vector from the standard normal distribution."""
+    if out.dtype in (np.float32, np.float64):
+        generator.standard_normal(dtype=out.dtype, out=out)
+    else:
+        out[...] = generator.standard_normal(out.shape, np.float32)
+
+
+def truncated_normal(generator: np.random.Generator, out: Array) -> None:
+    """Fill a floating-point vector from the standard normal distribution within two standard deviations."""
+    normal(generator, out)
+    outside = np.flatnonzero(np.abs(out) > 2)
+    while outside.size:
+        again = np.empty(outside.shape, out.dtype)
+        normal(generator, again)
+        out[outside] = again
+        outside = outside[np.abs(again) > 2]

@@ -1,0 +1,255 @@
+"""Random operations: distributions, seeds and shapes."""
+
+from __future__ import annotations
+
+import multiprocessing
+
+import ml_dtypes
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.interpreter import interpret
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.graph import Graph
+from tfray.framework.random_seed import get_seed, set_random_seed
+from tfray.ops import random_ops
+from tfray.ops.random_streams import CHUNK, RandomStream, truncated_normal, uniform
+from tfray.ops.source_ops import constant, placeholder
+from tfray.runtime.device import Device
+
+FLOATS = [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64]
+ALPHA = 1e-3
+"""With fixed seeds a test either passes always or never; this is how unlucky a seed may be."""
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with Graph().as_default() as graph:
+        yield graph
+
+
+def new_device():
+    return Device("/job:localhost/task:0/device:CPU:0")
+
+
+def fits(samples, cdf):
+    return stats.kstest(np.asarray(samples, np.float64).ravel(), cdf).pvalue > ALPHA
+
+
+# -- distributions ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "cdf"),
+    [
+        (lambda: random_ops.random_uniform([20000], seed=1), stats.uniform(0, 1).cdf),
+        (lambda: random_ops.random_uniform([20000], -2, 3, seed=2), stats.uniform(-2, 5).cdf),
+        (lambda: random_ops.random_uniform([20000], dtype="float64", seed=3), stats.uniform(0, 1).cdf),
+        (lambda: random_ops.random_normal([20000], seed=4), stats.norm(0, 1).cdf),
+        (lambda: random_ops.random_normal([20000], 3.0, 0.5, seed=5), stats.norm(3, 0.5).cdf),
+        (lambda: random_ops.truncated_normal([20000], seed=6), stats.truncnorm(-2, 2).cdf),
+        (lambda: random_ops.truncated_normal([20000], 1.0, 2.0, seed=7), stats.truncnorm(-2, 2, 1, 2).cdf),
+        (lambda: random_ops.random_gamma([20000], 0.5, seed=8), stats.gamma(0.5).cdf),
+        (lambda: random_ops.random_gamma([20000], 3.0, 2.0, seed=9), stats.gamma(3, scale=0.5).cdf),
+        (lambda: random_ops.random_uniform([3 * CHUNK + 5], seed=10), stats.uniform(0, 1).cdf),
+        (lambda: random_ops.random_normal([3 * CHUNK + 5], seed=11), stats.norm(0, 1).cdf),
+        (lambda: random_ops.truncated_normal([2 * CHUNK + 5], seed=12), stats.truncnorm(-2, 2).cdf),
+    ],
+)
+def test_distribution(make, cdf):
+    assert fits(interpret(make()), cdf)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("function", [random_ops.random_uniform, random_ops.random_normal, random_ops.truncated_normal])
+def test_every_float_dtype(function, dtype):
+    numbers = interpret(function([50000], dtype=dtype, seed=1))
+    wide = numbers.astype(np.float64)
+    assert numbers.dtype == dtype.numpy
+    if function is random_ops.random_uniform:
+        assert wide.min() >= 0 and wide.max() < 1
+        assert abs(wide.mean() - 0.5) < 0.01
+    else:
+        assert abs(wide.mean()) < 0.02
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_uniform_never_reaches_one(dtype):
+    numbers = np.empty(1 << 20, dtype)
+    RandomStream(1, 2).draw(lambda generator: uniform(generator, numbers))
+    assert numbers.max() < 1
+
+
+def test_truncated_normal_stays_within_two_deviations():
+    numbers = np.empty(100000, np.float32)
+    RandomStream(1, 2).draw(lambda generator: truncated_normal(generator, numbers))
+    assert np.abs(numbers).max() <= 2
+
+
+def test_integers_are_uniform_and_within_bounds():
+    numbers = interpret(random_ops.random_uniform([60000], -2, 4, dtypes.int32, seed=1))
+    values, counts = np.unique(numbers, return_counts=True)
+    assert values.tolist() == [-2, -1, 0, 1, 2, 3]
+    assert stats.chisquare(counts).pvalue > ALPHA
+    assert numbers.dtype == np.int32
+
+
+def test_integers_need_an_upper_bound():
+    with pytest.raises(ValueError, match="maxval must be given"):
+        random_ops.random_uniform([3], dtype=dtypes.int64)
+    with pytest.raises(InvalidArgumentError, match="minval < maxval"):
+        interpret(random_ops.random_uniform([3], 5, 5, dtypes.int64))
+
+
+def test_bounds_may_be_tensors():
+    low = placeholder(dtypes.float32, [])
+    numbers = interpret(random_ops.random_uniform([20000], low, low + 2.0, seed=1), {low: 5.0})
+    assert fits(numbers, stats.uniform(5, 2).cdf)
+    mean = placeholder(dtypes.float32, [2])
+    numbers = interpret(random_ops.random_normal([20000, 2], mean, seed=1), {mean: [1.0, 7.0]})
+    assert fits(numbers[:, 0], stats.norm(1).cdf)
+    assert fits(numbers[:, 1], stats.norm(7).cdf)
+
+
+def test_poisson():
+    numbers = interpret(random_ops.random_poisson([1.5, 30.0], [20000], seed=1))
+    assert numbers.shape == (20000, 2)
+    for column, rate in ((0, 1.5), (1, 30.0)):
+        assert abs(numbers[:, column].mean() - rate) < 5 * np.sqrt(rate / 20000)
+        assert abs(numbers[:, column].var() - rate) < 0.05 * rate
+
+
+def test_gamma_broadcasts_its_parameters():
+    numbers = random_ops.random_gamma([7], [[1.0], [2.0]], [1.0, 2.0, 3.0])
+    assert numbers.shape == [7, 2, 3]
+    assert interpret(numbers).shape == (7, 2, 3)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64])
+def test_multinomial_draws_by_softmax(dtype):
+    logits = np.array([[0.0, np.log(2), np.log(3), -np.inf], [10.0, -np.inf, -np.inf, 10.0]], np.float32)
+    drawn = interpret(random_ops.multinomial(logits, 30000, seed=1, output_dtype=dtype))
+    assert drawn.dtype == dtype.numpy
+    counts = [np.bincount(row, minlength=4) for row in drawn]
+    assert counts[0][3] == 0
+    assert stats.chisquare(counts[0][:3], np.array([1, 2, 3]) / 6 * 30000).pvalue > ALPHA
+    assert counts[1][1] == counts[1][2] == 0
+    assert stats.chisquare(counts[1][[0, 3]]).pvalue > ALPHA
+
+
+def test_multinomial_refuses_impossible_rows():
+    with pytest.raises(InvalidArgumentError, match="not finite"):
+        interpret(random_ops.multinomial(np.full((1, 3), -np.inf, np.float32), 2))
+
+
+def test_shuffle_is_a_uniform_permutation_of_rows():
+    rows = np.arange(3)
+    device = new_device()
+    shuffled = random_ops.random_shuffle(constant(np.stack([rows, rows], 1)), seed=1)
+    seen = []
+    for _ in range(3000):
+        value = interpret(shuffled, device=device)
+        assert (value[:, 0] == value[:, 1]).all()
+        seen.append(tuple(value[:, 0]))
+    counts = np.unique(seen, axis=0, return_counts=True)[1]
+    assert len(counts) == 6
+    assert stats.chisquare(counts).pvalue > ALPHA
+
+
+# -- seeds -----------------------------------------------------------------------------------------------
+
+
+def two_runs(make):
+    device, tensor = new_device(), make()
+    return interpret(tensor, device=device).tolist(), interpret(tensor, device=device).tolist()
+
+
+@pytest.mark.parametrize("size", [4, 2 * CHUNK])
+def test_runs_continue_the_stream_and_a_new_device_restarts_it(size):
+    tensor = random_ops.random_uniform([size], seed=3)
+    first_device, second_device = new_device(), new_device()
+    a, b = interpret(tensor, device=first_device), interpret(tensor, device=first_device)
+    c, d = interpret(tensor, device=second_device), interpret(tensor, device=second_device)
+    assert (a != b).any()
+    assert (a == c).all() and (b == d).all()
+
+
+def test_without_seeds_numbers_differ():
+    tensor = random_ops.random_uniform([4])
+    assert (interpret(tensor, device=new_device()) != interpret(tensor, device=new_device())).all()
+
+
+def test_graph_seed_makes_the_same_construction_reproducible():
+    def build():
+        with Graph().as_default():
+            set_random_seed(7)
+            return two_runs(lambda: random_ops.random_normal([3])), two_runs(lambda: random_ops.random_normal([3]))
+
+    first, second = build(), build()
+    assert first == second
+    assert first[0] != first[1]
+
+
+def test_operation_seed_meets_graph_seed():
+    def numbers(graph_seed, op_seed):
+        with Graph().as_default():
+            if graph_seed is not None:
+                set_random_seed(graph_seed)
+            return two_runs(lambda: random_ops.random_uniform([3], seed=op_seed))
+
+    assert numbers(1, 5) == numbers(1, 5)
+    assert numbers(1, 5) != numbers(2, 5)
+    assert numbers(None, 5) == numbers(None, 5)
+    assert numbers(None, 5) != numbers(None, 6)
+
+
+def test_get_seed():
+    assert get_seed(None) == (None, None)
+    assert get_seed(5) == (87654321, 5)
+    set_random_seed(0)
+    assert get_seed(0) == (0, 2**31 - 1)
+    assert get_seed(-1)[1] >= 0
+
+
+def test_large_requests_take_each_chunk_from_its_own_counters():
+    numbers = interpret(random_ops.random_normal([4 * CHUNK + 3], dtype=dtypes.float64, seed=1))
+    philox = np.random.Philox(key=np.array([87654321, 1], np.uint64), counter=[0, 0, 4, 1])
+    assert (numbers[-3:] == np.random.Generator(philox).standard_normal(3)).all()
+
+
+def _numbers_in_another_process(queue):
+    queue.put(interpret(random_ops.random_normal([5], seed=11)).tolist())
+
+
+def test_numbers_are_the_same_in_every_process():
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_numbers_in_another_process, args=(queue,))
+    process.start()
+    assert queue.get() == interpret(random_ops.random_normal([5], seed=11)).tolist()
+    process.join()
+
+
+# -- shapes ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [random_ops.random_uniform, random_ops.random_normal, random_ops.truncated_normal])
+@pytest.mark.parametrize("shape", [[], [0], [3], [2, 0, 3], [2, 3, 4]])
+def test_static_shape_is_that_of_the_value(function, shape):
+    tensor = function(shape)
+    assert tensor.shape == shape
+    assert interpret(tensor).shape == tuple(shape)
+
+
+def test_shape_may_be_a_tensor():
+    sizes = placeholder(dtypes.int32, [2])
+    tensor = random_ops.random_uniform(sizes)
+    assert tensor.shape.as_list() == [None, None]
+    assert interpret(tensor, {sizes: [2, 5]}).shape == (2, 5)
+
+
+def test_negative_sizes_are_refused():
+    with pytest.raises(InvalidArgumentError, match="negative"):
+        random_ops.random_uniform([-1])
