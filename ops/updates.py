@@ -1,0 +1,255 @@
+"""How optimizer updates run: a variable and its slots change in one pass over their memory.
+
+An update is written once, as a formula of in-place array operations. The dense form runs it on tiles that stay
+in the cache, several threads side by side; the sparse form on copies of the rows that the gradient names, which
+are then written back. Nothing as large as the variable is allocated. Half-precision values are computed in
+float32, tile by tile. On a GPU one tile is the whole array.
+
+All updates hold the locks of every variable that they change, so that concurrent steps never interleave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import add_op
+from tfray.framework.cpu_threads import parallel_for, scratch
+from tfray.framework.graph import Operation
+from tfray.framework.op_def import Array, KernelContext, OpDef
+from tfray.framework.tensor_shape import SCALAR, TensorShape
+from tfray.ops.state_ops import handle_of, value_attrs
+
+TILE_BYTES: Final = 1 << 19
+"""Bytes of each array in a tile: long enough that handing over the interpreter's lock does not show."""
+
+Formula = Callable[..., None]
+"""``formula(xp, (t, u), gradient, variable, *slots, *scalars)``: updates `variable` and `slots` in place.
+
+``t`` and ``u`` are uninitialised arrays of the same shape. All arrays have one dtype; scalars are Python
+numbers, or arrays of rank 0 on a GPU."""
+
+
+# -- running ---------------------------------------------------------------------------------------------
+
+
+def as_numbers(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
+    """Scalar inputs in the form that a `Formula` takes."""
+    # On a GPU they stay there: fetching them would wait for the device.
+    return [value.item() for value in values] if ctx.xp is np else list(values)
+
+
+def locked(resources: Sequence[Any], work: Callable[[], None]) -> None:
+    """Run `work` while holding the locks of `resources`, taken in one order everywhere."""
+    held = sorted({id(resource.lock): resource.lock for resource in resources}.items())
+    for _, lock in held:
+        lock.acquire()
+    try:
+        work()
+    finally:
+        for _, lock in held:
+            lock.release()
+
+
+def own_array(ctx: KernelContext, resource: Any) -> Array:
+    """The array of a variable, in C order and writable: one that was put there from outside may not be."""
+    array = resource.read()
+    if not array.flags.c_contiguous or not getattr(array.flags, "writeable", True):
+        array = resource.array = ctx.xp.array(array, order="C")
+    return array
+
+
+def apply_dense(
+    ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, *values: Array
+) -> None:
+    """Update a variable and its slots by a gradient of their shape.
+
+    Args:
+        ctx: The kernel's context.
+        formula: The update.
+        resources: The variable and its slots.
+        gradient: The gradient.
+        *values: The formula's scalars.
+    """
+    scalars = as_numbers(ctx, values)
+
+    def work() -> None:
+        arrays = [own_array(ctx, resource) for resource in resources]
+        _check_shapes(resources, arrays, gradient)
+        flat = ctx.xp.asarray(gradient).reshape(-1)
+        if any(ctx.xp.may_share_memory(flat, array) for array in arrays):
+            flat = flat.copy()  # the gradient is a view of what is updated
+        _run_tiles(ctx.xp, formula, [flat, *(array.reshape(-1) for array in arrays)], scalars)
+
+    locked(resources, work)
+
+
+def _check_shapes(resources: Sequence[Any], arrays: Sequence[Array], gradient: Array) -> None:
+    for resource, array in zip(resources, arrays, strict=True):
+        if array.shape != gradient.shape:
+            raise InvalidArgumentError(
+                f"variable {resource.name!r} has shape {array.shape}, the gradient {gradient.shape}"
+            )
+
+
+def _run_tiles(xp: Any, formula: Formula, flats: Sequence[Array], scalars: Sequence[Any]) -> None:
+    size = flats[0].size
+    length = TILE_BYTES // flats[0].itemsize if xp is np else size
+    if size <= length:
+        run_tile(xp, formula, flats, scalars)
+        return
+
+    def tile(index: int) -> None:
+        part = slice(index * length, (index + 1) * length)
+        run_tile(xp, formula, [flat[part] for flat in flats], scalars)
+
+    parallel_for(tile, -(-size // length))
+
+
+def run_tile(xp: Any, formula: Formula, arrays: Sequence[Array], scalars: Sequence[Any]) -> None:
+    """Run `formula` on a gradient and the arrays to update."""
+    gradient, *updated = arrays
+    if gradient.dtype.itemsize > 2:
+        formula(xp, _temporaries(xp, gradient), *arrays, *scalars)
+        return
+    wide = [array.astype(xp.float32) for array in arrays]
+    formula(xp, _temporaries(xp, wide[0]), *wide, *scalars)
+    for array, new in zip(updated, wide[1:], strict=True):
+        array[...] = new
+
+
+def _temporaries(xp: Any, like: Array) -> tuple[Array, Array]:
+    if xp is np:
+        return scratch("update_t", like.shape, like.dtype), scratch("update_u", like.shape, like.dtype)
+    return xp.empty_like(like), xp.empty_like(like)
+
+
+def apply_sparse(
+    ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, indices: Array, *values: Array
+) -> None:
+    """Update rows of a variable and its slots.
+
+    Args:
+        ctx: The kernel's context.
+        formula: The update.
+        resources: The variable and its slots.
+        gradient: Shape ``[n, ...]``, the gradients of the rows.
+        indices: Shape ``[n]``, the rows; the gradients of equal ones add up.
+        *values: The formula's scalars.
+    """
+    scalars = as_numbers(ctx, values)
+
+    def work() -> None:
+        arrays = [own_array(ctx, resource) for resource in resources]
+        rows, summed = distinct_rows(ctx, resources, arrays, gradient, indices)
+
+        def tile(part: slice) -> None:
+            copies = [array.take(rows[part], axis=0) for array in arrays]
+            run_tile(ctx.xp, formula, [summed[part], *copies], scalars)
+            for array, copy in zip(arrays, copies, strict=True):
+                array[rows[part]] = copy
+
+        run_row_tiles(ctx.xp, tile, summed)
+
+    locked(resources, work)
+
+
+def run_row_tiles(xp: Any, tile: Callable[[slice], None], rows: Array) -> None:
+    """Call `tile` with slices that together cover the first dimension of `rows`."""
+    count = rows.shape[0]
+    length = count if xp is not np else max(1, TILE_BYTES * count // max(1, rows.nbytes))
+    if count <= length:
+        tile(slice(0, count))
+    else:
+        parallel_for(lambda index: tile(slice(index * length, (index + 1) * length)), -(-count // length))
+
+
+def distinct_rows(
+    ctx: KernelContext, resources: Sequence[Any], arrays: Sequence[Array], gradient: Array, indices: Array
+) -> tuple[Array, Array]:
+    """The rows that a sparse gradient names, ascending and each once, and the sum of the gradients of each."""
+    for resource, array in zip(resources, arrays, strict=True):
+        if gradient.shape != indices.shape + array.shape[1:] or array.shape != arrays[0].shape:
+            raise InvalidArgumentError(
+                f"variable {resource.name!r} has shape {array.shape}, the sparse gradient {gradient.shape} "
+                f"for {indices.shape[0]} rows"
+            )
+    if ctx.xp is not np:
+        rows, position = ctx.xp.unique(indices, return_inverse=True)
+        summed = ctx.xp.zeros((rows.size, *gradient.shape[1:]), gradient.dtype)
+        ctx.xp.add.at(summed, position, gradient)
+        return rows, summed
+    order = indices.argsort()
+    rows = indices[order]
+    if rows.size and (rows[0] < 0 or rows[-1] >= arrays[0].shape[0]):
+        wrong = rows[0] if rows[0] < 0 else rows[-1]
+        raise InvalidArgumentError(
+            f"row {wrong} of the sparse gradient is not in [0, {arrays[0].shape[0]}), "
+            f"the rows of variable {resources[0].name!r}"
+        )
+    return _summed(rows, gradient.take(order, axis=0))
+
+
+def _summed(rows: Array, gradient: Array) -> tuple[Array, Array]:
+    """Ascending `rows` each once, and the sums of the gradients of equal ones."""
+    is_first = np.empty(rows.size, np.bool_)
+    is_first[:1] = True
+    np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+    if is_first.all():
+        return rows, gradient
+    starts = np.flatnonzero(is_first)
+    wide = gradient if gradient.dtype.itemsize > 2 else gradient.astype(np.float32)
+    return rows[starts], np.add.reduceat(wide, starts, axis=0).astype(gradient.dtype, copy=False)
+
+
+# -- building --------------------------------------------------------------------------------------------
+
+
+def add_update(definition: OpDef, var: Any, slots: Sequence[Any], *inputs: Any, name: str | None, **attrs: Any) -> Any:
+    """Add an update of `var` and its `slots` to the graph.
+
+    Raises:
+        InvalidArgumentError: A slot has another shape or dtype than the variable, or as `add_op`.
+    """
+    handle, dtype, shape = handle_of(var)
+    handles = []
+    for slot in slots:
+        slot_handle, slot_dtype, slot_shape = handle_of(slot)
+        if slot_dtype is not dtype or not slot_shape.is_compatible_with(shape):
+            raise InvalidArgumentError(
+                f"{definition.name}: slot {slot_handle.op.name!r} is {slot_dtype.name} {slot_shape}, "
+                f"expected {dtype.name} {shape} as the variable {handle.op.name!r}"
+            )
+        handles.append(slot_handle)
+    return add_op(definition, handle, *handles, *inputs, name=name, **value_attrs(dtype, shape), **attrs)
+
+
+def dense_shape(op: Operation) -> list[TensorShape]:
+    """Shape function: the input ``grad`` is like the variable, all other inputs are scalars."""
+    for argument, tensor in zip(op.op_def.input_arguments, op.inputs, strict=True):
+        try:
+            tensor.shape.merge_with(op.attrs["shape"] if argument.name == "grad" else SCALAR)
+        except ValueError as error:
+            raise ValueError(f"{argument.name}: {error}") from error
+    return []
+
+
+def sparse_shape(op: Operation) -> list[TensorShape]:
+    """Shape function: the inputs ``grad`` and ``indices`` are rows of the variable, all others are scalars."""
+    shape: TensorShape = op.attrs["shape"]
+    by_name = {
+        argument.name: tensor.shape for argument, tensor in zip(op.op_def.input_arguments, op.inputs, strict=True)
+    }
+    rows = by_name.pop("indices").merge_with(TensorShape([None]))
+    if shape.rank == 0:
+        raise ValueError("a scalar variable has no rows")
+    gradient = by_name.pop("grad")
+    if shape.rank is not None:
+        gradient.merge_with(rows.concatenate(shape[1:]))
+    for name, value in by_name.items():
+        if not value.is_compatible_with(SCALAR):
+            raise ValueError(f"{name} has shape {value}, expected a scalar")
+    return []

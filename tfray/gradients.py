@@ -1,0 +1,455 @@
+"""Symbolic back-propagation: gradients of tensors, built as more graph.
+
+`gradients` walks from the targets to the sources once, latest operation first. Operations are numbered as
+they are made and take only tensors that exist already, so that order needs no sorting by edges. The walk
+visits the operations that lie on a path from a source to a target and no others.
+
+What a gradient function receives, one per output of its operation:
+
+- the sum of the gradients that flow into the output;
+- None where none flows. Gradient functions of an `OpDef` deal with None themselves, so that outputs which
+  exist for the gradient alone cost nothing. Functions registered by `RegisterGradient`, and those of
+  `custom_gradient`, receive zeros instead, as in TensorFlow 1.
+
+Sparse gradients (`IndexedSlices`) stay sparse through identities and reads of variables, and when only sparse
+ones are summed; any other gradient function receives them dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.op_def import registered_ops
+from tfray.framework.traversal import reachable_backward
+from tfray.ops import array_ops, math_ops
+
+Gradient = Tensor | IndexedSlices
+
+
+class AggregationMethod:
+    """How `gradients` sums the gradients of a tensor with several uses.
+
+    Attributes:
+        ADD_N: One operation adds them all, when all are there.
+        DEFAULT: `ADD_N`.
+        EXPERIMENTAL_TREE: Additions of two by two, which free the terms earlier.
+        EXPERIMENTAL_ACCUMULATE_N: `ADD_N`, whose kernel needs no more memory than its result.
+    """
+
+    ADD_N: Final = 0
+    DEFAULT: Final = ADD_N
+    EXPERIMENTAL_TREE: Final = 1
+    EXPERIMENTAL_ACCUMULATE_N: Final = 2
+
+
+class UnconnectedGradients:
+    """What `gradients` returns for a source on which no target depends.
+
+    Attributes:
+        NONE: None.
+        ZERO: Zeros of the source's shape.
+    """
+
+    NONE: Final = "none"
+    ZERO: Final = "zero"
+
+
+# -- which function differentiates an operation ----------------------------------------------------------
+
+_REGISTERED: Final[dict[str, Callable[..., Any] | None]] = {}
+
+
+class RegisterGradient:
+    """Decorator that registers a gradient function under a name.
+
+    The name is that of an operation type without gradient, or a new one to be used with
+    `Graph.gradient_override_map`. The function is called as ``function(op, *d_outputs)`` and returns one
+    gradient or None per input of `op`; a single one needs no list. Where no gradient flows into an output, the
+    ``d_output`` is zeros.
+
+    Args:
+        op_type: The name.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        self._op_type = op_type
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Register `function`. Raises `KeyError` when the name has a gradient already."""
+        _register(self._op_type, function)
+        return function
+
+
+def NotDifferentiable(op_type: str) -> None:
+    """Declare that no gradient flows through operations of type `op_type`.
+
+    Raises:
+        KeyError: The type has a gradient already.
+    """
+    _register(op_type, None)
+
+
+NoGradient = NotDifferentiable
+
+
+def _register(name: str, function: Callable[..., Any] | None) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"a gradient is registered under the name of an operation type, not under {name!r}")
+    definition = registered_ops().get(name)
+    if name in _REGISTERED or (definition is not None and definition.gradient is not None):
+        raise KeyError(f"a gradient is registered for {name!r} already")
+    _REGISTERED[name] = function
+
+
+def _gradient_function(op: Operation) -> tuple[Callable[..., Any] | None, bool]:
+    """The gradient function of `op`, None if no gradient flows through it; whether it takes None for zeros."""
+    override = op.attrs.get("_gradient_overrides", {}).get(op.type)
+    if override is not None:
+        return _overriding_function(op, override), False
+    if op.type in _REGISTERED:
+        return _REGISTERED[op.type], False
+    if op.op_def.gradient is None:
+        raise _no_gradient_error(op, f"operation type {op.type!r} has no gradient")
+    return op.op_def.gradient, True
+
+
+def _overriding_function(op: Operation, name: str) -> Callable[..., Any] | None:
+    if name in op.graph.functions:
+        return op.graph.functions[name]
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    definition = registered_ops().get(name)
+    if definition is None or definition.gradient is None:
+        raise _no_gradient_error(op, f"gradient_override_map names {name!r}, which is not registered")
+    return definition.gradient
+
+
+def _no_gradient_error(op: Operation, problem: str) -> LookupError:
+    return LookupError(
+        f"{problem}, and operation {op.name!r} (created at {op.site}) lies between the targets and the sources: "
+        "register one with tf.RegisterGradient, declare the type tf.NotDifferentiable, or use tf.stop_gradient"
+    )
+
+
+# -- gradients -------------------------------------------------------------------------------------------
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str | None = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Differentiate the sum of `ys` with respect to each of `xs`.
+
+    Adds the operations of the backward pass to the graph, those of each operation under the name scope
+    ``<name>/<operation>_grad``. They can be differentiated again.
+
+    Args:
+        ys: A tensor or a list of them, of floating or complex dtypes.
+        xs: A tensor or variable, or a list of them. The gradient of a variable counts every read of it.
+        grad_ys: For each of `ys` the gradient of the final quantity with respect to it; None stands for ones.
+        name: Name scope of the new operations.
+        colocate_gradients_with_ops: Put each gradient on the device of the operation differentiated.
+        gate_gradients: Use no gradient of an operation before all its gradients are computed.
+        aggregation_method: One of `AggregationMethod`.
+        stop_gradients: Tensors to treat as constants: no gradient flows through what computes them.
+        unconnected_gradients: One of `UnconnectedGradients`.
+
+    Returns:
+        For each of `xs` a tensor of its shape and dtype, an `IndexedSlices` where only rows of it are used,
+        or None where no target depends on it.
+
+    Raises:
+        InvalidArgumentError: A target that is not differentiable, tensors of several graphs, or a gradient
+            whose shape or dtype is not that of its tensor.
+        LookupError: An operation on the way has no gradient.
+    """
+    targets = [convert_to_tensor(y) for y in _as_list(ys)]
+    if not targets:
+        raise InvalidArgumentError("gradients: there are no ys")
+    graph = targets[0].graph
+    sources = [_source(x, graph) for x in _as_list(xs)]
+    stops = frozenset(_source(x, graph) for x in _as_list(stop_gradients))
+    for y in targets:
+        _check_target(y, graph)
+    zeros_if_unconnected = _is_zero(unconnected_gradients)
+    with graph.as_default(), graph.name_scope(name or "gradients"):
+        walk = _BackwardWalk(
+            graph, stops, colocate_gradients_with_ops, bool(gate_gradients), _checked_method(aggregation_method)
+        )
+        for y, d_y in zip(targets, _initial_gradients(targets, grad_ys), strict=True):
+            walk.add(y, d_y)
+        walk.run(targets, sources)
+        totals = [walk.total(tensor) for tensor in sources]
+        if zeros_if_unconnected:
+            totals = [_zeros(x) if d is None else d for x, d in zip(_as_list(xs), totals, strict=True)]
+    return totals
+
+
+def _as_list(values: Any) -> list[Any]:
+    if values is None:
+        return []
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def _source(x: Any, graph: Graph) -> Tensor:
+    """The tensor that stands for a source: the handle of a variable, which collects the gradients of its reads."""
+    handle = getattr(x, "handle", None)
+    tensor = handle if isinstance(handle, Tensor) else x
+    if not isinstance(tensor, Tensor):
+        raise InvalidArgumentError(
+            f"gradients: {x!r} is neither a tensor nor a variable of the graph, so nothing depends on it"
+        )
+    if tensor.graph is not graph:
+        raise InvalidArgumentError(f"gradients: {x!r} belongs to another graph than the ys", op_name=tensor.op.name)
+    return tensor
+
+
+def _check_target(y: Tensor, graph: Graph) -> None:
+    if y.graph is not graph:
+        raise InvalidArgumentError(f"gradients: {y!r} belongs to another graph than the first of the ys")
+    if not y.dtype.is_differentiable:
+        raise InvalidArgumentError(
+            f"gradients: {y!r} is {y.dtype.name}; only floating and complex tensors have gradients: "
+            "differentiate before rounding or casting",
+            op_name=y.op.name,
+            site=y.op.site,
+        )
+
+
+def _is_zero(unconnected_gradients: Any) -> bool:
+    value = getattr(unconnected_gradients, "value", unconnected_gradients)
+    if value not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
+        raise InvalidArgumentError(f"gradients: unconnected_gradients is {value!r}, expected 'none' or 'zero'")
+    return value == UnconnectedGradients.ZERO
+
+
+def _checked_method(method: int | None) -> int:
+    known = (
+        AggregationMethod.ADD_N,
+        AggregationMethod.EXPERIMENTAL_TREE,
+        AggregationMethod.EXPERIMENTAL_ACCUMULATE_N,
+    )
+    if method is not None and method not in known:
+        raise InvalidArgumentError(f"gradients: aggregation_method is {method!r}, expected a tf.AggregationMethod")
+    return AggregationMethod.DEFAULT if method is None else method
+
+
+def _initial_gradients(targets: Sequence[Tensor], grad_ys: Any) -> list[Gradient]:
+    given = _as_list(grad_ys) or [None] * len(targets)
+    if len(given) != len(targets):
+        raise InvalidArgumentError(f"gradients: there are {len(targets)} ys and {len(given)} grad_ys")
+    return [_initial_gradient(y, d_y, index) for index, (y, d_y) in enumerate(zip(targets, given, strict=True))]
+
+
+def _initial_gradient(y: Tensor, d_y: Any, index: int) -> Gradient:
+    if d_y is None:
+        return array_ops.ones_like(y, name=f"grad_ys_{index}")
+    if isinstance(d_y, IndexedSlices):
+        return d_y
+    d_y = convert_to_tensor(d_y, y.dtype, name=f"grad_ys_{index}")
+    if not d_y.shape.is_compatible_with(y.shape):
+        raise InvalidArgumentError(f"gradients: grad_ys {d_y!r} has another shape than {y!r}")
+    return d_y
+
+
+def _zeros(x: Any) -> Tensor:
+    return array_ops.zeros_like(x)
+
+
+def _carries_gradient(tensor: Tensor) -> bool:
+    return tensor.dtype.is_differentiable or tensor.dtype is dtypes.resource
+
+
+@dataclass
+class _BackwardWalk:
+    """The state of one backward pass.
+
+    Attributes:
+        graph: The graph that is differentiated, and grows.
+        stops: Tensors through which no gradient flows.
+        colocate: Put gradients on the devices of their operations.
+        gate: Wait for all gradients of an operation before one is used.
+        method: How to sum, one of `AggregationMethod`.
+        reached: Tensors that depend on a source, sources included.
+        partials: For each tensor the gradients that its consumers sent so far; one, once they are summed.
+    """
+
+    graph: Graph
+    stops: frozenset[Tensor]
+    colocate: bool
+    gate: bool
+    method: int
+    reached: set[Tensor] = field(default_factory=set)
+    partials: dict[Tensor, list[Gradient]] = field(default_factory=dict)
+
+    def run(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+        """Differentiate every operation between `sources` and `targets`, latest first."""
+        for op in reversed(self._path(targets, sources)):
+            d_outputs = [None if tensor in self.stops else self.total(tensor) for tensor in op.outputs]
+            if any(d is not None for d in d_outputs):
+                self._differentiate(op, d_outputs)
+
+    def _path(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> list[Operation]:
+        """The operations between `sources` and `targets`, in order of creation."""
+        self.reached.update(sources)
+        path = []
+        behind = reachable_backward((tensor.op for tensor in targets), _differentiable_inputs)
+        for op in sorted(behind, key=lambda op: op.id):
+            if any(tensor in self.reached for tensor in op.inputs):
+                path.append(op)
+                self.reached.update(t for t in op.outputs if _carries_gradient(t) and t not in self.stops)
+        return path
+
+    def _differentiate(self, op: Operation, d_outputs: list[Gradient | None]) -> None:
+        function, takes_none = _gradient_function(op)
+        if function is None:
+            return
+        with self._scope_of(op):
+            d_inputs = function(op, *_as_accepted(op, d_outputs, takes_none))
+            d_inputs = _checked(op, [d_inputs] if isinstance(d_inputs, Gradient) or d_inputs is None else d_inputs)
+            if self.gate:
+                d_inputs = _gated(d_inputs)
+        for tensor, d_input in zip(op.inputs, d_inputs, strict=True):
+            if d_input is not None and tensor in self.reached:
+                self.add(tensor, d_input)
+
+    @contextmanager
+    def _scope_of(self, op: Operation) -> Iterator[None]:
+        with ExitStack() as scopes:
+            scopes.enter_context(self.graph.name_scope(f"{op.name}_grad"))
+            if self.colocate:
+                scopes.enter_context(self.graph.colocate_with(op, ignore_existing=True))
+            yield
+
+    def add(self, tensor: Tensor, gradient: Gradient) -> None:
+        """Count `gradient` as one term of the gradient of `tensor`."""
+        self.partials.setdefault(tensor, []).append(gradient)
+
+    def total(self, tensor: Tensor) -> Gradient | None:
+        """The gradient of `tensor`, once all its consumers on the path were differentiated."""
+        terms = self.partials.get(tensor)
+        if not terms:
+            return None
+        if len(terms) > 1:
+            with self._colocated_with(terms[0]):
+                terms[:] = [_sum(terms, self.method)]
+        return terms[0]
+
+    def _colocated_with(self, term: Gradient) -> Any:
+        return self.graph.colocate_with(term.op, ignore_existing=True) if self.colocate else ExitStack()
+
+
+def _differentiable_inputs(op: Operation) -> Iterable[Operation]:
+    return (tensor.op for tensor in op.inputs if _carries_gradient(tensor))
+
+
+def _as_accepted(op: Operation, d_outputs: Sequence[Gradient | None], takes_none: bool) -> list[Gradient | None]:
+    """The gradients in the forms that the gradient function of `op` takes (see the module's docstring)."""
+    takes_slices = op.op_def.forwards_input or (op.op_def.access == "read" and len(op.inputs) == 1)
+    accepted: list[Gradient | None] = []
+    for tensor, d_output in zip(op.outputs, d_outputs, strict=True):
+        if isinstance(d_output, IndexedSlices) and not takes_slices:
+            d_output = _dense(d_output, tensor)
+        elif d_output is None and not takes_none and tensor.dtype.is_differentiable:
+            d_output = array_ops.zeros_like(tensor)
+        accepted.append(d_output)
+    return accepted
+
+
+def _dense(gradient: IndexedSlices, like: Tensor) -> Tensor:
+    if gradient.dense_shape is None:
+        gradient = IndexedSlices(gradient.values, gradient.indices, array_ops.shape(like))
+    return convert_to_tensor(gradient)
+
+
+def _checked(op: Operation, d_inputs: Sequence[Any]) -> list[Any]:
+    """`d_inputs` when they fit the inputs of `op`, with what is known of the inputs' shapes."""
+    if len(d_inputs) != len(op.inputs):
+        raise InvalidArgumentError(
+            f"the gradient function of {op.type} gave {len(d_inputs)} gradients for {len(op.inputs)} inputs",
+            op_name=op.name,
+            site=op.site,
+        )
+    checked = []
+    for tensor, d_input in zip(op.inputs, d_inputs, strict=True):
+        if d_input is not None and not isinstance(d_input, Gradient):
+            d_input = convert_to_tensor(d_input, tensor.dtype)
+        if isinstance(d_input, Tensor) and tensor.dtype is not dtypes.resource:
+            _check_fits(op, tensor, d_input)
+        checked.append(d_input)
+    return checked
+
+
+def _check_fits(op: Operation, tensor: Tensor, d_input: Tensor) -> None:
+    if d_input.dtype is not tensor.dtype or not d_input.shape.is_compatible_with(tensor.shape):
+        raise InvalidArgumentError(
+            f"the gradient function of {op.type} gave {d_input!r} for input {tensor!r}: "
+            "a gradient has the dtype and shape of its tensor",
+            op_name=op.name,
+            site=op.site,
+        )
+    if not d_input.shape.is_fully_defined() and tensor.shape.rank is not None:
+        d_input.set_shape(tensor.shape)
+
+
+def _gated(d_inputs: Sequence[Gradient | None]) -> list[Gradient | None]:
+    """`d_inputs`, none of which is there before all are."""
+    present = [d for d in d_inputs if d is not None]
+    if len(present) < 2:
+        return list(d_inputs)
+    with present[0].graph.control_dependencies([d.op for d in present]):
+        return [None if d is None else _identity(d) for d in d_inputs]
+
+
+def _identity(gradient: Gradient) -> Gradient:
+    if isinstance(gradient, IndexedSlices):
+        return IndexedSlices(array_ops.identity(gradient.values), gradient.indices, gradient.dense_shape)
+    return array_ops.identity(gradient)
+
+
+# -- sums ------------------------------------------------------------------------------------------------
+
+
+def _sum(terms: Sequence[Gradient], method: int) -> Gradient:
+    sparse = [term for term in terms if isinstance(term, IndexedSlices)]
+    if len(sparse) == len(terms):
+        return _concatenated(sparse)
+    dense = [term for term in terms if isinstance(term, Tensor)]
+    if sparse:
+        dense.append(_dense(_concatenated(sparse) if len(sparse) > 1 else sparse[0], dense[0]))
+    if method == AggregationMethod.EXPERIMENTAL_TREE:
+        return _tree_sum(dense)
+    return math_ops.add_n(dense)
+
+
+def _concatenated(slices: Sequence[IndexedSlices]) -> IndexedSlices:
+    """The sum of sparse gradients: equal indices add up."""
+    index_dtypes = {item.indices.dtype for item in slices}
+    indices = [item.indices for item in slices]
+    if len(index_dtypes) > 1:
+        indices = [array_ops.cast(item, dtypes.int64) for item in indices]
+    dense_shape = next((item.dense_shape for item in slices if item.dense_shape is not None), None)
+    values = array_ops.concat([item.values for item in slices], 0)
+    return IndexedSlices(values, array_ops.concat(indices, 0), dense_shape)
+
+
+def _tree_sum(terms: list[Tensor]) -> Tensor:
+    while len(terms) > 1:
+        pairs = [math_ops.add(a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0]
