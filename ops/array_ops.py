@@ -14,6 +14,7 @@ from tfray.ops.broadcast_ops import (
     zeros,
     zeros_like,
 )
+from tfray.ops.join_ops import concat, parallel_stack, size_along, split, stack, static_axis, unstack
 from tfray.ops.shape_ops import (
     cast,
     expand_dims,
@@ -42,6 +43,8 @@ from tfray.ops.shape_ops import (
     to_int64,
     transpose,
 )
+from tfray.ops.slice_ops import empty_or, getitem, newaxis, strided_slice
+from tfray.ops.slice_ops import slice_ as slice
 
 __all__ = [
     "accumulator_dtype",
@@ -49,8 +52,11 @@ __all__ = [
     "broadcast_static_shape",
     "broadcast_to",
     "cast",
+    "concat",
+    "empty_or",
     "expand_dims",
     "fill",
+    "getitem",
     "host_int",
     "host_ints",
     "identity",
@@ -58,17 +64,25 @@ __all__ = [
     "invert_permutation",
     "known_entries",
     "matrix_transpose",
+    "newaxis",
     "ones",
     "ones_like",
+    "parallel_stack",
     "rank",
     "reshape",
     "reshape_like",
     "shape",
     "shape_n",
     "size",
+    "size_along",
     "sizes_from_input",
+    "slice",
+    "split",
     "squeeze",
+    "stack",
+    "static_axis",
     "stop_gradient",
+    "strided_slice",
     "sum_to_shape",
     "sum_to_shape_of",
     "to_bfloat16",
@@ -79,6 +93,7 @@ __all__ = [
     "to_int32",
     "to_int64",
     "transpose",
+    "unstack",
     "where",
     "zeros",
     "zeros_like",

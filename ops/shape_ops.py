@@ -198,6 +198,7 @@ IDENTITY = register(
         shape=like_input(0),
         kernels=on_every_device(_identity_kernel),
         gradient=_identity_gradient,
+        forwards_input=True,
         shape_value=_first_entries,
     )
 )
@@ -216,6 +217,7 @@ STOP_GRADIENT = register(
         types={"T": dtypes.VALUES},
         shape=like_input(0),
         kernels=on_every_device(_identity_kernel),
+        forwards_input=True,
         shape_value=_first_entries,
     )
 )
