@@ -14,6 +14,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.ops.broadcast_ops import sum_to_shape_of
 from tfray.ops.math_ops import alike, conj
+from tfray.ops.precision import assign, is_half
 
 
 def matmul(
@@ -67,19 +68,12 @@ def _mat_mul_kernel(ctx: KernelContext, a: Array, b: Array, out: Array | None = 
         b = b.swapaxes(-1, -2)
     dtype = ctx.output_dtype()
     try:
-        if dtype.itemsize == 2 and dtype.kind not in "iu":
+        if is_half(dtype):
             product = ctx.xp.matmul(a.astype(np.float32), b.astype(np.float32))
-            return _assign(ctx, product, dtype, out)
+            return assign(ctx, product, dtype, out)
         return ctx.xp.matmul(a, b, out=out)
     except ValueError as error:
         raise InvalidArgumentError(f"cannot multiply matrices of shapes {a.shape} and {b.shape}") from error
-
-
-def _assign(ctx: KernelContext, value: Array, dtype: Any, out: Array | None) -> Array:
-    if out is None:
-        return value.astype(dtype)
-    ctx.xp.copyto(out, value, casting="unsafe")
-    return out
 
 
 def _mat_mul_shape(op: Operation) -> list[TensorShape]:

@@ -29,6 +29,7 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.comparison_ops import equal
 from tfray.ops.math_ops import conj, maximum, multiply, realdiv
+from tfray.ops.precision import assign, is_half
 from tfray.ops.rounding_ops import floordiv
 from tfray.ops.scan_ops import cumprod
 from tfray.ops.shape_ops import (
@@ -243,18 +244,11 @@ def _sum_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
 
 def _sum(ctx: KernelContext, input: Array, plan: Layout, out: Array | None) -> Array:
     dtype = input.dtype
-    if dtype.itemsize == 2 and dtype.kind not in "iu":
-        return _assign(ctx, _sum(ctx, input.astype(np.float32), plan, None), dtype, out)
+    if is_half(dtype):
+        return assign(ctx, _sum(ctx, input.astype(np.float32), plan, None), dtype, out)
     if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and plan.axes and input.size:
         return _blas_sum(input, plan, out)
     return ctx.xp.sum(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
-
-
-def _assign(ctx: KernelContext, value: Array, dtype: Any, out: Array | None) -> Array:
-    if out is None:
-        return value.astype(dtype)
-    ctx.xp.copyto(out, value, casting="unsafe")
-    return out
 
 
 _CHAIN: Final = 1024
@@ -327,10 +321,10 @@ def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | Non
     plan = layout(ctx, input, axis)
     dtype = input.dtype
     if dtype.kind in "iu":
-        return _assign(ctx, _whole_mean(ctx, input, plan), dtype, out)
-    if dtype.itemsize == 2:
+        return assign(ctx, _whole_mean(ctx, input, plan), dtype, out)
+    if is_half(dtype):
         mean = _sum(ctx, input.astype(np.float32), plan, None) / np.float32(plan.reduced_size)
-        return _assign(ctx, mean, dtype, out)
+        return assign(ctx, mean, dtype, out)
     total = _sum(ctx, input, plan, out)
     return ctx.xp.divide(total, dtype.type(plan.reduced_size), out=total if out is None and total.ndim else out)
 
@@ -391,7 +385,7 @@ def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, u
     plan = layout(ctx, input, axis)
     if plan.reduced_size == 0:
         nothing = ctx.xp.full(plan.result, _bound(input.dtype, sign), input.dtype)
-        return nothing if out is None else _assign(ctx, nothing, input.dtype, out)
+        return nothing if out is None else assign(ctx, nothing, input.dtype, out)
     if ctx.xp is not np:
         function = ctx.xp.max if sign < 0 else ctx.xp.min
         return function(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
@@ -470,9 +464,9 @@ def reduce_prod(
 def _prod_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
     plan = layout(ctx, input, axis)
     dtype = input.dtype
-    if dtype.itemsize == 2 and dtype.kind not in "iu":
+    if is_half(dtype):
         product = ctx.xp.prod(input.astype(np.float32), axis=plan.axes, keepdims=ctx.attr("keep_dims"))
-        return _assign(ctx, product, dtype, out)
+        return assign(ctx, product, dtype, out)
     return ctx.xp.prod(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
 
 

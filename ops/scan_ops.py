@@ -26,6 +26,7 @@ from tfray.framework.op_def import (
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.math_ops import conj, multiply, realdiv
+from tfray.ops.precision import is_half
 from tfray.ops.shape_ops import host_int, index_tensor
 
 
@@ -64,7 +65,7 @@ def _scan_kernel(ctx: KernelContext, x: Array, axis: Array, out: Array | None, f
     if ctx.attr("exclusive"):
         target[:1] = start
         source, target = source[:-1], target[1:]
-    if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+    if is_half(x.dtype):
         target[...] = getattr(ctx.xp, function)(source, axis=0, dtype=np.float32)
     else:
         getattr(ctx.xp, function)(source, axis=0, dtype=x.dtype, out=target)

@@ -1,0 +1,37 @@
+"""Kernels for 16-bit floats: compute in float32, round once at the end."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from tfray.framework.op_def import Array, KernelContext, KernelFunction
+
+
+def is_half(dtype: np.dtype[Any]) -> bool:
+    """Whether `dtype` is a floating type of 16 bits: float16 or bfloat16."""
+    return dtype.itemsize == 2 and dtype.kind not in "iu"
+
+
+def assign(ctx: KernelContext, value: Array, dtype: Any, out: Array | None) -> Array:
+    """`value` in another dtype, in `out` where that is given."""
+    if out is None:
+        return value.astype(dtype)
+    ctx.xp.copyto(out, value, casting="unsafe")
+    return out
+
+
+def widened(function: KernelFunction) -> KernelFunction:
+    """Give a kernel that takes ``out=`` float32 in place of 16-bit floats, and round what it returns."""
+
+    @wraps(function)
+    def kernel(ctx: KernelContext, *arrays: Array, out: Array | None = None) -> Array:
+        dtype = ctx.output_dtype()
+        if not is_half(dtype):
+            return function(ctx, *arrays, out=out)
+        wide = [array.astype(np.float32) if array.dtype == dtype else array for array in arrays]
+        return assign(ctx, function(ctx, *wide), dtype, out)
+
+    return kernel
