@@ -18,8 +18,8 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.shape_functions import broadcast, like_input
+from tfray.ops.arithmetic_ops import alike, conj, realdiv
 from tfray.ops.broadcast_ops import sum_to_shape_of, zeros_like
-from tfray.ops.math_ops import alike, conj, realdiv
 from tfray.ops.shape_ops import cast
 
 _PARTS = (dtypes.float32, dtypes.float64)

@@ -12,8 +12,8 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
+from tfray.ops.arithmetic_ops import alike, conj
 from tfray.ops.broadcast_ops import sum_to_shape_of
-from tfray.ops.math_ops import alike, conj
 from tfray.ops.precision import assign, is_half
 
 

@@ -27,8 +27,8 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.ops.arithmetic_ops import conj, maximum, multiply, realdiv
 from tfray.ops.comparison_ops import equal
-from tfray.ops.math_ops import conj, maximum, multiply, realdiv
 from tfray.ops.precision import assign, is_half
 from tfray.ops.rounding_ops import floordiv
 from tfray.ops.scan_ops import cumprod

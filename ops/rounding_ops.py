@@ -10,10 +10,10 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
+from tfray.ops.arithmetic_ops import add, alike, multiply, realdiv, subtract
 from tfray.ops.broadcast_ops import sum_to_shape_of
 from tfray.ops.comparison_ops import greater, less
-from tfray.ops.elementwise import binary, unary
-from tfray.ops.math_ops import add, alike, multiply, realdiv, subtract
+from tfray.ops.elementwise import binary, blocks_gradients, unary
 from tfray.ops.shape_ops import cast
 
 
@@ -30,7 +30,7 @@ def floor(x: Any, name: str | None = None) -> Tensor:
     return add_op(FLOOR, x, name=name)
 
 
-FLOOR = register(unary("Floor", "floor", dtypes.FLOATS))
+FLOOR = register(unary("Floor", "floor", dtypes.FLOATS, blocks_gradients))
 
 
 def ceil(x: Any, name: str | None = None) -> Tensor:
@@ -46,7 +46,7 @@ def ceil(x: Any, name: str | None = None) -> Tensor:
     return add_op(CEIL, x, name=name)
 
 
-CEIL = register(unary("Ceil", "ceil", dtypes.FLOATS))
+CEIL = register(unary("Ceil", "ceil", dtypes.FLOATS, blocks_gradients))
 
 
 def rint(x: Any, name: str | None = None) -> Tensor:
@@ -62,7 +62,7 @@ def rint(x: Any, name: str | None = None) -> Tensor:
     return add_op(RINT, x, name=name)
 
 
-RINT = register(unary("Rint", "rint", dtypes.FLOATS))
+RINT = register(unary("Rint", "rint", dtypes.FLOATS, blocks_gradients))
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
@@ -76,7 +76,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
     return x if x.dtype.is_integer else add_op(ROUND, x, name=name)
 
 
-ROUND = register(unary("Round", "rint", dtypes.FLOATS))
+ROUND = register(unary("Round", "rint", dtypes.FLOATS, blocks_gradients))
 
 
 def _check_divisor(ctx: KernelContext, y: Array) -> None:
@@ -104,7 +104,7 @@ def _floor_div_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None 
     return ctx.xp.floor_divide(x, y, out=out)
 
 
-FLOOR_DIV = register(binary("FloorDiv", out_kernel(_floor_div_kernel, (0, 1)), dtypes.REAL))
+FLOOR_DIV = register(binary("FloorDiv", out_kernel(_floor_div_kernel, (0, 1)), dtypes.REAL, blocks_gradients))
 
 
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -158,7 +158,7 @@ def _truncate_div_kernel(ctx: KernelContext, x: Array, y: Array) -> Array:
     return ctx.xp.floor_divide(x - ctx.xp.fmod(x, y), y)
 
 
-TRUNCATE_DIV = register(binary("TruncateDiv", Kernel(_truncate_div_kernel), dtypes.REAL))
+TRUNCATE_DIV = register(binary("TruncateDiv", Kernel(_truncate_div_kernel), dtypes.REAL, blocks_gradients))
 
 
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -180,7 +180,14 @@ def _truncate_mod_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | No
     return ctx.xp.fmod(x, y, out=out)
 
 
-TRUNCATE_MOD = register(binary("TruncateMod", out_kernel(_truncate_mod_kernel, (0, 1)), dtypes.REAL))
+def _truncate_mod_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs
+    return [sum_to_shape_of(d_z, x, y), sum_to_shape_of(-multiply(d_z, truncatediv(x, y)), y, x)]
+
+
+TRUNCATE_MOD = register(
+    binary("TruncateMod", out_kernel(_truncate_mod_kernel, (0, 1)), dtypes.REAL, _truncate_mod_gradient)
+)
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -25,7 +25,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.math_ops import conj, multiply, realdiv
+from tfray.ops.arithmetic_ops import conj, multiply, realdiv
 from tfray.ops.precision import is_half
 from tfray.ops.shape_ops import host_int, index_tensor
 

@@ -9,9 +9,9 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, out_kernel, register
+from tfray.ops.arithmetic_ops import add, conj, exp, multiply, negative, realdiv, rsqrt, square, subtract
 from tfray.ops.broadcast_ops import sum_to_shape_of
 from tfray.ops.elementwise import binary, special, unary
-from tfray.ops.math_ops import add, conj, exp, multiply, negative, realdiv, rsqrt, square, subtract
 from tfray.ops.precision import assign, widened
 
 # -- exponential ---------------------------------------------------------------------------------------
