@@ -10,11 +10,12 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.cpu_threads import scratch
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
-from tfray.ops.training_ops import ADAM_INPUTS, adagrad, adam, corrected_rate, gradient_descent, momentum_formula
+from tfray.ops.training_ops import ADAM_INPUTS, adagrad, adam, adam_scalars, gradient_descent, momentum_formula
 from tfray.ops.updates import (
     add_update,
     apply_sparse,
     as_numbers,
+    as_operands,
     distinct_rows,
     locked,
     own_array,
@@ -49,7 +50,7 @@ def sparse_apply_gradient_descent(
 def _sparse_apply_gradient_descent_kernel(
     ctx: KernelContext, var: Any, alpha: Array, grad: Array, indices: Array
 ) -> None:
-    apply_sparse(ctx, gradient_descent, [var], grad, indices, alpha)
+    apply_sparse(ctx, gradient_descent, [var], grad, indices, *as_numbers(ctx, [alpha]))
 
 
 SPARSE_APPLY_GRADIENT_DESCENT = register(
@@ -105,7 +106,7 @@ def sparse_apply_momentum(
 def _sparse_apply_momentum_kernel(
     ctx: KernelContext, var: Any, accum: Any, lr: Array, grad: Array, indices: Array, momentum: Array
 ) -> None:
-    apply_sparse(ctx, momentum_formula(ctx), [var, accum], grad, indices, lr, momentum)
+    apply_sparse(ctx, momentum_formula(ctx), [var, accum], grad, indices, *as_numbers(ctx, [lr, momentum]))
 
 
 SPARSE_APPLY_MOMENTUM = register(
@@ -156,7 +157,7 @@ def sparse_apply_adagrad(
 def _sparse_apply_adagrad_kernel(
     ctx: KernelContext, var: Any, accum: Any, lr: Array, grad: Array, indices: Array
 ) -> None:
-    apply_sparse(ctx, adagrad, [var, accum], grad, indices, lr)
+    apply_sparse(ctx, adagrad, [var, accum], grad, indices, *as_numbers(ctx, [lr]))
 
 
 SPARSE_APPLY_ADAGRAD = register(
@@ -220,8 +221,8 @@ def sparse_apply_adam(
 
 
 def _sparse_apply_adam_kernel(ctx: KernelContext, var: Any, m: Any, v: Any, *inputs: Array) -> None:
-    beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices = inputs
-    scalars = (corrected_rate(ctx, lr, beta1_power, beta2_power), beta1, beta2, epsilon)
+    *values, grad, indices = inputs
+    scalars = adam_scalars(ctx, values)
     if ctx.attr("lazy"):
         apply_sparse(ctx, adam, [var, m, v], grad, indices, *scalars)
     else:
@@ -229,9 +230,9 @@ def _sparse_apply_adam_kernel(ctx: KernelContext, var: Any, m: Any, v: Any, *inp
 
 
 def _apply_adam_to_all_rows(
-    ctx: KernelContext, resources: Sequence[Any], gradient: Array, indices: Array, values: Sequence[Array]
+    ctx: KernelContext, resources: Sequence[Any], gradient: Array, indices: Array, scalars: Sequence[Any]
 ) -> None:
-    scalars = as_numbers(ctx, values)
+    operands = as_operands(ctx.xp, scalars, gradient)
 
     def work() -> None:
         arrays = [own_array(ctx, resource) for resource in resources]
@@ -242,7 +243,7 @@ def _apply_adam_to_all_rows(
             first, last = ctx.xp.searchsorted(rows, ctx.xp.asarray([part.start, part.stop]))
             dense = _zeros(ctx.xp, tiles[0])
             dense[rows[first:last] - part.start] = summed[first:last]
-            run_tile(ctx.xp, adam, [dense, *tiles], scalars)
+            run_tile(ctx.xp, adam, [dense, *tiles], operands)
 
         run_row_tiles(ctx.xp, tile, arrays[0])
 

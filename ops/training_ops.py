@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
-
-import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
-from tfray.ops.updates import Formula, add_update, apply_dense, dense_shape
+from tfray.ops.updates import Formula, add_update, apply_dense, as_numbers, dense_shape
 
 
 def apply_gradient_descent(var: Any, alpha: Any, delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
@@ -34,7 +33,7 @@ def gradient_descent(xp: Any, temporaries: Any, gradient: Array, var: Array, alp
 
 
 def _apply_gradient_descent_kernel(ctx: KernelContext, var: Any, alpha: Array, delta: Array) -> None:
-    apply_dense(ctx, gradient_descent, [var], delta, alpha)
+    apply_dense(ctx, gradient_descent, [var], delta, *as_numbers(ctx, [alpha]))
 
 
 APPLY_GRADIENT_DESCENT = register(
@@ -105,7 +104,7 @@ def momentum_formula(ctx: KernelContext) -> Formula:
 
 
 def _apply_momentum_kernel(ctx: KernelContext, var: Any, accum: Any, lr: Array, grad: Array, momentum: Array) -> None:
-    apply_dense(ctx, momentum_formula(ctx), [var, accum], grad, lr, momentum)
+    apply_dense(ctx, momentum_formula(ctx), [var, accum], grad, *as_numbers(ctx, [lr, momentum]))
 
 
 APPLY_MOMENTUM = register(
@@ -151,7 +150,7 @@ def adagrad(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array
 
 
 def _apply_adagrad_kernel(ctx: KernelContext, var: Any, accum: Any, lr: Array, grad: Array) -> None:
-    apply_dense(ctx, adagrad, [var, accum], grad, lr)
+    apply_dense(ctx, adagrad, [var, accum], grad, *as_numbers(ctx, [lr]))
 
 
 APPLY_ADAGRAD = register(
@@ -216,29 +215,29 @@ def apply_adam(
 
 
 def adam(xp: Any, temporaries: Any, gradient: Array, var: Array, m: Array, v: Array, *scalars: Any) -> None:
-    rate, beta1, beta2, epsilon = scalars
+    rate, _, gain1, gain2, epsilon = scalars
     step, _ = temporaries
-    _update_moments(xp, step, gradient, m, v, beta1, beta2)
+    _update_moments(xp, step, gradient, m, v, gain1, gain2)
     _move_by_moments(xp, step, var, m, v, rate, epsilon)
 
 
 def _nesterov_adam(xp: Any, temporaries: Any, gradient: Array, var: Array, m: Array, v: Array, *scalars: Any) -> None:
-    rate, beta1, beta2, epsilon = scalars
+    rate, beta1, gain1, gain2, epsilon = scalars
     step, ahead = temporaries
-    _update_moments(xp, step, gradient, m, v, beta1, beta2)
+    _update_moments(xp, step, gradient, m, v, gain1, gain2)
     xp.subtract(m, gradient, out=ahead)
     xp.multiply(ahead, beta1, out=ahead)
     xp.add(ahead, gradient, out=ahead)
     _move_by_moments(xp, step, var, ahead, v, rate, epsilon)
 
 
-def _update_moments(xp: Any, step: Array, gradient: Array, m: Array, v: Array, beta1: Any, beta2: Any) -> None:
+def _update_moments(xp: Any, step: Array, gradient: Array, m: Array, v: Array, gain1: Any, gain2: Any) -> None:
     xp.subtract(gradient, m, out=step)
-    xp.multiply(step, 1 - beta1, out=step)
+    xp.multiply(step, gain1, out=step)
     xp.add(m, step, out=m)
     xp.multiply(gradient, gradient, out=step)
     xp.subtract(step, v, out=step)
-    xp.multiply(step, 1 - beta2, out=step)
+    xp.multiply(step, gain2, out=step)
     xp.add(v, step, out=v)
 
 
@@ -250,18 +249,18 @@ def _move_by_moments(xp: Any, step: Array, var: Array, m: Array, v: Array, rate:
     xp.subtract(var, step, out=var)
 
 
-def corrected_rate(ctx: KernelContext, lr: Array, beta1_power: Array, beta2_power: Array) -> Array:
-    """The learning rate that makes up for moments which started at 0."""
-    wide = np.float64 if ctx.xp is np else ctx.xp.float32
-    lr, beta1_power, beta2_power = (value.astype(wide) for value in (lr, beta1_power, beta2_power))
-    return lr * ctx.xp.sqrt(1 - beta2_power) / (1 - beta1_power)
+def adam_scalars(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
+    """Scalars of the formula `adam` from those of the operation, in their order."""
+    beta1_power, beta2_power, lr, beta1, beta2, epsilon = as_numbers(ctx, values)
+    # The larger rate of the first steps makes up for moments that started at 0.
+    rate = lr * ctx.xp.sqrt(1 - beta2_power) / (1 - beta1_power)
+    return [rate, beta1, 1 - beta1, 1 - beta2, epsilon]
 
 
 def _apply_adam_kernel(ctx: KernelContext, var: Any, m: Any, v: Any, *inputs: Array) -> None:
-    beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad = inputs
+    *values, grad = inputs
     formula = _nesterov_adam if ctx.attr("use_nesterov") else adam
-    rate = corrected_rate(ctx, lr, beta1_power, beta2_power)
-    apply_dense(ctx, formula, [var, m, v], grad, rate, beta1, beta2, epsilon)
+    apply_dense(ctx, formula, [var, m, v], grad, *adam_scalars(ctx, values))
 
 
 ADAM_INPUTS: Final = (

@@ -11,6 +11,8 @@ All updates hold the locks of every variable that they change, so that concurren
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -29,17 +31,28 @@ TILE_BYTES: Final = 1 << 19
 Formula = Callable[..., None]
 """``formula(xp, (t, u), gradient, variable, *slots, *scalars)``: updates `variable` and `slots` in place.
 
-``t`` and ``u`` are uninitialised arrays of the same shape. All arrays have one dtype; scalars are Python
-numbers, or arrays of rank 0 on a GPU."""
+``t`` and ``u`` are uninitialised arrays of the same shape. Arrays and scalars (of rank 0) have one dtype."""
 
 
 # -- running ---------------------------------------------------------------------------------------------
 
 
 def as_numbers(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
-    """Scalar inputs in the form that a `Formula` takes."""
-    # On a GPU they stay there: fetching them would wait for the device.
-    return [value.item() for value in values] if ctx.xp is np else list(values)
+    """Scalar inputs in a form to compute with: Python numbers; on a GPU arrays, as it would wait for the former."""
+    if ctx.xp is np:
+        return [value.item() for value in values]
+    return [value.astype(_working_dtype(ctx.xp, value)) for value in values]
+
+
+def _working_dtype(xp: Any, array: Array) -> Any:
+    """The dtype in which updates of `array` are computed."""
+    return array.dtype if array.dtype.itemsize > 2 else xp.float32
+
+
+def as_operands(xp: Any, scalars: Sequence[Any], gradient: Array) -> list[Array]:
+    """The scalars of a formula in the form in which it takes them."""
+    # Arrays of rank 0: NumPy is slow to take a Python number beside an array.
+    return [xp.asarray(scalar, _working_dtype(xp, gradient)) for scalar in scalars]
 
 
 def locked(resources: Sequence[Any], work: Callable[[], None]) -> None:
@@ -62,9 +75,7 @@ def own_array(ctx: KernelContext, resource: Any) -> Array:
     return array
 
 
-def apply_dense(
-    ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, *values: Array
-) -> None:
+def apply_dense(ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, *scalars: Any) -> None:
     """Update a variable and its slots by a gradient of their shape.
 
     Args:
@@ -72,9 +83,9 @@ def apply_dense(
         formula: The update.
         resources: The variable and its slots.
         gradient: The gradient.
-        *values: The formula's scalars.
+        *scalars: The formula's scalars, see `as_numbers`.
     """
-    scalars = as_numbers(ctx, values)
+    operands = as_operands(ctx.xp, scalars, gradient)
 
     def work() -> None:
         arrays = [own_array(ctx, resource) for resource in resources]
@@ -82,7 +93,7 @@ def apply_dense(
         flat = ctx.xp.asarray(gradient).reshape(-1)
         if any(ctx.xp.may_share_memory(flat, array) for array in arrays):
             flat = flat.copy()  # the gradient is a view of what is updated
-        _run_tiles(ctx.xp, formula, [flat, *(array.reshape(-1) for array in arrays)], scalars)
+        _run_tiles(ctx.xp, formula, [flat, *(array.reshape(-1) for array in arrays)], operands)
 
     locked(resources, work)
 
@@ -128,7 +139,7 @@ def _temporaries(xp: Any, like: Array) -> tuple[Array, Array]:
 
 
 def apply_sparse(
-    ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, indices: Array, *values: Array
+    ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, indices: Array, *scalars: Any
 ) -> None:
     """Update rows of a variable and its slots.
 
@@ -138,9 +149,9 @@ def apply_sparse(
         resources: The variable and its slots.
         gradient: Shape ``[n, ...]``, the gradients of the rows.
         indices: Shape ``[n]``, the rows; the gradients of equal ones add up.
-        *values: The formula's scalars.
+        *scalars: The formula's scalars, see `as_numbers`.
     """
-    scalars = as_numbers(ctx, values)
+    operands = as_operands(ctx.xp, scalars, gradient)
 
     def work() -> None:
         arrays = [own_array(ctx, resource) for resource in resources]
@@ -148,7 +159,7 @@ def apply_sparse(
 
         def tile(part: slice) -> None:
             copies = [array.take(rows[part], axis=0) for array in arrays]
-            run_tile(ctx.xp, formula, [summed[part], *copies], scalars)
+            run_tile(ctx.xp, formula, [summed[part], *copies], operands)
             for array, copy in zip(arrays, copies, strict=True):
                 array[rows[part]] = copy
 
@@ -190,19 +201,27 @@ def distinct_rows(
             f"row {wrong} of the sparse gradient is not in [0, {arrays[0].shape[0]}), "
             f"the rows of variable {resources[0].name!r}"
         )
-    return _summed(rows, gradient.take(order, axis=0))
-
-
-def _summed(rows: Array, gradient: Array) -> tuple[Array, Array]:
-    """Ascending `rows` each once, and the sums of the gradients of equal ones."""
     is_first = np.empty(rows.size, np.bool_)
     is_first[:1] = True
     np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
     if is_first.all():
-        return rows, gradient
+        return rows, gradient.take(order, axis=0)
     starts = np.flatnonzero(is_first)
-    wide = gradient if gradient.dtype.itemsize > 2 else gradient.astype(np.float32)
-    return rows[starts], np.add.reduceat(wide, starts, axis=0).astype(gradient.dtype, copy=False)
+    return rows[starts], _summed(gradient, order, starts)
+
+
+@cache
+def _sparse_matrix() -> Any:
+    return import_module("scipy.sparse").csr_array
+
+
+def _summed(gradient: Array, order: Array, starts: Array) -> Array:
+    """For each group of ``order``, which begin at `starts`, the sum of those rows of `gradient`."""
+    wide = gradient.astype(_working_dtype(np, gradient), copy=False).reshape(gradient.shape[0], -1)
+    # A product with a matrix of ones is many times faster than np.add.reduceat and np.add.at.
+    ones = np.ones(order.size, wide.dtype)
+    selection = _sparse_matrix()((ones, order, np.append(starts, order.size)), shape=(starts.size, order.size))
+    return (selection @ wide).astype(gradient.dtype, copy=False).reshape(starts.size, *gradient.shape[1:])
 
 
 # -- building --------------------------------------------------------------------------------------------
