@@ -16,7 +16,15 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph, is_rank0_number
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.random_seed import get_seed
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
@@ -313,6 +321,7 @@ RANDOM_GAMMA = register(
         types={"S": dtypes.INDICES, "T": dtypes.FLOATS},
         shape=_samples_shape,
         kernels=on_every_device(_random_gamma_kernel),
+        gradient=not_differentiable,
         stateful=True,
     )
 )
@@ -358,6 +367,7 @@ RANDOM_POISSON = register(
         types={"S": dtypes.INDICES, "R": dtypes.REAL, "dtype": (*dtypes.FLOATS, *dtypes.INDICES)},
         shape=_samples_shape,
         kernels=on_every_device(_random_poisson_kernel),
+        gradient=not_differentiable,
         stateful=True,
     )
 )
@@ -434,6 +444,7 @@ MULTINOMIAL = register(
         types={"T": dtypes.REAL, "output_dtype": dtypes.INDICES},
         shape=_multinomial_shape,
         kernels=on_every_device(_multinomial_kernel),
+        gradient=not_differentiable,
         stateful=True,
     )
 )
@@ -469,6 +480,27 @@ RANDOM_SHUFFLE = register(
         types={"T": dtypes.VALUES},
         shape=like_input(0),
         kernels=on_every_device(_random_shuffle_kernel),
+        gradient=not_differentiable,
         stateful=True,
     )
 )
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Take a part of a tensor at a random place, each place with the same chance.
+
+    Args:
+        value: The tensor.
+        size: Size of the part in each dimension, an integer vector.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: While running: the part is larger than `value`.
+    """
+    with get_default_graph().name_scope(name or "random_crop"):
+        size = index_tensor(size)
+        places = array_ops.shape(value, out_type=size.dtype) - size + 1
+        # A draw below the largest integer, by the remainder: the bias is below 2**-20 for any image.
+        numbers = random_uniform(array_ops.shape(places), 0, size.dtype.max, size.dtype, seed)
+        return array_ops.slice(value, math_ops.mod(numbers, places), size)

@@ -10,8 +10,8 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 
@@ -72,6 +72,32 @@ def value_attrs(dtype: DType, shape: TensorShape) -> dict[str, Any]:
     return {"dtype": dtype, "shape": shape}
 
 
+def add_access(definition: OpDef, ref: Any, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Add an operation that reads or updates a variable, on the variable's device whatever the device scopes say.
+
+    Args:
+        definition: The operation's type; the handle is its first input.
+        ref: The variable.
+        *inputs: The other inputs.
+        name: Name of the operation.
+        **attrs: Attributes besides those of `value_attrs`.
+    """
+    handle, dtype, shape = handle_of(ref)
+    if "dtype" in definition.types:
+        attrs["dtype"] = dtype
+    if "shape" in definition.attrs:
+        attrs["shape"] = shape
+    with colocated_with(handle):
+        return add_op(definition, handle, *inputs, name=name, **attrs)
+
+
+def colocated_with(handle: Tensor) -> Any:
+    """Context manager under which operations go to the device of a handle, and nowhere else."""
+    graph = get_default_graph()
+    # Within a region the handle is an outer tensor: the placer ties what takes it to its device.
+    return graph.colocate_with(handle, ignore_existing=True) if handle.graph is graph else graph.device(None)
+
+
 def value_shape(op: Operation) -> list[TensorShape]:
     """Shape function: the output is the variable's value."""
     return [op.attrs["shape"]]
@@ -89,8 +115,7 @@ def read_variable(ref: Any, name: str | None = None) -> Tensor:
     Raises:
         FailedPreconditionError: While running: the variable is not initialised.
     """
-    handle, dtype, shape = handle_of(ref)
-    return add_op(READ_VARIABLE, handle, name=name, **value_attrs(dtype, shape))
+    return add_access(READ_VARIABLE, ref, name=name)
 
 
 def _read_variable_kernel(ctx: KernelContext, resource: Any) -> Array:
@@ -126,12 +151,15 @@ def read_or_default(ref: Any, default: Any, name: str | None = None) -> Tensor:
         default: A value of the variable's dtype and a compatible shape.
         name: Name of the operation.
     """
-    handle, dtype, shape = handle_of(ref)
-    return add_op(READ_OR_DEFAULT, handle, default, name=name, **value_attrs(dtype, shape))
+    return add_access(READ_OR_DEFAULT, ref, default, name=name)
 
 
 def _read_or_default_kernel(ctx: KernelContext, resource: Any, default: Array) -> Array:
     return default if resource.array is None else resource.array
+
+
+def _read_or_default_gradient(op: Operation, d_value: Any) -> list[Any]:
+    return [d_value, None]
 
 
 def _read_or_default_shape(op: Operation) -> list[TensorShape]:
@@ -148,6 +176,7 @@ READ_OR_DEFAULT = register(
         types={"dtype": dtypes.VALUES},
         shape=_read_or_default_shape,
         kernels=on_every_device(_read_or_default_kernel),
+        gradient=_read_or_default_gradient,
         stateful=True,
         access="read",
     )
@@ -161,8 +190,7 @@ def is_variable_initialized(variable: Any, name: str | None = None) -> Tensor:
         variable: The variable.
         name: Name of the operation.
     """
-    handle, _, _ = handle_of(variable)
-    return add_op(IS_VARIABLE_INITIALIZED, handle, name=name)
+    return add_access(IS_VARIABLE_INITIALIZED, variable, name=name)
 
 
 def _is_variable_initialized_kernel(ctx: KernelContext, resource: Any) -> Array:
@@ -190,8 +218,7 @@ def variable_shape(ref: Any, out_type: DTypeLike = dtypes.int32, name: str | Non
         out_type: ``int32`` or ``int64``.
         name: Name of the operation.
     """
-    handle, _, shape = handle_of(ref)
-    return add_op(VARIABLE_SHAPE, handle, name=name, shape=shape, out_type=as_dtype(out_type))
+    return add_access(VARIABLE_SHAPE, ref, name=name, out_type=as_dtype(out_type))
 
 
 def _variable_shape_kernel(ctx: KernelContext, resource: Any) -> Array:
@@ -248,10 +275,7 @@ def assign(
     Raises:
         InvalidArgumentError: `value` has another dtype or, where validated, shape than the variable.
     """
-    handle, dtype, shape = handle_of(ref)
-    if validate_shape is None:
-        validate_shape = True
-    return add_op(ASSIGN, handle, value, name=name, validate_shape=validate_shape, **value_attrs(dtype, shape))
+    return add_access(ASSIGN, ref, value, name=name, validate_shape=validate_shape is not False)
 
 
 def _assign_kernel(ctx: KernelContext, resource: Any, value: Array) -> Array:
@@ -285,6 +309,7 @@ ASSIGN = register(
         types={"dtype": dtypes.VALUES},
         shape=_assign_shape,
         kernels=on_every_device(_assign_kernel),
+        gradient=not_differentiable,
         stateful=True,
         access="update",
     )
@@ -303,8 +328,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     Returns:
         The new value.
     """
-    handle, dtype, shape = handle_of(ref)
-    return add_op(ASSIGN_ADD, handle, value, name=name, **value_attrs(dtype, shape))
+    return add_access(ASSIGN_ADD, ref, value, name=name)
 
 
 def _assign_add_kernel(ctx: KernelContext, resource: Any, delta: Array) -> Array:
@@ -336,6 +360,7 @@ ASSIGN_ADD = register(
         types={"dtype": dtypes.NUMERIC},
         shape=_dense_update_shape,
         kernels=on_every_device(_assign_add_kernel),
+        gradient=not_differentiable,
         stateful=True,
         access="update",
     )
@@ -354,8 +379,7 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     Returns:
         The new value.
     """
-    handle, dtype, shape = handle_of(ref)
-    return add_op(ASSIGN_SUB, handle, value, name=name, **value_attrs(dtype, shape))
+    return add_access(ASSIGN_SUB, ref, value, name=name)
 
 
 def _assign_sub_kernel(ctx: KernelContext, resource: Any, delta: Array) -> Array:
@@ -374,6 +398,7 @@ ASSIGN_SUB = register(
         types={"dtype": dtypes.NUMERIC},
         shape=_dense_update_shape,
         kernels=on_every_device(_assign_sub_kernel),
+        gradient=not_differentiable,
         stateful=True,
         access="update",
     )

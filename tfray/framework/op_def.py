@@ -121,6 +121,11 @@ def _as_kernel(kernel: KernelFunction | Kernel) -> Kernel:
     return kernel if isinstance(kernel, Kernel) else Kernel(kernel)
 
 
+def not_differentiable(op: Operation, *d_outputs: Any) -> list[None]:
+    """A gradient function: no gradient flows through the operation, which is no error."""
+    return [None] * len(op.inputs)
+
+
 @dataclass(frozen=True)
 class Argument:
     """One declared input or output: ``"x: T"``, ``"values: T*"``, ``"parts: T*num_split"``.

@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
-from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.convert import (
+    constant_tensor,
+    convert_to_tensor,
+    make_array,
+    register_tensor_conversion_function,
+)
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype, string
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph, get_default_session
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
-from tfray.ops import state_ops
+from tfray.ops import array_ops, math_ops, sparse_state_ops, state_ops
+from tfray.ops.grouping_ops import group
 
 Constraint = Callable[[Tensor], Tensor]
 
@@ -129,11 +136,13 @@ class Variable:
             self._shape = value.shape if validate_shape else TensorShape(None)
             self.handle = state_ops.variable_handle(self._shape, value.dtype, scope)
             _by_handle(graph)[self.handle] = self
-            with graph.colocate_with(self.handle.op):
+            with graph.colocate_with(self.handle, ignore_existing=True):
                 self._initial_value = _guard_initial_value(value)
-                self.initializer = state_ops.assign(self, self._initial_value, validate_shape, name="Assign").op
-            with graph.device(caching_device) if caching_device else graph.colocate_with(self.handle.op):
-                self._snapshot = state_ops.read_variable(self, "read")
+            self.initializer = state_ops.assign(self, self._initial_value, validate_shape, name="Assign").op
+            self._snapshot = state_ops.read_variable(self, "cached" if caching_device else "read")
+            if caching_device:
+                with graph.device(caching_device):
+                    self._snapshot = array_ops.identity(self._snapshot, "read")
 
     def _find(self, variable_def: VariableDef, import_scope: str | None) -> None:
         graph = get_default_graph()
@@ -218,11 +227,7 @@ class Variable:
 
     def read_value(self) -> Tensor:
         """A new read, which happens after the control dependencies of the current scope."""
-        graph = get_default_graph()
-        if graph is not self.graph:
-            return state_ops.read_variable(self)
-        with graph.colocate_with(self.op, ignore_existing=True):
-            return state_ops.read_variable(self)
+        return state_ops.read_variable(self)
 
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while the variable is not initialised.
@@ -234,6 +239,10 @@ class Variable:
     def eval(self, session: Any = None) -> Any:
         """The value in `session`, or in the default session, as an array."""
         return self._snapshot.eval(session=session)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Rows of the value: no others are read, and their gradient has no others."""
+        return sparse_state_ops.resource_gather(self, indices, name)
 
     def _as_graph_element(self) -> Tensor:
         return self._snapshot
@@ -265,6 +274,18 @@ class Variable:
     ) -> Any:
         """Subtract `delta` from the value; arguments and result as for `assign`."""
         return _value_or_op(state_ops.assign_sub(self, delta, name=name), read_value)
+
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Set the rows that `sparse_delta` has. Returns the new value."""
+        return sparse_state_ops.scatter_update(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Add `sparse_delta`. Returns the new value."""
+        return sparse_state_ops.scatter_add(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Subtract `sparse_delta`. Returns the new value."""
+        return sparse_state_ops.scatter_sub(self, sparse_delta.indices, sparse_delta.values, name=name)
 
     def load(self, value: Any, session: Any = None) -> None:
         """Set the value in a session at once, without adding operations to the graph."""
@@ -389,10 +410,6 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
-def _global_and_local() -> list[Any]:
-    return global_variables() + local_variables()
-
-
 # -- initialisation --------------------------------------------------------------------------------------
 
 
@@ -403,8 +420,7 @@ def variables_initializer(var_list: Sequence[Any] | None, name: str = "init") ->
         var_list: The variables.
         name: Name of the operation.
     """
-    initializers = [variable.initializer for variable in var_list or ()]
-    return get_default_graph().create_op("NoOp", [], name=name, control_inputs=initializers)
+    return group(*(variable.initializer for variable in var_list or ()), name=name)
 
 
 def global_variables_initializer() -> Operation:
@@ -430,3 +446,33 @@ def initialize_all_variables() -> Operation:
 def initialize_local_variables() -> Operation:
     """The older name of `local_variables_initializer`."""
     return local_variables_initializer()
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """The names of the variables that have no value yet: a string vector, empty when all have one.
+
+    Args:
+        var_list: The variables to look at; all global and local ones when None.
+        name: Name scope of the operations.
+    """
+    variables = list(global_variables() + local_variables() if var_list is None else var_list)
+    with get_default_graph().name_scope(name):
+        if not variables:
+            return constant_tensor(make_array([], string))
+        ready = array_ops.stack([state_ops.is_variable_initialized(variable) for variable in variables])
+        names = constant_tensor(make_array([variable.op.name for variable in variables], string))
+        return array_ops.boolean_mask(names, math_ops.logical_not(ready))
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
+    """An operation that fails unless all variables have a value; None when there are none.
+
+    Args:
+        var_list: The variables; all global and local ones when None.
+    """
+    variables = list(global_variables() + local_variables() if var_list is None else var_list)
+    if not variables:
+        return None
+    return group(*(variable.value() for variable in variables), name="assert_variables_initialized")

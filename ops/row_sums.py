@@ -1,0 +1,73 @@
+"""Adding rows where an index occurs several times, on the CPU: what NumPy's ``add.at`` does, many times faster."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tfray.framework.op_def import Array
+
+
+@lru_cache(maxsize=1)
+def _csr_array() -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array
+
+
+def group_equal(indices: Array) -> tuple[Array, Array, Array]:
+    """Sort an integer vector into groups of equal entries.
+
+    Returns:
+        The distinct entries, ascending; the order that sorts `indices`, equal entries kept in place; and where
+        each group starts in that order, followed by the number of entries.
+    """
+    order = indices.argsort(kind="stable")
+    ascending = indices[order]
+    is_first = np.empty(ascending.size + 1, np.bool_)
+    is_first[[0, -1]] = True
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:-1])
+    starts = np.flatnonzero(is_first) if ascending.size else np.zeros(1, np.intp)
+    return ascending[starts[:-1]], order, starts
+
+
+def sum_groups(values: Array, order: Array, starts: Array) -> Array:
+    """Sums of the rows of `values`, one row per group of `group_equal`. Half precision is summed in float32.
+
+    Args:
+        values: Shape ``[n, ...]``.
+        order: The order that sorts the rows into groups.
+        starts: Where each group starts, followed by n.
+    """
+    if starts.size - 1 == order.size:
+        return values[order]
+    wide = values if values.dtype.itemsize > 2 or values.dtype.kind in "iu" else values.astype(np.float32)
+    if wide.dtype.kind not in "fc" or wide.ndim == 1:
+        sums = np.add.reduceat(wide[order], starts[:-1], axis=0)
+    else:
+        # A sparse matrix of ones times the rows: one pass, and no sorted copy of them.
+        shape = starts.size - 1, order.size
+        ones = np.ones(order.size, wide.dtype)
+        sums = (_csr_array()((ones, order, starts), shape=shape) @ wide.reshape(order.size, -1)).reshape(
+            starts.size - 1, *wide.shape[1:]
+        )
+    return sums.astype(values.dtype, copy=False)
+
+
+def add_rows(target: Array, indices: Array, rows: Array, subtract: bool = False) -> None:
+    """Add ``rows[i]`` to ``target[indices[i]]`` in place, for every i; equal indices add up.
+
+    Args:
+        target: Shape ``[m, ...]``.
+        indices: Integer vector of n entries in [0, m).
+        rows: Shape ``[n, ...]``.
+        subtract: Subtract instead.
+    """
+    ufunc = np.subtract if subtract else np.add
+    if target.ndim == 1 and target.dtype.itemsize > 2:
+        ufunc.at(target, indices, rows)
+        return
+    distinct, order, starts = group_equal(indices)
+    target[distinct] = ufunc(target[distinct], sum_groups(rows, order, starts))

@@ -1,0 +1,263 @@
+"""Variables by rows: gathering some, and updating some in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops import array_ops
+from tfray.ops.row_sums import add_rows
+from tfray.ops.state_ops import VARIABLE_SHAPE, add_access, colocated_with
+
+
+def check_rows(ctx: KernelContext, indices: Array, count: int, name: str) -> None:
+    """Raise `InvalidArgumentError` unless all `indices` are rows of the variable `name`, which has `count`."""
+    if indices.size == 0:
+        return
+    low, high = int(indices.min()), int(indices.max())
+    if low < 0 or high >= count:
+        raise InvalidArgumentError(
+            f"row {low if low < 0 else high} is not in [0, {count}), the rows of variable {name!r}", op_name=ctx.op_name
+        )
+
+
+# -- gathering -----------------------------------------------------------------------------------------
+
+
+def resource_gather(ref: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Read rows of a variable, and no others.
+
+    Args:
+        ref: The variable, of rank 1 or more.
+        indices: The rows, an integer tensor of any shape.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``indices.shape + variable.shape[1:]``. The gradient is `IndexedSlices` of as many rows.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+    """
+    return add_access(RESOURCE_GATHER, ref, convert_to_tensor(indices, preferred_dtype=dtypes.int32), name=name)
+
+
+def _resource_gather_kernel(ctx: KernelContext, resource: Any, indices: Array, out: Array | None = None) -> Array:
+    array = resource.read()
+    check_rows(ctx, indices, array.shape[0], resource.name)
+    if ctx.xp is np:
+        # The indices are good: mode="clip" lets NumPy fill `out` without a copy of its own.
+        return array.take(indices, axis=0, out=out, mode="clip")
+    return array.take(indices, axis=0, out=out)
+
+
+def _resource_gather_shape(op: Operation) -> list[TensorShape]:
+    shape: TensorShape = op.attrs["shape"]
+    if shape.rank == 0:
+        raise ValueError("a scalar variable has no rows")
+    return [op.inputs[1].shape.concatenate(shape[1:])]
+
+
+def _resource_gather_gradient(op: Operation, d_output: Tensor) -> list[Any]:
+    handle, indices = op.inputs
+    shape: TensorShape = op.attrs["shape"]
+    if shape.is_fully_defined():
+        dense_shape = convert_to_tensor(np.array(shape.as_list(), np.int32))
+    else:
+        with colocated_with(handle):
+            dense_shape = add_op(VARIABLE_SHAPE, handle, shape=shape, out_type=dtypes.int32)
+    if indices.shape.rank != 1:
+        d_output = array_ops.reshape(d_output, array_ops.concat([[-1], dense_shape[1:]], 0))
+        indices = array_ops.reshape(indices, [-1])
+    return [IndexedSlices(d_output, indices, dense_shape), None]
+
+
+RESOURCE_GATHER = register(
+    OpDef(
+        name="ResourceGather",
+        inputs=("handle: resource", "indices: Tindices"),
+        outputs=("output: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.VALUES, "Tindices": dtypes.INDICES},
+        shape=_resource_gather_shape,
+        kernels=on_every_device(out_kernel(_resource_gather_kernel)),
+        gradient=_resource_gather_gradient,
+        stateful=True,
+        access="read",
+    )
+)
+
+
+# -- updating ------------------------------------------------------------------------------------------
+
+
+def _scatter_kernel(write: Callable[[Any, Array, Array, Array], None]) -> Callable[..., Array]:
+    """The kernel that lets ``write(xp, array, indices, updates)`` change rows; `indices` is a vector."""
+
+    def kernel(ctx: KernelContext, resource: Any, indices: Array, updates: Array) -> Array:
+        with resource.lock:
+            array = resource.read()
+            row = array.shape[1:]
+            if updates.shape not in ((), indices.shape + row):
+                raise InvalidArgumentError(
+                    f"variable {resource.name!r} has rows of shape {row}: updates of shape {updates.shape} "
+                    f"do not fit indices of shape {indices.shape}"
+                )
+            check_rows(ctx, indices, array.shape[0], resource.name)
+            if updates.shape == ():
+                updates = ctx.xp.broadcast_to(updates, indices.shape + row)
+            write(ctx.xp, array, indices.reshape(-1), updates.reshape(-1, *row) if indices.ndim != 1 else updates)
+            return array
+
+    return kernel
+
+
+def _scatter_shape(op: Operation) -> list[TensorShape]:
+    shape: TensorShape = op.attrs["shape"]
+    indices, updates = op.inputs[1].shape, op.inputs[2].shape
+    if shape.rank == 0:
+        raise ValueError("a scalar variable has no rows")
+    if updates.rank != 0:
+        updates.assert_is_compatible_with(indices.concatenate(shape[1:]))
+    return [shape]
+
+
+def _scatter(name: str, write: Callable[[Any, Array, Array, Array], None], types: tuple[DType, ...]) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            inputs=("handle: resource", "indices: Tindices", "updates: dtype"),
+            outputs=("new_value: dtype",),
+            attrs=("shape",),
+            types={"dtype": types, "Tindices": dtypes.INDICES},
+            shape=_scatter_shape,
+            kernels=on_every_device(_scatter_kernel(write)),
+            gradient=not_differentiable,
+            stateful=True,
+            access="update",
+        )
+    )
+
+
+def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Tensor:
+    """Set rows of a variable, ``ref[indices[i]] = updates[i]``.
+
+    Args:
+        ref: The variable, of rank 1 or more.
+        indices: The rows, an integer tensor of any shape. Where one occurs twice, the last update stays.
+        updates: Shape ``indices.shape + ref.shape[1:]``, or a scalar for all.
+        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
+        name: Name of the operation.
+
+    Returns:
+        The new value of the whole variable.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+    """
+    return add_access(SCATTER_UPDATE, ref, indices, updates, name=name)
+
+
+def _write_update(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    array[indices] = updates
+
+
+SCATTER_UPDATE = _scatter("ScatterUpdate", _write_update, dtypes.VALUES)
+
+
+def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Add to rows of a variable, ``ref[indices[i]] += updates[i]``; equal indices add up. See `scatter_update`."""
+    return add_access(SCATTER_ADD, ref, indices, updates, name=name)
+
+
+def _write_add(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    if xp is np:
+        add_rows(array, indices, updates)
+    else:
+        xp.add.at(array, indices, updates)
+
+
+SCATTER_ADD = _scatter("ScatterAdd", _write_add, dtypes.NUMERIC)
+
+
+def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Subtract from rows of a variable, ``ref[indices[i]] -= updates[i]``. See `scatter_add`."""
+    return add_access(SCATTER_SUB, ref, indices, updates, name=name)
+
+
+def _write_sub(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    if xp is np:
+        add_rows(array, indices, updates, subtract=True)
+    else:
+        xp.subtract.at(array, indices, updates)
+
+
+SCATTER_SUB = _scatter("ScatterSub", _write_sub, dtypes.NUMERIC)
+
+
+def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Multiply rows of a variable, ``ref[indices[i]] *= updates[i]``. See `scatter_add`."""
+    return add_access(SCATTER_MUL, ref, indices, updates, name=name)
+
+
+def _write_mul(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    xp.multiply.at(array, indices, updates)
+
+
+SCATTER_MUL = _scatter("ScatterMul", _write_mul, dtypes.NUMERIC)
+
+
+def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``. See `scatter_add`."""
+    return add_access(SCATTER_DIV, ref, indices, updates, name=name)
+
+
+def _write_div(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    if array.dtype.kind in "iu":
+        xp.floor_divide.at(array, indices, updates)
+    else:
+        xp.true_divide.at(array, indices, updates)
+
+
+SCATTER_DIV = _scatter("ScatterDiv", _write_div, dtypes.NUMERIC)
+
+
+def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Lower rows of a variable, ``ref[indices[i]] = min(ref[indices[i]], updates[i])``. See `scatter_add`."""
+    return add_access(SCATTER_MIN, ref, indices, updates, name=name)
+
+
+def _write_min(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    xp.minimum.at(array, indices, updates)
+
+
+SCATTER_MIN = _scatter("ScatterMin", _write_min, dtypes.REAL)
+
+
+def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Raise rows of a variable, ``ref[indices[i]] = max(ref[indices[i]], updates[i])``. See `scatter_add`."""
+    return add_access(SCATTER_MAX, ref, indices, updates, name=name)
+
+
+def _write_max(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    xp.maximum.at(array, indices, updates)
+
+
+SCATTER_MAX = _scatter("ScatterMax", _write_max, dtypes.REAL)
