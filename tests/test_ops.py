@@ -1,0 +1,322 @@
+"""The battery over every operation type: values, shapes, dtypes, buffers, gradients and refusals.
+
+The rows stand in `tests/op_samples`; its docstring says how to add one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tfray.ops
+from tests.gradient_check import check_gradients
+from tests.interpreter import interpret
+from tests.op_samples import (
+    MODES,
+    TOLERANCES,
+    OpError,
+    OpSample,
+    all_errors,
+    all_samples,
+    unsampled,
+    widened,
+)
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.op_def import lookup, registered_ops
+from tfray.gradients import gradients
+from tfray.ops.source_ops import constant, placeholder
+from tfray.runtime.device import Device, OpContext, cupy
+
+for _module in pkgutil.iter_modules(tfray.ops.__path__):
+    importlib.import_module(f"tfray.ops.{_module.name}")
+
+SAMPLES = all_samples()
+CASES = [
+    pytest.param(sample, dtype, id=f"{sample}-{dtype.name if dtype else 'as_is'}")
+    for sample in SAMPLES
+    for dtype in sample.swept_dtypes()
+]
+CPU = Device("/job:localhost/task:0/device:CPU:0")
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with Graph().as_default() as graph, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield graph
+
+
+# -- coverage ------------------------------------------------------------------------------------------
+
+
+def test_every_operation_has_a_sample():
+    sampled = {sample.op for sample in SAMPLES}
+    missing = sorted(set(registered_ops()) - sampled - set(unsampled()))
+    assert not missing, f"no sample row for {missing}: see tests/op_samples/__init__.py"
+
+
+def test_exceptions_are_still_needed():
+    sampled = {sample.op for sample in SAMPLES}
+    stale = sorted(op for op in unsampled() if op in sampled or op not in registered_ops())
+    assert not stale, f"{stale} are sampled, or gone: take them out of TESTED_ELSEWHERE"
+
+
+def test_every_differentiable_operation_has_its_gradient_checked():
+    checked = {sample.op for sample in SAMPLES if sample.differentiable_inputs()}
+    differentiable = {name for name, definition in registered_ops().items() if definition.gradient is not None}
+    missing = sorted(differentiable - checked - set(unsampled()))
+    assert not missing, f"no row checks the gradient of {missing}"
+
+
+# -- values, dtypes, shapes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sample", "dtype"), CASES)
+def test_value(sample: OpSample, dtype: DType | None):
+    arrays = sample.arrays(dtype)
+    expected = expected_values(sample, arrays)
+    for mode in sample.modes:
+        if mode == "fed sizes" and not sample.sizes:
+            continue
+        with Graph().as_default():
+            feeds, outputs = build(sample, arrays, mode)
+            assert_has_type(sample.op, outputs)
+            before = [array.copy() for array in arrays]
+            for tensor, value, wanted in zip(outputs, interpret(outputs, feeds), expected, strict=True):
+                assert_equal(value, wanted, sample.tolerance, f"{mode}: {tensor!r}")
+                assert_as_inferred(tensor, value, mode == "known" and not sample.data_dependent)
+            for array, copy in zip(arrays, before, strict=True):
+                assert_same(array, copy, "an input was changed")
+
+
+def expected_values(sample: OpSample, arrays: list[Any]) -> list[Any]:
+    with np.errstate(all="ignore"):
+        expected = sample.reference(*map(widened, arrays))
+    return list(expected) if isinstance(expected, (list, tuple)) else [expected]
+
+
+def build(sample: OpSample, arrays: list[Any], mode: str) -> tuple[dict[Tensor, Any], list[Tensor]]:
+    """The sample in the current graph: what to feed, and its outputs."""
+    tensors: list[Any] = []
+    feeds: dict[Tensor, Any] = {}
+    for index, array in enumerate(arrays):
+        if index in sample.sizes and mode != "fed sizes":
+            tensors.append(constant(array))
+            continue
+        shape = {"unknown sizes": [None] * array.ndim, "unknown rank": None}.get(mode, array.shape)
+        tensors.append(placeholder(as_dtype(array.dtype), shape))
+        feeds[tensors[-1]] = read_only(array)
+    return feeds, as_list(sample.build(*tensors, **sample.kwargs))
+
+
+def read_only(array: Any) -> Any:
+    array = array.view()
+    array.flags.writeable = False
+    return array
+
+
+def as_list(outputs: Any) -> list[Tensor]:
+    return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+
+
+def assert_has_type(op_type: str, outputs: list[Tensor]) -> None:
+    assert operations_of(op_type, outputs), f"the row builds no operation of type {op_type}"
+
+
+def operations_of(op_type: str, outputs: list[Tensor]) -> list[Operation]:
+    return [op for op in outputs[0].graph.get_operations() if op.type == op_type]
+
+
+def assert_as_inferred(tensor: Tensor, value: Any, fully: bool) -> None:
+    assert np.asarray(value).dtype == tensor.dtype.numpy, f"{tensor!r} computed as {np.asarray(value).dtype}"
+    assert tensor.shape.is_compatible_with(np.shape(value)), f"{tensor!r} computed in shape {np.shape(value)}"
+    if fully:
+        assert tensor.shape.is_fully_defined(), f"{tensor!r}: the shape {np.shape(value)} could have been inferred"
+
+
+def assert_equal(value: Any, expected: Any, factor: float, what: str) -> None:
+    value = np.asarray(value)
+    expected = np.asarray(expected)
+    assert value.shape == expected.shape, f"{what}: shape {value.shape}, expected {expected.shape}"
+    tolerance = TOLERANCES.get(value.dtype)
+    if tolerance is None:
+        assert_same(value, expected.astype(value.dtype), what)
+        return
+    wide = np.complex128 if value.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        expected = expected.astype(value.dtype).astype(wide)
+    np.testing.assert_allclose(
+        value.astype(wide), expected, rtol=factor * tolerance, atol=factor * tolerance, err_msg=what
+    )
+
+
+def assert_same(value: Any, expected: Any, what: str) -> None:
+    np.testing.assert_array_equal(np.asarray(value), np.asarray(expected), err_msg=what)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_constant_inputs_give_a_constant(sample: OpSample):
+    arrays = sample.arrays(next(iter(sample.swept_dtypes())))
+    outputs = as_list(sample.build(*map(constant, arrays), **sample.kwargs))
+    for tensor, expected in zip(outputs, expected_values(sample, arrays), strict=True):
+        value = constant_value(tensor)
+        if value is not None:
+            assert_equal(value, expected, sample.tolerance, f"{tensor!r}")
+
+
+# -- kernels and buffers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sample", "dtype"), CASES)
+def test_kernel_fills_buffers(sample: OpSample, dtype: DType | None):
+    arrays = sample.arrays(dtype)
+    feeds, outputs = build(sample, arrays, "known")
+    for op in operations_of(sample.op, outputs):
+        if op.op_def.stateful:
+            continue
+        values = [np.asarray(value) for value in interpret(list(op.inputs), feeds)]
+        expected = run_kernel(op, values)
+        check_scalars(op, values, expected)
+        if op.op_def.kernels["CPU"].accepts_out:
+            check_out(op, values, expected)
+        else:
+            assert not op.op_def.kernels["CPU"].may_overwrite
+
+
+def run_kernel(op: Operation, values: list[Any], **options: Any) -> list[Any]:
+    with np.errstate(all="ignore"):
+        result = op.op_def.kernels["CPU"].function(OpContext(op, CPU), *values, **options)
+    return list(result) if op.op_def.returns_sequence else [result]
+
+
+def check_scalars(op: Operation, values: list[Any], expected: list[Any]) -> None:
+    """Values of rank 0 may arrive as NumPy scalars."""
+    if any(value.ndim == 0 and value.dtype != object for value in values):
+        scalars = [value[()] if value.ndim == 0 and value.dtype != object else value for value in values]
+        for value, wanted, tensor in zip(run_kernel(op, scalars), expected, op.outputs, strict=True):
+            assert np.asarray(value).dtype == tensor.dtype.numpy, f"from scalars: {np.asarray(value).dtype}"
+            assert_equal(value, wanted, 1, "from scalars")
+
+
+def check_out(op: Operation, values: list[Any], expected: list[Any]) -> None:
+    wanted = np.asarray(expected[0])
+    out = garbage(wanted)
+    assert run_kernel(op, values, out=out)[0] is out, "the kernel did not return its buffer"
+    assert_equal(out, wanted, 1, "in a buffer")
+    for index in op.op_def.kernels["CPU"].may_overwrite:
+        if index < len(values) and values[index].shape == wanted.shape and values[index].dtype == wanted.dtype:
+            shared = np.ascontiguousarray(values[index]).reshape(wanted.shape).copy()
+            inputs = [shared if i == index else value for i, value in enumerate(values)]
+            result = run_kernel(op, inputs, out=shared)[0]
+            assert result is shared, "the kernel did not return its buffer"
+            assert_equal(shared, wanted, 1, f"in the memory of input {index}")
+
+
+def garbage(like: Any) -> Any:
+    """A buffer with contents that would show."""
+    out = np.empty(like.shape, like.dtype)
+    out[...] = True if like.dtype == bool else (77 if like.dtype != object else b"garbage")
+    return out
+
+
+# -- gradients -----------------------------------------------------------------------------------------
+
+DIFFERENTIABLE = [sample for sample in SAMPLES if sample.differentiable_inputs()]
+
+
+@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+def test_gradient(sample: OpSample):
+    for dtype in gradient_dtypes(sample):
+        check_gradients(
+            lambda *tensors: sample.build(*tensors, **sample.kwargs),
+            sample.arrays(dtype),
+            sample.differentiable_inputs(),
+            twice=sample.twice,
+            constants=sample.sizes,
+        )
+
+
+def gradient_dtypes(sample: OpSample) -> list[DType | None]:
+    swept = sample.swept_dtypes()
+    return [dtype for dtype in swept if dtype in (None, dtypes.float64, dtypes.complex128)]
+
+
+@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=str)
+def test_gradient_in_other_dtypes_and_with_unknown_shapes(sample: OpSample):
+    swept = [dtype for dtype in sample.swept_dtypes() if dtype is not None and dtype.is_floating]
+    if dtypes.float64 not in swept:
+        pytest.skip("runs in no 64-bit float")
+    exact = gradient_values(sample, dtypes.float64, "known")
+    for mode in sample.modes:
+        for value, expected in zip(gradient_values(sample, dtypes.float64, mode), exact, strict=True):
+            assert_equal(value, expected, 100 * sample.tolerance, f"gradient, {mode}")
+    for dtype in swept:
+        for value, expected in zip(gradient_values(sample, dtype, "known"), exact, strict=True):
+            assert np.asarray(value).dtype == dtype.numpy
+            assert_equal(value, expected, 30 * sample.tolerance, f"gradient in {dtype.name}")
+
+
+def gradient_values(sample: OpSample, dtype: DType, mode: str) -> list[Any]:
+    """Gradients of the sum of all outputs."""
+    with Graph().as_default():
+        arrays = sample.arrays(dtype)
+        feeds, outputs = build(sample, arrays, mode)
+        by_index = [t for i, t in enumerate_fed(sample, feeds, mode) if i in sample.differentiable_inputs()]
+        ys = [y for y in outputs if y.dtype.is_differentiable]
+        found = gradients(ys, by_index)
+        dense = [d for d in found if isinstance(d, Tensor)]
+        return interpret(dense, feeds)
+
+
+def enumerate_fed(sample: OpSample, feeds: dict[Tensor, Any], mode: str) -> list[tuple[int, Tensor]]:
+    fed = [i for i in range(len(sample.inputs)) if i not in sample.sizes or mode == "fed sizes"]
+    return list(zip(fed, feeds, strict=True))
+
+
+# -- refusals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", all_errors(), ids=str)
+def test_refusal(error: OpError):
+    arrays = [np.asarray(value) for value in error.inputs]
+    if not error.at_run:
+        with pytest.raises(InvalidArgumentError, match=error.match) as caught:
+            error.build(*map(constant, arrays))
+        assert error.op in str(caught.value), f"the message does not name {error.op}: {caught.value}"
+        return
+    tensors = [placeholder(as_dtype(array.dtype)) for array in arrays]
+    outputs = as_list(error.build(*tensors))
+    with pytest.raises(InvalidArgumentError, match=error.match):
+        interpret(outputs, dict(zip(tensors, arrays, strict=True)))
+
+
+# -- GPU -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(cupy() is None, reason="cupy sees no GPU")
+@pytest.mark.parametrize(("sample", "dtype"), CASES)
+def test_gpu_agrees_with_cpu(sample: OpSample, dtype: DType | None):
+    if "GPU" not in lookup(sample.op).kernels:
+        pytest.skip("has no GPU kernel")
+    if dtype is dtypes.bfloat16:
+        pytest.skip("cupy has no bfloat16")
+    arrays = sample.arrays(dtype)
+    feeds, outputs = build(sample, arrays, "known")
+    values = interpret(outputs, feeds, Device.open("/job:localhost/task:0/device:GPU:0"))
+    for tensor, value, wanted in zip(outputs, values, interpret(outputs, feeds), strict=True):
+        assert_equal(value, wanted, 4 * sample.tolerance, f"{tensor!r}")
+        assert_as_inferred(tensor, value, False)
+
+
+def test_modes_are_known():
+    assert all(set(sample.modes) <= set(MODES) for sample in SAMPLES)
