@@ -11,19 +11,18 @@ All updates hold the locks of every variable that they change, so that concurren
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.convert import add_op
 from tfray.framework.cpu_threads import parallel_for, scratch
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, OpDef
 from tfray.framework.tensor_shape import SCALAR, TensorShape
-from tfray.ops.state_ops import handle_of, value_attrs
+from tfray.ops.row_sums import group_equal, sum_groups
+from tfray.ops.sparse_state_ops import check_rows
+from tfray.ops.state_ops import add_access, handle_of
 
 TILE_BYTES: Final = 1 << 19
 """Bytes of each array in a tile: long enough that handing over the interpreter's lock does not show."""
@@ -193,35 +192,9 @@ def distinct_rows(
         summed = ctx.xp.zeros((rows.size, *gradient.shape[1:]), gradient.dtype)
         ctx.xp.add.at(summed, position, gradient)
         return rows, summed
-    order = indices.argsort()
-    rows = indices[order]
-    if rows.size and (rows[0] < 0 or rows[-1] >= arrays[0].shape[0]):
-        wrong = rows[0] if rows[0] < 0 else rows[-1]
-        raise InvalidArgumentError(
-            f"row {wrong} of the sparse gradient is not in [0, {arrays[0].shape[0]}), "
-            f"the rows of variable {resources[0].name!r}"
-        )
-    is_first = np.empty(rows.size, np.bool_)
-    is_first[:1] = True
-    np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
-    if is_first.all():
-        return rows, gradient.take(order, axis=0)
-    starts = np.flatnonzero(is_first)
-    return rows[starts], _summed(gradient, order, starts)
-
-
-@cache
-def _sparse_matrix() -> Any:
-    return import_module("scipy.sparse").csr_array
-
-
-def _summed(gradient: Array, order: Array, starts: Array) -> Array:
-    """For each group of ``order``, which begin at `starts`, the sum of those rows of `gradient`."""
-    wide = gradient.astype(_working_dtype(np, gradient), copy=False).reshape(gradient.shape[0], -1)
-    # A product with a matrix of ones is many times faster than np.add.reduceat and np.add.at.
-    ones = np.ones(order.size, wide.dtype)
-    selection = _sparse_matrix()((ones, order, np.append(starts, order.size)), shape=(starts.size, order.size))
-    return (selection @ wide).astype(gradient.dtype, copy=False).reshape(starts.size, *gradient.shape[1:])
+    check_rows(ctx, indices, arrays[0].shape[0], resources[0].name)
+    rows, order, starts = group_equal(indices)
+    return rows, sum_groups(gradient, order, starts)
 
 
 # -- building --------------------------------------------------------------------------------------------
@@ -231,7 +204,7 @@ def add_update(definition: OpDef, var: Any, slots: Sequence[Any], *inputs: Any, 
     """Add an update of `var` and its `slots` to the graph.
 
     Raises:
-        InvalidArgumentError: A slot has another shape or dtype than the variable, or as `add_op`.
+        InvalidArgumentError: A slot has another shape or dtype than the variable, or as `Graph.create_op`.
     """
     handle, dtype, shape = handle_of(var)
     handles = []
@@ -243,7 +216,7 @@ def add_update(definition: OpDef, var: Any, slots: Sequence[Any], *inputs: Any, 
                 f"expected {dtype.name} {shape} as the variable {handle.op.name!r}"
             )
         handles.append(slot_handle)
-    return add_op(definition, handle, *handles, *inputs, name=name, **value_attrs(dtype, shape), **attrs)
+    return add_access(definition, var, *handles, *inputs, name=name, **attrs)
 
 
 def dense_shape(op: Operation) -> list[TensorShape]:
