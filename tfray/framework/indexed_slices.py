@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+
+
+class IndexedSlicesValue(NamedTuple):
+    """What a session returns for `IndexedSlices`: arrays in place of tensors."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
 
 
 class IndexedSlices:
@@ -52,6 +61,11 @@ class IndexedSlices:
         from tfray.framework.constant_value import constant_shape
 
         return TensorShape(None) if self.dense_shape is None else constant_shape(self.dense_shape)
+
+    def _fetch_parts(self) -> tuple[Sequence[Tensor], Callable[[Sequence[Any]], IndexedSlicesValue]]:
+        """The tensors that a session runs for this, and what it makes of their values."""
+        parts = [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
+        return parts, lambda values: IndexedSlicesValue(*values, *[None] * (3 - len(values)))
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)

@@ -1,0 +1,256 @@
+"""Reads and updates of variables, dense and by rows."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from tfray.errors import FailedPreconditionError, InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.graph import Graph
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.gradients import gradients
+from tfray.library.variables import Variable, global_variables_initializer
+from tfray.ops import array_ops, grouping_ops, math_ops, sparse_state_ops, state_ops
+from tfray.ops.row_sums import add_rows, group_equal, sum_groups
+from tfray.ops.source_ops import constant, placeholder
+from tfray.session import Session
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with Graph().as_default() as graph:
+        yield graph
+
+
+def run_initialized(*fetches, feeds=None):
+    with Session() as session:
+        session.run(global_variables_initializer())
+        results = [session.run(fetch, feeds) for fetch in fetches]
+    return results[0] if len(results) == 1 else results
+
+
+# -- dense -----------------------------------------------------------------------------------------------
+
+
+def test_reads_see_the_value_from_before_the_updates_of_the_step():
+    v = Variable([1.0, 2.0])
+    before, after = run_initialized([v.value() * 1.0, v.assign_add([10.0, 10.0])])
+    assert before.tolist() == [1, 2]
+    assert after.tolist() == [11, 12]
+
+
+def test_fetched_values_are_not_changed_by_later_updates():
+    v = Variable([1.0, 2.0])
+    first, _, later = run_initialized(v, v.assign_add([1.0, 1.0]), v)
+    assert first.tolist() == [1, 2]
+    assert later.tolist() == [2, 3]
+
+
+def test_updates_of_one_variable_follow_control_dependencies(graph):
+    v = Variable(3)
+    with graph.control_dependencies([v.assign_add(4)]):
+        doubled = v.assign(v * 2)
+    assert run_initialized(doubled, v) == [14, 14]
+
+
+@pytest.mark.parametrize("update", [state_ops.assign, state_ops.assign_add, state_ops.assign_sub])
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.int64, dtypes.complex64])
+def test_dense_updates(update, dtype):
+    old, value = np.array([[5, 6]], dtype.numpy), np.array([[2, 4]], dtype.numpy)
+    v = Variable(constant(old))
+    result = update(v, constant(value))
+    assert result.shape == [1, 2]
+    computed = run_initialized(result)
+    expected = {"assign": value, "assign_add": old + value, "assign_sub": old - value}[update.__name__]
+    assert computed.dtype == dtype.numpy
+    assert (computed == expected).all()
+
+
+def test_a_variable_of_strings():
+    v = Variable(["a", "b"])
+    assert run_initialized(v.assign(["c", "d"])).tolist() == [b"c", b"d"]
+
+
+def test_updates_of_another_shape_are_refused_while_running():
+    v = Variable([1.0, 2.0])
+    value = placeholder(dtypes.float32)
+    for update in (v.assign_add(value), v.assign(value)):
+        with pytest.raises(InvalidArgumentError, match=r"has shape|incompatible"):
+            run_initialized(update, feeds={value: np.ones((3,), np.float32)})
+
+
+def test_updating_before_initialisation_names_the_variable():
+    v = Variable([1.0], name="weights")
+    with Session() as session, pytest.raises(FailedPreconditionError, match="'weights' is not initialised"):
+        session.run(v.assign_add([1.0]))
+
+
+def test_references_must_be_variables():
+    v = Variable(1.0)
+    with pytest.raises(InvalidArgumentError, match="not a variable"):
+        state_ops.assign(v.value(), 2.0)
+
+
+def test_concurrent_steps_lose_no_update():
+    v = Variable(np.zeros(1000, np.float32))
+    add = v.assign_add(np.ones(1000, np.float32))
+    with Session() as session:
+        session.run(global_variables_initializer())
+        threads = [threading.Thread(target=lambda: [session.run(add.op) for _ in range(50)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (session.run(v) == 200).all()
+
+
+def test_variable_shape_is_known_or_computed():
+    v = Variable(np.zeros((2, 3)), validate_shape=False)
+    assert run_initialized(state_ops.variable_shape(v)).tolist() == [2, 3]
+    w = Variable(np.zeros((2, 3)))
+    assert array_ops.reshape(constant(np.zeros(6)), state_ops.variable_shape(w)).shape == [2, 3]
+
+
+def test_is_variable_initialized():
+    v = Variable(1.0)
+    ready = state_ops.is_variable_initialized(v)
+    with Session() as session:
+        assert not session.run(ready)
+        session.run(v.initializer)
+        assert session.run(ready)
+
+
+# -- gradients -------------------------------------------------------------------------------------------
+
+
+def test_gradients_reach_the_variable_through_all_its_reads():
+    v = Variable([2.0, 3.0])
+    loss = math_ops.reduce_sum(v.value() * v.value()) + math_ops.reduce_sum(v.read_value())
+    (gradient,) = gradients(loss, [v])
+    assert run_initialized(gradient).tolist() == [5, 7]
+
+
+def test_gathering_gives_a_sparse_gradient():
+    v = Variable(np.arange(12, dtype=np.float32).reshape(4, 3))
+    rows = v.sparse_read([[1, 1], [3, 0]])
+    assert rows.shape == [2, 2, 3]
+    (gradient,) = gradients(math_ops.reduce_sum(rows * rows), [v])
+    assert isinstance(gradient, IndexedSlices)
+    values, slices = run_initialized(rows, gradient)
+    assert values.tolist() == [[[3, 4, 5], [3, 4, 5]], [[9, 10, 11], [0, 1, 2]]]
+    assert slices.indices.tolist() == [1, 1, 3, 0]
+    assert (slices.values == 2 * values.reshape(4, 3)).all()
+    assert slices.dense_shape.tolist() == [4, 3]
+
+
+def test_no_gradient_flows_through_updates():
+    v = Variable([1.0])
+    assert gradients(v.assign_add([1.0]) * 2.0, [v]) == [None]
+
+
+# -- by rows ---------------------------------------------------------------------------------------------
+
+SCATTERS = {
+    sparse_state_ops.scatter_add: np.add,
+    sparse_state_ops.scatter_sub: np.subtract,
+    sparse_state_ops.scatter_mul: np.multiply,
+    sparse_state_ops.scatter_div: np.true_divide,
+    sparse_state_ops.scatter_min: np.minimum,
+    sparse_state_ops.scatter_max: np.maximum,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("index_shape", [(5,), (2, 3), (0,), ()])
+@pytest.mark.parametrize("row", [(), (4,), (2, 3)])
+@pytest.mark.parametrize("scatter", SCATTERS)
+def test_scatter_with_repeated_rows(scatter, row, index_shape, dtype):
+    rng = np.random.default_rng(0)
+    old = rng.integers(1, 9, (3, *row)).astype(dtype)
+    indices = rng.integers(0, 3, index_shape).astype(np.int32)
+    updates = rng.integers(1, 5, (*index_shape, *row)).astype(dtype)
+    expected = old.copy()
+    ufunc = SCATTERS[scatter]
+    if ufunc is np.true_divide and dtype is np.int32:
+        ufunc = np.floor_divide
+    ufunc.at(expected, indices, updates)
+    v = Variable(constant(old))
+    np.testing.assert_allclose(run_initialized(scatter(v, indices, updates)), expected, rtol=1e-5)
+
+
+def test_scatter_update_and_scalar_updates():
+    v = Variable([1, 2, 3, 4])
+    assert run_initialized(sparse_state_ops.scatter_update(v, [2, 0], [30, 10])).tolist() == [10, 2, 30, 4]
+    assert run_initialized(sparse_state_ops.scatter_add(v, [1, 1], 5)).tolist() == [1, 12, 3, 4]
+
+
+def test_scatter_of_half_precision_sums_in_single():
+    v = Variable(np.zeros((1, 2), np.float16))
+    rows = np.full((4000, 2), 1, np.float16)
+    assert run_initialized(v.scatter_add(IndexedSlices(constant(rows), constant(np.zeros(4000, int))))).max() == 4000
+
+
+@pytest.mark.parametrize("bad", [[-1], [4]])
+def test_rows_that_do_not_exist_are_refused(bad):
+    v = Variable(np.zeros((4, 2), np.float32), name="table")
+    indices = placeholder(dtypes.int32, [1])
+    for op in (v.sparse_read(indices), sparse_state_ops.scatter_add(v, indices, np.ones((1, 2), np.float32))):
+        with pytest.raises(InvalidArgumentError, match=r"\[0, 4\), the rows of variable 'table'"):
+            run_initialized(op, feeds={indices: bad})
+
+
+def test_updates_that_do_not_fit_the_rows_are_refused():
+    v = Variable(np.zeros((4, 2), np.float32))
+    with pytest.raises(InvalidArgumentError, match="incompatible"):
+        sparse_state_ops.scatter_add(v, [0, 1], np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32, np.complex64])
+@pytest.mark.parametrize("row", [(), (5,), (2, 2)])
+@pytest.mark.parametrize("count", [0, 1, 7, 500])
+def test_sums_of_equal_rows(count, row, dtype):
+    rng = np.random.default_rng(1)
+    indices = rng.integers(0, 20, count)
+    rows = rng.integers(0, 9, (count, *row)).astype(dtype)
+    target = np.zeros((20, *row), dtype)
+    expected = target.astype(np.complex128)
+    np.add.at(expected, indices, rows)
+    add_rows(target, indices, rows)
+    assert (target == expected).all()
+    add_rows(target, indices, rows, subtract=True)
+    assert (target == 0).all()
+    distinct, order, starts = group_equal(indices)
+    assert (distinct == np.unique(indices)).all()
+    assert (sum_groups(rows, order, starts) == expected[distinct]).all()
+
+
+# -- grouping --------------------------------------------------------------------------------------------
+
+
+def test_group_runs_all_its_parts():
+    a, b = Variable(1), Variable(2)
+    everything = grouping_ops.group(a.assign(10), [b.assign(20), None])
+    assert run_initialized(everything, a, b) == [None, 10, 20]
+
+
+def test_group_over_several_devices_sends_one_signal_from_each(graph):
+    ops = []
+    for device in ("/job:ps/task:0", "/job:ps/task:1"):
+        with graph.device(device):
+            ops += [grouping_ops.no_op(), grouping_ops.no_op()]
+    whole = grouping_ops.group(*ops, name="all")
+    assert whole.name == "all"
+    assert [(op.device, len(op.control_inputs)) for op in whole.control_inputs] == [
+        ("/job:ps/task:0", 2),
+        ("/job:ps/task:1", 2),
+    ]
+
+
+def test_tuple_waits_for_all():
+    a, b = Variable(1), Variable(2)
+    values = grouping_ops.tuple_([a.assign(10), None], control_inputs=[b.assign(20)])
+    assert values[1] is None
+    assert run_initialized(values[0], b) == [10, 20]
