@@ -457,8 +457,8 @@ def _pow_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     conj_x, conj_y = conj(x), conj(y)
     d_x = multiply(d_z, multiply(conj_y, pow(conj_x, subtract(conj_y, 1))))
     # The logarithm of what is not positive is taken as 0: the power is 0 there, or has no derivative.
-    has_log = cast(not_equal(x, 0) if x.dtype.is_complex else greater(x, 0), x.dtype)
-    positive = add(multiply(conj_x, has_log), subtract(1, has_log))
+    has_log = not_equal(x, 0) if x.dtype.is_complex else greater(x, 0)
+    positive = where(has_log, conj_x, ones_like(conj_x))
     d_y = multiply(d_z, multiply(conj(op.outputs[0]), log(positive)))
     return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(d_y, y, x)]
 
@@ -527,7 +527,13 @@ def sign(x: Any, name: str | None = None) -> Tensor:
 
 
 def _sign_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
-    return [zeros_like(d_y)]
+    x, direction = op.inputs[0], op.outputs[0]
+    if not x.dtype.is_complex:
+        return [zeros_like(d_y)]
+    # The modulus does not matter, so only what is across the direction flows back.
+    along = cast(cast(multiply(conj(d_y), direction), x.dtype.real_dtype), x.dtype)
+    across = subtract(d_y, multiply(direction, along))
+    return [div_no_nan(across, cast(complex_abs(x), x.dtype))]
 
 
 SIGN = register(unary("Sign", "sign", dtypes.NUMERIC, _sign_gradient))

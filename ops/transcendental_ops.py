@@ -466,7 +466,7 @@ def _polygamma_kernel(ctx: KernelContext, a: Array, x: Array, out: Array | None 
     order = a + a.dtype.type(1)
     size = functions.gamma(order) * functions.zeta(order, x)
     value = xp.where(a == 0, functions.digamma(x), xp.where(a % 2 == 0, -size, size))
-    return value.astype(x.dtype) if out is None else assign(ctx, value, x.dtype, out)
+    return assign(ctx, value, x.dtype, out)
 
 
 def _polygamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
@@ -474,9 +474,7 @@ def _polygamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     return [None, sum_to_shape_of(multiply(d_z, polygamma(add(a, 1), x)), x, a)]
 
 
-POLYGAMMA = register(
-    binary("Polygamma", out_kernel(widened(_polygamma_kernel)), (dtypes.float32, dtypes.float64), _polygamma_gradient)
-)
+POLYGAMMA = register(binary("Polygamma", out_kernel(widened(_polygamma_kernel)), dtypes.FLOATS, _polygamma_gradient))
 
 
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
@@ -495,4 +493,4 @@ def _zeta_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     return [None, sum_to_shape_of(negative(multiply(d_z, multiply(x, zeta(add(x, 1), q)))), q, x)]
 
 
-ZETA = register(binary("Zeta", _special_kernel("zeta"), (dtypes.float32, dtypes.float64), _zeta_gradient))
+ZETA = register(binary("Zeta", _special_kernel("zeta"), dtypes.FLOATS, _zeta_gradient))

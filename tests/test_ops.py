@@ -95,7 +95,7 @@ def test_value(sample: OpSample, dtype: DType | None):
                 assert_equal(value, wanted, sample.tolerance, f"{mode}: {tensor!r}")
                 assert_as_inferred(tensor, value, mode == "known" and not sample.data_dependent)
             for array, copy in zip(arrays, before, strict=True):
-                assert_same(array, copy, "an input was changed")
+                assert array.tobytes() == copy.tobytes(), "an input was changed"
 
 
 def expected_values(sample: OpSample, arrays: list[Any]) -> list[Any]:
@@ -303,8 +303,7 @@ def test_refusal(error: OpError):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(cupy() is None, reason="cupy sees no GPU")
-@pytest.mark.parametrize(("sample", "dtype"), CASES)
+@pytest.mark.parametrize(("sample", "dtype"), CASES if cupy() is not None else [])
 def test_gpu_agrees_with_cpu(sample: OpSample, dtype: DType | None):
     if "GPU" not in lookup(sample.op).kernels:
         pytest.skip("has no GPU kernel")

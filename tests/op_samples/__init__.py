@@ -160,7 +160,8 @@ def grid(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) -> np
     """Distinct float64 values between `low` and `high`, evenly spread, in random order, none at 0 or at a tie."""
     count = int(np.prod(shape))
     steps = np.random.default_rng(seed).permutation(count)
-    return (low + (high - low) * (steps + 0.43) / max(count, 1)).reshape(shape)
+    offset = (0.43 + 0.19 * seed) % 1  # so that no value comes with two seeds
+    return (low + (high - low) * (steps + offset) / max(count, 1)).reshape(shape)
 
 
 def unary_rows(
