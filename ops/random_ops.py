@@ -450,6 +450,55 @@ MULTINOMIAL = register(
 )
 
 
+def random_orthogonal(
+    rows: int,
+    columns: int,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw a matrix with orthonormal rows or columns, whichever are fewer, all such matrices alike.
+
+    Args:
+        rows: Number of rows.
+        columns: Number of columns.
+        dtype: A floating-point dtype.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    References:
+        Mezzadri, How to generate random matrices from the classical compact groups (2007).
+    """
+    seeds = _seed_attrs(seed)
+    return add_op(RANDOM_ORTHOGONAL, name=name, rows=rows, columns=columns, dtype=as_dtype(dtype), **seeds)
+
+
+def _random_orthogonal_kernel(ctx: KernelContext) -> Array:
+    rows, columns = ctx.attr("rows"), ctx.attr("columns")
+    size = max(rows, columns), min(rows, columns)
+    q, r = np.linalg.qr(stream_of(ctx).draw(lambda generator: generator.standard_normal(size)))
+    q *= np.sign(np.diagonal(r))  # the signs make the distribution uniform
+    return ctx.asarray(np.asarray(q if rows >= columns else q.T, ctx.output_dtype(), order="C"))
+
+
+def _random_orthogonal_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([op.attrs["rows"], op.attrs["columns"]])]
+
+
+RANDOM_ORTHOGONAL = register(
+    OpDef(
+        name="RandomOrthogonal",
+        inputs=(),
+        outputs=("output: dtype",),
+        attrs=("rows", "columns", "seed", "seed2"),
+        types={"dtype": dtypes.FLOATS},
+        shape=_random_orthogonal_shape,
+        kernels=on_every_device(_random_orthogonal_kernel),
+        stateful=True,
+    )
+)
+
+
 # -- order and place -----------------------------------------------------------------------------------
 
 
