@@ -53,6 +53,11 @@ def host_ints(ctx: KernelContext, array: Array) -> list[int]:
     return ctx.to_host(array).tolist()
 
 
+def host_pairs(ctx: KernelContext, array: Array) -> list[tuple[int, int]]:
+    """Rows of a small integer matrix of two columns, read on the host."""
+    return [(first, last) for first, last in ctx.to_host(array).tolist()]
+
+
 def host_int(ctx: KernelContext, array: Array) -> int:
     """The only entry of an integer array, read on the host."""
     return ctx.to_host(array).item()
