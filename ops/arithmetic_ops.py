@@ -22,7 +22,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import all_inputs_alike, like_input
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
-from tfray.ops.broadcast_ops import sum_to_shape_of, zeros_like
+from tfray.ops.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
 from tfray.ops.comparison_ops import greater, greater_equal, less_equal, logical_not, not_equal
 from tfray.ops.elementwise import binary, unary
 from tfray.ops.shape_ops import cast
