@@ -17,6 +17,10 @@ ones are summed; any other gradient function receives them dense.
 
 from __future__ import annotations
 
+import functools
+import inspect
+import itertools
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,11 +29,12 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import registered_ops
 from tfray.framework.traversal import reachable_backward
-from tfray.ops import array_ops, math_ops
+from tfray.ops import array_ops, grouping_ops, math_ops, tuple_ops
 
 Gradient = Tensor | IndexedSlices
 
@@ -122,8 +127,8 @@ def _gradient_function(op: Operation) -> tuple[Callable[..., Any] | None, bool]:
 
 
 def _overriding_function(op: Operation, name: str) -> Callable[..., Any] | None:
-    if name in op.graph.functions:
-        return op.graph.functions[name]
+    if name in _CUSTOM:
+        return _CUSTOM[name].differentiate
     if name in _REGISTERED:
         return _REGISTERED[name]
     definition = registered_ops().get(name)
@@ -322,10 +327,12 @@ class _BackwardWalk:
         with self._scope_of(op):
             d_inputs = function(op, *_as_accepted(op, d_outputs, takes_none))
             d_inputs = _checked(op, [d_inputs] if isinstance(d_inputs, Gradient) or d_inputs is None else d_inputs)
-            if self.gate:
-                d_inputs = _gated(d_inputs)
+            # What leads to no source is not waited for, nor summed: it never runs.
+            d_inputs = [d if t in self.reached else None for t, d in zip(op.inputs, d_inputs, strict=True)]
+            if self.gate and sum(d is not None for d in d_inputs) > 1:
+                d_inputs = grouping_ops.tuple_(d_inputs)
         for tensor, d_input in zip(op.inputs, d_inputs, strict=True):
-            if d_input is not None and tensor in self.reached:
+            if d_input is not None:
                 self.add(tensor, d_input)
 
     @contextmanager
@@ -407,21 +414,6 @@ def _check_fits(op: Operation, tensor: Tensor, d_input: Tensor) -> None:
         d_input.set_shape(tensor.shape)
 
 
-def _gated(d_inputs: Sequence[Gradient | None]) -> list[Gradient | None]:
-    """`d_inputs`, none of which is there before all are."""
-    present = [d for d in d_inputs if d is not None]
-    if len(present) < 2:
-        return list(d_inputs)
-    with present[0].graph.control_dependencies([d.op for d in present]):
-        return [None if d is None else _identity(d) for d in d_inputs]
-
-
-def _identity(gradient: Gradient) -> Gradient:
-    if isinstance(gradient, IndexedSlices):
-        return IndexedSlices(array_ops.identity(gradient.values), gradient.indices, gradient.dense_shape)
-    return array_ops.identity(gradient)
-
-
 # -- sums ------------------------------------------------------------------------------------------------
 
 
@@ -453,3 +445,152 @@ def _tree_sum(terms: list[Tensor]) -> Tensor:
         pairs = [math_ops.add(a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)]
         terms = pairs + terms[len(pairs) * 2 :]
     return terms[0]
+
+
+# -- second derivatives ----------------------------------------------------------------------------------
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str | None = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+) -> list[Tensor]:
+    """The second derivatives of each of `ys` with respect to the one of `xs` at the same place.
+
+    Every element of an x adds a backward pass to the graph. A product of the Hessian with a vector v needs but
+    two in all: ``tf.gradients(tf.reduce_sum(tf.gradients(y, x)[0] * v), x)``.
+
+    Args:
+        ys: A scalar tensor, or a list of them.
+        xs: As many tensors or variables, of known shapes.
+        name: Name scope of the new operations.
+        colocate_gradients_with_ops: As for `gradients`.
+        gate_gradients: As for `gradients`.
+        aggregation_method: As for `gradients`.
+
+    Returns:
+        For each pair a tensor of shape ``x.shape + x.shape``.
+
+    Raises:
+        InvalidArgumentError: The lists differ in length, or the shape of an x is not known.
+    """
+    targets, sources = _as_list(ys), _as_list(xs)
+    if len(targets) != len(sources):
+        raise InvalidArgumentError(f"hessians: there are {len(targets)} ys and {len(sources)} xs")
+    options: dict[str, Any] = {
+        "colocate_gradients_with_ops": colocate_gradients_with_ops,
+        "gate_gradients": gate_gradients,
+        "aggregation_method": aggregation_method,
+        "unconnected_gradients": UnconnectedGradients.ZERO,
+    }
+    with get_default_graph().name_scope(name or "hessians"):
+        return [_hessian(y, x, options) for y, x in zip(targets, sources, strict=True)]
+
+
+def _hessian(y: Any, x: Any, options: dict[str, Any]) -> Tensor:
+    if not x.shape.is_fully_defined():
+        raise InvalidArgumentError(f"hessians: {x!r} has shape {x.shape}, which must be known")
+    slope = array_ops.reshape(gradients(y, x, **options)[0], [-1])
+    rows = [gradients(element, x, **options)[0] for element in array_ops.unstack(slope)]
+    return array_ops.reshape(array_ops.stack([convert_to_tensor(row) for row in rows]), [*x.shape, *x.shape])
+
+
+# -- gradients of one's own ------------------------------------------------------------------------------
+
+
+class _CustomGradient:
+    """The gradient of one call of a function decorated by `custom_gradient`.
+
+    Attributes:
+        name: The name under which the graph's operation refers to it.
+    """
+
+    def __init__(self, function: Callable[..., Any], result_count: int, variables: Sequence[Any]) -> None:
+        self.name = f"CustomGradient-{next(_custom_ids)}"
+        self._function = function
+        self._result_count = result_count
+        self._variables = variables
+
+    def differentiate(self, op: Operation, *d_outputs: Any) -> list[Any]:
+        """The gradient function of the operation, whose inputs are results, arguments and handles of variables."""
+        d_results = d_outputs[: self._result_count]
+        d_variables: Any = ()
+        if self._variables:
+            d_arguments, d_variables = self._function(*d_results, variables=list(self._variables))
+        else:
+            d_arguments = self._function(*d_results)
+        if not isinstance(d_arguments, (list, tuple)):
+            d_arguments = [d_arguments]
+        return [None] * self._result_count + [*d_arguments, *d_variables]
+
+
+_custom_ids: Final = itertools.count()
+# Each lives as long as the graph that uses it, which holds it; copies of the graph find it by its name.
+_CUSTOM: Final[weakref.WeakValueDictionary[str, _CustomGradient]] = weakref.WeakValueDictionary()
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a function of tensors that brings its own gradient.
+
+    ::
+
+        @tf.custom_gradient
+        def log1pexp(x):
+            e = tf.exp(x)
+            return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
+
+    Args:
+        f: ``f(*arguments)`` returns a pair: its result, a tensor or a list of them, and the function ``grad_fn``,
+            which takes one gradient per result and returns one per argument. If `f` uses variables, ``grad_fn``
+            also takes the keyword ``variables``, a list, and returns a pair: the gradients of the arguments, and
+            a list of those of the variables.
+
+    Returns:
+        A function of the same arguments that returns the result of `f`.
+
+    Raises:
+        TypeError: `f` uses variables and ``grad_fn`` does not take them.
+    """
+
+    @functools.wraps(f)
+    def with_gradient(*arguments: Any, **options: Any) -> Any:
+        inputs = [convert_to_tensor(argument) for argument in arguments]
+        result, grad_fn = f(*inputs, **options)
+        results = [convert_to_tensor(value) for value in _as_list(result)]
+        variables = _variables_between(inputs, results)
+        if variables and not _takes_variables(grad_fn):
+            names = ", ".join(variable.op.name for variable in variables)
+            raise TypeError(
+                f"{getattr(f, '__name__', f)} uses the variables {names}: the gradient function that it returns must "
+                "take the keyword argument `variables` and return their gradients too"
+            )
+        gradient = _CustomGradient(grad_fn, len(results), variables)
+        graph = get_default_graph()
+        graph.extra("custom_gradients", list).append(gradient)
+        _CUSTOM[gradient.name] = gradient
+        with graph.gradient_override_map({"IdentityN": gradient.name}):
+            outputs = tuple_ops.identity_n([*results, *inputs, *(variable.handle for variable in variables)])
+        return type(result)(outputs[: len(results)]) if isinstance(result, (list, tuple)) else outputs[0]
+
+    return with_gradient
+
+
+def _variables_between(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> list[Any]:
+    """The trainable variables that `results` are computed from, other than by `inputs`."""
+    if not results:
+        return []
+    given = set(inputs)
+    ops = reachable_backward(
+        (tensor.op for tensor in results if tensor not in given),
+        lambda op: (tensor.op for tensor in op.inputs if tensor not in given),
+    )
+    trainable = results[0].graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+    return [variable for variable in trainable if variable.op in ops]
+
+
+def _takes_variables(function: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.name == "variables" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)

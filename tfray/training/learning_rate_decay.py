@@ -1,0 +1,232 @@
+"""Learning rates that fall as training goes on: functions of the global step, as tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.ops import array_ops, math_ops
+
+
+def exponential_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """``learning_rate * decay_rate ** (global_step / decay_steps)``.
+
+    Args:
+        learning_rate: The rate at step 0, a float number or scalar.
+        global_step: The step, an integer scalar or variable.
+        decay_steps: Steps after which the rate has changed by `decay_rate`.
+        decay_rate: That factor.
+        staircase: Round the exponent down, so that the rate changes every `decay_steps` steps.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar of the dtype of `learning_rate`.
+    """
+    with _scope(name, "ExponentialDecay"):
+        rate = convert_to_tensor(learning_rate, name="learning_rate")
+        periods = _periods(global_step, decay_steps, rate, staircase)
+        return math_ops.multiply(rate, math_ops.pow(_like(decay_rate, rate), periods))
+
+
+def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
+    """``values[0]`` up to ``boundaries[0]``, ``values[1]`` from there up to ``boundaries[1]``, and so on.
+
+    ::
+
+        learning_rate = tf.train.piecewise_constant(global_step, [100000, 110000], [1.0, 0.5, 0.1])
+
+    Args:
+        x: A scalar or variable, the global step as a rule.
+        boundaries: Ascending numbers or scalars of the dtype of `x`; each belongs to the interval that it ends.
+        values: One more number or scalar than there are boundaries.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar of the dtype of `values`.
+
+    Raises:
+        InvalidArgumentError: The lengths do not match, or boundaries are not of the dtype of `x`.
+    """
+    if len(boundaries) != len(values) - 1:
+        raise InvalidArgumentError(
+            f"piecewise_constant: {len(boundaries)} boundaries need {len(boundaries) + 1} values, got {len(values)}"
+        )
+    with _scope(name, "PiecewiseConstant"):
+        position = convert_to_tensor(x)
+        choices = array_ops.stack([convert_to_tensor(value) for value in values])
+        if not boundaries:
+            return choices[0]
+        limits = array_ops.stack([_boundary(limit, position) for limit in boundaries])
+        passed = math_ops.reduce_sum(array_ops.to_int32(math_ops.greater(position, limits)))
+        return array_ops.gather(choices, passed)
+
+
+def _boundary(limit: Any, position: Tensor) -> Tensor:
+    limit = convert_to_tensor(limit)
+    if limit.dtype is position.dtype:
+        return limit
+    if limit.dtype.is_integer and position.dtype.is_integer:
+        return array_ops.cast(limit, position.dtype)
+    raise InvalidArgumentError(
+        f"piecewise_constant: boundaries are {limit.dtype.name} and x is {position.dtype.name}; "
+        "give boundaries of the dtype of x"
+    )
+
+
+def polynomial_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """A polynomial from `learning_rate` at step 0 to `end_learning_rate` at step `decay_steps`, and constant then.
+
+    With ``remaining = 1 - min(global_step, decay_steps) / decay_steps`` it is
+    ``end_learning_rate + (learning_rate - end_learning_rate) * remaining ** power``.
+
+    Args:
+        learning_rate: The rate at step 0, a float number or scalar.
+        global_step: The step, an integer scalar or variable.
+        decay_steps: The step at which the end is reached.
+        end_learning_rate: The rate at the end.
+        power: Exponent of the polynomial; 1 makes a straight line.
+        cycle: At the end jump back up, and fall over the first multiple of `decay_steps` not yet passed.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar of the dtype of `learning_rate`.
+    """
+    with _scope(name, "PolynomialDecay"):
+        rate = convert_to_tensor(learning_rate, name="learning_rate")
+        end = _like(end_learning_rate, rate)
+        step, steps = _like(global_step, rate), _like(decay_steps, rate)
+        if cycle:
+            # The first cycle lasts from step 0 to `decay_steps`, both included.
+            steps = math_ops.multiply(steps, math_ops.maximum(math_ops.ceil(step / steps), _like(1.0, rate)))
+        else:
+            step = math_ops.minimum(step, steps)
+        remaining = math_ops.subtract(_like(1.0, rate), step / steps)
+        return math_ops.add(math_ops.multiply(rate - end, math_ops.pow(remaining, _like(power, rate))), end)
+
+
+def natural_exp_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``; arguments as for `exponential_decay`."""
+    with _scope(name, "NaturalExpDecay"):
+        rate = convert_to_tensor(learning_rate, name="learning_rate")
+        periods = _periods(global_step, decay_steps, rate, staircase)
+        return math_ops.multiply(rate, math_ops.exp(math_ops.negative(_like(decay_rate, rate) * periods)))
+
+
+def inverse_time_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``; arguments as for `exponential_decay`."""
+    with _scope(name, "InverseTimeDecay"):
+        rate = convert_to_tensor(learning_rate, name="learning_rate")
+        periods = _periods(global_step, decay_steps, rate, staircase)
+        return math_ops.divide(rate, _like(1.0, rate) + _like(decay_rate, rate) * periods)
+
+
+def cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
+) -> Tensor:
+    """Half a period of a cosine from `learning_rate` down to ``alpha * learning_rate`` at step `decay_steps`.
+
+    Args:
+        learning_rate: The rate at step 0, a float number or scalar.
+        global_step: The step, an integer scalar or variable.
+        decay_steps: The step from which on the rate stays.
+        alpha: The rate at the end as a fraction of that at step 0.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar of the dtype of `learning_rate`.
+
+    References:
+        Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017.
+    """
+    with _scope(name, "CosineDecay"):
+        rate = convert_to_tensor(learning_rate, name="learning_rate")
+        steps, one = _like(decay_steps, rate), _like(1.0, rate)
+        completed = math_ops.minimum(_like(global_step, rate), steps) / steps
+        wave = _like(0.5, rate) * (one + math_ops.cos(_like(math.pi, rate) * completed))
+        low = _like(alpha, rate)
+        return math_ops.multiply(rate, (one - low) * wave + low)
+
+
+def linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    num_periods: Any = 0.5,
+    alpha: Any = 0.0,
+    beta: Any = 0.001,
+    name: str | None = None,
+) -> Tensor:
+    """A straight line to 0 at step `decay_steps` times a cosine.
+
+    With ``x = min(global_step, decay_steps) / decay_steps`` it is
+    ``learning_rate * ((alpha + 1 - x) * (1 + cos(2 * pi * num_periods * x)) / 2 + beta)``.
+
+    Args:
+        learning_rate: The rate at step 0, a float number or scalar.
+        global_step: The step, an integer scalar or variable.
+        decay_steps: The step from which on the rate stays.
+        num_periods: Periods of the cosine.
+        alpha: Added to the line.
+        beta: Added to the product.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar of the dtype of `learning_rate`.
+
+    References:
+        Bello, Zoph, Vasudevan and Le, "Neural Optimizer Search with Reinforcement Learning", 2017.
+    """
+    with _scope(name, "LinearCosineDecay"):
+        rate = convert_to_tensor(learning_rate, name="learning_rate")
+        steps, one = _like(decay_steps, rate), _like(1.0, rate)
+        completed = math_ops.minimum(_like(global_step, rate), steps) / steps
+        angle = _like(2 * math.pi, rate) * _like(num_periods, rate) * completed
+        wave = _like(0.5, rate) * (one + math_ops.cos(angle))
+        line = _like(alpha, rate) + one - completed
+        return math_ops.multiply(rate, line * wave + _like(beta, rate))
+
+
+def _scope(name: str | None, default: str) -> Any:
+    return get_default_graph().name_scope(name or default)
+
+
+def _like(value: Any, rate: Tensor) -> Tensor:
+    return array_ops.cast(value, rate.dtype)
+
+
+def _periods(global_step: Any, decay_steps: Any, rate: Tensor, staircase: bool) -> Tensor:
+    periods = _like(global_step, rate) / _like(decay_steps, rate)
+    return math_ops.floor(periods) if staircase else periods
