@@ -90,6 +90,8 @@ class PlanRun:
         self._step.check_deadline()
         values = self._values
         outputs = segment.run(self._step, [values[slot] for slot in segment.input_slots])
+        if self._step.rendezvous is not None:
+            self._step.rendezvous.flush()
         for slot, value in zip(segment.output_slots, outputs, strict=True):
             values[slot] = value
         self._unfinished -= 1
@@ -117,6 +119,13 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> 
         while not run.done:
             waiting_for = f"{', '.join(run.missing[:4])} on {plan.device.name}"
             for key, value in mailbox.take(step.deadline, waiting_for):
-                run.deliver(key, plan.device.asarray(value))
+                run.deliver(key, _on_device(plan, value))
             run.advance()
         return run.fetch()
+
+
+def _on_device(plan: Plan, value: Any) -> Any:
+    """A received tensor in the device's memory; from replicas, a list with one tensor of each."""
+    if isinstance(value, list):
+        return [plan.device.asarray(item) for item in value]
+    return plan.device.asarray(value)

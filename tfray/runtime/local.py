@@ -33,6 +33,9 @@ class _LocalRendezvous:
     def send(self, key: str, destination: str, value: Any) -> None:
         self.runs[destination].deliver(key, self._devices[destination].asarray(value))
 
+    def flush(self) -> None:
+        """Nothing is held back."""
+
 
 class LocalRunner:
     """Devices of this process, and the plans registered with them.

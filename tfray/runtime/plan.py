@@ -114,6 +114,7 @@ class Plan:
         feed_slots: Slot of each fed value.
         fetch_slots: Slot of each fetched value.
         recv_slots: Slot of each received tensor by edge key.
+        recvs: The Recv operations.
         recv_segments: Segments that wait for each edge key.
         initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
     """
@@ -146,14 +147,14 @@ class Plan:
         group_bits: dict[Any, int] = {}
         self._mask: dict[Operation, int] = {}
         by_mask: dict[int, Segment] = {}
-        self._recvs: list[Operation] = []
+        self.recvs: list[Operation] = []
         for op in self.partition.graph.get_operations():
             mask = 0
             for earlier in predecessors(op):
                 mask |= self._mask[earlier]
             if op.op_def.blocking:
                 mask |= 1 << group_bits.setdefault((op.attr("source"), op.attr("group")), len(group_bits))
-                self._recvs.append(op)
+                self.recvs.append(op)
             elif not (op.outputs and op.outputs[0] in self._fed):
                 segment = by_mask.setdefault(mask, Segment(len(by_mask), []))
                 segment.ops.append(op)
@@ -164,7 +165,7 @@ class Plan:
 
     def _connect(self) -> None:
         """Find what each segment takes, gives and waits for."""
-        self.recv_slots: dict[str, int] = {op.attr("key"): self._slot(op.outputs[0]) for op in self._recvs}
+        self.recv_slots: dict[str, int] = {op.attr("key"): self._slot(op.outputs[0]) for op in self.recvs}
         self.recv_segments: dict[str, list[Segment]] = {key: [] for key in self.recv_slots}
         fetched = set(self._fetched)
         for segment in self.segments:
@@ -187,7 +188,7 @@ class Plan:
     def _awaited(self, segment: Segment) -> list[Operation]:
         """Every Recv whose group is an ancestor of the segment."""
         mask = self._mask[segment.ops[0]]
-        return [recv for recv in self._recvs if self._mask[recv] | mask == mask]
+        return [recv for recv in self.recvs if self._mask[recv] | mask == mask]
 
     def compile(self, segment: Segment, body: Body) -> CompiledBody:
         """Compile one body of one segment of this plan."""

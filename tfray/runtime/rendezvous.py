@@ -24,6 +24,9 @@ class Rendezvous(Protocol):
         The caller may reuse the memory of `value` as soon as this returns if `copies` is true.
         """
 
+    def flush(self) -> None:
+        """Let go of what `send` holds back to make fewer messages. Called at the end of each segment."""
+
     @property
     def copies(self) -> bool:
         """Whether `send` has copied the value by the time that it returns."""

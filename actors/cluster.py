@@ -1,0 +1,253 @@
+"""A cluster: named jobs of tasks, each task's devices hosted by Ray actors.
+
+A parameter server is nothing special: it is the job ``ps``, whose tasks are ordinary devices to which a placement
+policy sends the variables (OSDI 2016, section 4.4).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from tfray.actors.ray_runtime import connect, import_ray
+from tfray.errors import CancelledError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
+from tfray.framework.device_spec import DeviceSpec
+
+if TYPE_CHECKING:
+    from tfray.actors.remote_runner import RemoteRunner
+
+NOTICE_AFTER_S: Final = 5.0
+"""Waiting for room in silence longer than this would look like a hang."""
+
+INTRODUCTION_S: Final = 10.0
+"""How long the other actors may take to learn of a replacement."""
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """One job of a cluster.
+
+    Attributes:
+        count: Number of tasks.
+        num_cpus: CPUs that each task's CPU device asks of Ray, possibly a fraction.
+        num_gpus: GPUs of each task; each becomes a device ``GPU:i`` with an actor of its own.
+        resources: Custom Ray resources that each task asks for.
+        scheduling_strategy: Ray's scheduling strategy, such as ``"SPREAD"`` or a placement group strategy.
+        memory_bytes: Memory that each task asks of Ray.
+        runtime_env: Ray runtime environment of each task.
+    """
+
+    count: int
+    num_cpus: float = 1.0
+    num_gpus: int = 0
+    resources: Mapping[str, float] = field(default_factory=dict)
+    scheduling_strategy: Any = None
+    memory_bytes: int | None = None
+    runtime_env: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise InvalidArgumentError(f"a job needs at least one task, got {self.count}")
+        if self.num_cpus < 0 or self.num_gpus < 0:
+            raise InvalidArgumentError("a task cannot ask for a negative number of CPUs or GPUs")
+
+    def devices(self, job: str, task: int) -> list[str]:
+        """Full names of the devices of one task."""
+        prefix = f"/job:{job}/task:{task}/device:"
+        return [f"{prefix}CPU:0"] + [f"{prefix}GPU:{i}" for i in range(self.num_gpus)]
+
+    def actor_options(self, device: str) -> dict[str, Any]:
+        """Options of the Ray actor of one device."""
+        is_gpu = DeviceSpec.from_string(device).device_type == "GPU"
+        options: dict[str, Any] = {
+            "num_cpus": 0 if is_gpu else self.num_cpus,
+            "num_gpus": 1 if is_gpu else 0,
+            "max_restarts": 0,
+            "max_task_retries": 0,
+        }
+        if self.resources and not is_gpu:
+            options["resources"] = dict(self.resources)
+        if self.scheduling_strategy is not None:
+            options["scheduling_strategy"] = self.scheduling_strategy
+        if self.memory_bytes is not None and not is_gpu:
+            options["memory"] = self.memory_bytes
+        if self.runtime_env is not None:
+            options["runtime_env"] = dict(self.runtime_env)
+        return options
+
+
+class Cluster:
+    """Jobs and tasks, each device of which is a Ray actor. Use as a context manager, or call `close`.
+
+    Args:
+        jobs: Job name to number of tasks, or to a `JobSpec`.
+        address: Where Ray is; see `tfray.actors.ray_runtime.connect`.
+        start_timeout_s: Seconds to wait for Ray to find room for every actor.
+        init_options: Further arguments of ``ray.init``, if this call connects to Ray.
+        op_modules: Modules that every actor imports because they register operations of your own.
+
+    Raises:
+        InvalidArgumentError: The description is inconsistent.
+        UnavailableError: Ray cannot be reached.
+        ResourceExhaustedError: Ray has no room for the actors and none came in time.
+
+    Example:
+        >>> with tf.Cluster({"ps": 2, "worker": 3}) as cluster, tf.Session(cluster) as session:
+        ...     session.run(train_op)
+    """
+
+    def __init__(
+        self,
+        jobs: Mapping[str, int | JobSpec],
+        address: str | None = None,
+        *,
+        start_timeout_s: float = 60.0,
+        init_options: dict[str, Any] | None = None,
+        op_modules: Sequence[str] = (),
+    ) -> None:
+        if not jobs:
+            raise InvalidArgumentError("a cluster needs at least one job, such as {'worker': 1}")
+        self._jobs = {name: spec if isinstance(spec, JobSpec) else JobSpec(spec) for name, spec in jobs.items()}
+        self._op_modules = tuple(op_modules)
+        self._actors: dict[str, Any] = {}
+        self._runners: list[RemoteRunner] = []
+        self._closed = False
+        asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
+        self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))
+        self._ray = import_ray()
+        try:
+            names = [d for job, spec in self._jobs.items() for t in range(spec.count) for d in spec.devices(job, t)]
+            self._start(names, start_timeout_s)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def jobs(self) -> dict[str, JobSpec]:
+        """The jobs by name."""
+        return dict(self._jobs)
+
+    @property
+    def devices(self) -> list[str]:
+        """Full names of the devices; the default device comes first, parameter servers last."""
+        return sorted(self._actors, key=lambda name: DeviceSpec.from_string(name).job == "ps")
+
+    def actor(self, device: str) -> Any:
+        """The Ray actor handle of a device. Raises `UnavailableError` when it is gone."""
+        if self._closed:
+            raise CancelledError("the cluster is closed")
+        try:
+            return self._actors[device]
+        except KeyError:
+            raise UnavailableError(f"the cluster has no device {device}; it has {', '.join(self.devices)}") from None
+
+    def runner(self) -> RemoteRunner:
+        """A new `Runner` over all devices; every session has its own."""
+        from tfray.actors.remote_runner import RemoteRunner
+
+        if self._closed:
+            raise CancelledError("the cluster is closed")
+        runner = RemoteRunner(self)
+        self._runners.append(runner)
+        return runner
+
+    # -- starting and replacing actors -----------------------------------------------------------
+
+    def _start(self, names: Sequence[str], timeout_s: float) -> None:
+        for name in names:
+            self._actors[name] = self.create_actor(name)
+        self._wait_until_ready({name: self._actors[name].ready.remote() for name in names}, timeout_s)
+        self._ray.get([actor.connect.remote(self._actors) for actor in self._actors.values()])
+
+    def create_actor(self, device: str) -> Any:
+        """Start an actor for `device`; it may wait for room."""
+        from tfray.actors.device_actor import CONCURRENT_STEPS, DeviceActor
+
+        job = DeviceSpec.from_string(device).job or ""
+        # Messages have a thread of their own: they must reach a step while every other thread is busy with one.
+        actor_class = self._ray.remote(concurrency_groups={"messages": 1})(DeviceActor)
+        options = self._jobs[job].actor_options(device) | {"max_concurrency": CONCURRENT_STEPS}
+        return actor_class.options(**options).remote(device, self._op_modules)
+
+    def _wait_until_ready(self, ready: dict[str, Any], timeout_s: float) -> None:
+        """Wait for new actors, saying so when it takes long."""
+        started = time.monotonic()
+        waiting = {ref: name for name, ref in ready.items()}
+        noticed = False
+        while waiting:
+            elapsed = time.monotonic() - started
+            if elapsed > timeout_s:
+                raise self._no_room(list(waiting.values()), timeout_s)
+            done, _ = self._ray.wait(list(waiting), timeout=min(1.0, max(0.01, timeout_s - elapsed)))
+            for ref in done:
+                name = waiting.pop(ref)
+                try:
+                    self._ray.get(ref)
+                except self._ray.exceptions.RayError as error:
+                    raise UnavailableError(f"the actor of {name} did not start: {error}", device=name) from error
+            if waiting and not noticed and time.monotonic() - started > NOTICE_AFTER_S:
+                noticed = True
+                print(
+                    f"tfray: waiting for room for {len(waiting)} of {len(ready)} actors ({self._room()}); "
+                    f"giving up after {timeout_s:.0f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+    def _no_room(self, missing: list[str], timeout_s: float) -> ResourceExhaustedError:
+        return ResourceExhaustedError(
+            f"Ray found no room for {', '.join(missing)} within {timeout_s:.0f} s ({self._room()}); ask for fewer "
+            "tasks or fewer CPUs per task (tf.JobSpec(count, num_cpus=0.5)), add nodes, or raise start_timeout_s",
+            device=missing[0],
+        )
+
+    def _room(self) -> str:
+        asked: dict[str, float] = {}
+        for spec in self._jobs.values():
+            wanted = {"CPU": spec.num_cpus, "GPU": float(spec.num_gpus), **spec.resources}
+            for kind, amount in wanted.items():
+                asked[kind] = asked.get(kind, 0.0) + amount * spec.count
+        has = self._ray.cluster_resources()
+        parts = [f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in asked.items() if amount]
+        return ", ".join(parts)
+
+    def adopt(self, device: str, actor: Any) -> None:
+        """Take a started actor as the device's, and introduce it to the others."""
+        self._actors[device] = actor
+        calls = [actor.connect.remote(self._actors)]
+        calls += [handle.connect.remote({device: actor}) for handle in self._actors.values()]
+        # Wait: the next step must find the new handle. One that is dead by now is noticed by its own calls.
+        self._ray.wait(calls, num_returns=len(calls), timeout=INTRODUCTION_S)
+
+    def forget(self, device: str) -> None:
+        """Drop a dead device."""
+        self._actors.pop(device, None)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End every session's steps and every actor; shut Ray down if this cluster started it."""
+        if self._closed:
+            return
+        for runner in self._runners:
+            runner.close()
+        self._closed = True
+        if self._ray.is_initialized():
+            for actor in self._actors.values():
+                self._ray.kill(actor)
+            self._actors.clear()
+            if self._owns_ray:
+                self._ray.shutdown()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,259 @@
+"""One device, or one parameter shard, as a Ray actor: registers plans and runs steps.
+
+Three kinds of calls arrive: ``run_step`` occupies a thread for the whole step; messages (`deliver`, `commit`, `join`,
+`abort`) are short, have a thread of their own, and meet the running step in its mailbox; the rest is set-up.
+
+A message may come before the ``run_step`` of its step: whichever is first makes the step's record. Once a step is over,
+messages for it are dropped.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import ray
+
+from tfray.actors.messages import REPLICA_DEVICE, StepKey, StepRequest
+from tfray.actors.object_rendezvous import ObjectRendezvous
+from tfray.actors.replica_inbox import ReplicaInbox
+from tfray.errors import AbortedError, CancelledError, OpError, OutOfRangeError, UnknownError
+from tfray.framework import op_def
+from tfray.ops import families  # noqa: F401 (registers the operations)
+
+# SCRIPT
+from tfray.runtime.device import Device
+from tfray.runtime.executor import Step, run_plan
+from tfray.runtime.plan import Partition, Plan
+from tfray.runtime.rendezvous import Mailbox
+
+CONCURRENT_STEPS: Final = 32
+"""Steps that one actor runs at once; more wait for a free thread."""
+
+Outcome = tuple[str, Any]
+"""``("ok", fetches)`` or ``("error", OpError)``: Ray would wrap a raised error in one of its own."""
+
+
+class _StepRecord:
+    """One step on this device, from its first message until it is over."""
+
+    def __init__(self) -> None:
+        self.mailbox = Mailbox()
+        self.rendezvous: ObjectRendezvous | None = None
+        self.inbox: ReplicaInbox | None = None
+        self.early: list[tuple[int, list[tuple[str, Any]]]] = []
+        self.members: tuple[int, ...] | None = None
+        self.joined: list[str] = []
+
+
+class DeviceActor:
+    """The actor's class; `tfray.actors.cluster` makes Ray actors of it.
+
+    Args:
+        device_name: Full name of the device that it hosts.
+        op_modules: Modules to import because they register operations of the user's own.
+    """
+
+    def __init__(self, device_name: str, op_modules: Sequence[str] = ()) -> None:
+        for module in op_modules:
+            importlib.import_module(module)
+        self._device = Device.open(device_name)
+        self._plans: dict[str, Plan] = {}
+        self._peers: dict[str, Any] = {}
+        self._steps: dict[StepKey, _StepRecord] = {}
+        self._floors: dict[str, int] = {}
+        self._finished: dict[str, set[int]] = {}
+        self._inputs: dict[str, Iterator[Sequence[Any]]] = {}
+        self._lock = threading.Lock()
+
+    # -- set-up ----------------------------------------------------------------------------------
+
+    def ready(self) -> tuple[str, int]:
+        """Node and process on which the actor runs; returns once it has started."""
+        return ray.get_runtime_context().get_node_id(), os.getpid()
+
+    def connect(self, peers: Mapping[str, Any]) -> None:
+        """Learn the actor handles of other devices by name."""
+        self._peers.update(peers)
+
+    def register(self, plan_id: str, wire: Any, functions: Mapping[str, Callable[..., Any]]) -> Outcome:
+        """Compile a partition under `plan_id`."""
+        try:
+            for token, function in functions.items():
+                pass
+            self._plans[plan_id] = Plan(Partition.from_wire(wire), self._device, sends_copy=True)
+        except Exception as error:
+            return "error", self._as_op_error(error)
+        return "ok", None
+
+    def deregister(self, plan_ids: Sequence[str]) -> None:
+        """Forget plans."""
+        for plan_id in plan_ids:
+            self._plans.pop(plan_id, None)
+            self._inputs.pop(plan_id, None)
+
+    def attach_input(self, name: str, make_input: Callable[[], Iterator[Sequence[Any]]]) -> Outcome:
+        """Open an input pipeline: an iterator that gives the fed values of one step at a time."""
+        try:
+            self._inputs[name] = make_input()
+        except Exception as error:
+            return "error", self._as_op_error(error)
+        return "ok", None
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def run_step(self, plan_id: str, request: StepRequest, *feeds: Any) -> Outcome:
+        """Run a plan as this device's part of a step."""
+        record = self._begin(plan_id, request)
+        try:
+            return "ok", self._run(plan_id, request, record, feeds)
+        except Exception as error:
+            return "error", self._as_op_error(error)
+        finally:
+            self._end(request.step)
+
+    def _run(self, plan_id: str, request: StepRequest, record: _StepRecord, feeds: Sequence[Any]) -> list[Any]:
+        plan = self._plans[plan_id]
+        rendezvous = record.rendezvous
+        assert rendezvous is not None
+        deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
+        if request.read_input:
+            feeds = self._next_input(plan_id)
+        step = Step(request.step[1], rendezvous, deadline)
+        with self._device.activate():
+            fetched = run_plan(plan, step, [self._device.asarray(value) for value in feeds], record.mailbox)
+            if request.replica is not None:
+                # A replica is done only when the shards hold what it sent: it may die the moment after.
+                rendezvous.wait_until_received(request.timeout_s)
+            return [self._device.to_host(value) for value in fetched]
+
+    def _next_input(self, plan_id: str) -> Sequence[Any]:
+        try:
+            return next(self._inputs[plan_id])
+        except StopIteration:
+            raise OutOfRangeError("the input of this replica has ended", device=self._device.name) from None
+        except Exception as error:
+            raise UnknownError(
+                f"the input function failed on {self._device.name}: {type(error).__name__}: {error}\n"
+                + "".join(traceback.format_exception(error)[-3:]),
+                device=self._device.name,
+            ) from error
+
+    def _begin(self, plan_id: str, request: StepRequest) -> _StepRecord:
+        with self._lock:
+            driver, _ = request.step
+            self._floors[driver] = max(request.floor, self._floors.get(driver, 0))
+            finished = self._finished.setdefault(driver, set())
+            finished -= {number for number in finished if number < request.floor}
+            record = self._record(request.step) or _StepRecord()
+            rendezvous = ObjectRendezvous(request, self._peers, self._device.to_host)
+            for receiver in record.joined:
+                rendezvous.join(receiver)
+            record.rendezvous = rendezvous
+            plan = self._plans[plan_id]
+            keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
+            record.inbox = ReplicaInbox(keys, request.members if record.members is None else record.members)
+            arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
+            record.early.clear()
+        record.mailbox.deliver(list(arrived))
+        return record
+
+    def _end(self, step: StepKey) -> None:
+        with self._lock:
+            self._steps.pop(step, None)
+            self._finished[step[0]].add(step[1])
+
+    def _record(self, step: StepKey) -> _StepRecord | None:
+        """The record of a step, made if need be; None when the step is over. Call with the lock held."""
+        driver, number = step
+        if number < self._floors.get(driver, 0) or number in self._finished.get(driver, ()):
+            return None
+        return self._steps.setdefault(step, _StepRecord())
+
+    # -- messages --------------------------------------------------------------------------------
+
+    @ray.method(concurrency_group="messages")
+    def deliver(self, step: StepKey, replica: int | None, keys: Sequence[str], *values: Any) -> bool:
+        """Take tensors for a step. Returns whether the step still wanted them."""
+        items = list(zip(keys, values, strict=True))
+        with self._lock:
+            record = self._record(step)
+            if record is None:
+                return False
+            if replica is not None:
+                if record.inbox is None:
+                    record.early.append((replica, items))
+                    return True
+                items = list(record.inbox.add(replica, items))
+        record.mailbox.deliver(items)
+        return True
+
+    @ray.method(concurrency_group="messages")
+    def commit(self, step: StepKey, members: Sequence[int]) -> None:
+        """Decide which replicas of a step count."""
+        with self._lock:
+            record = self._record(step)
+            if record is None:
+                return
+            record.members = tuple(members)
+            items = [] if record.inbox is None else list(record.inbox.commit(members))
+        record.mailbox.deliver(items)
+
+    @ray.method(concurrency_group="messages")
+    def join(self, step: StepKey, receiver: str) -> None:
+        """Let one more replica take part in a step that runs."""
+        with self._lock:
+            record = self._record(step)
+            if record is None:
+                return
+            if record.rendezvous is None:
+                record.joined.append(receiver)
+            else:
+                record.rendezvous.join(receiver)
+
+    @ray.method(concurrency_group="messages")
+    def abort(self, step: StepKey, reason: str) -> None:
+        """End a step that failed elsewhere: whoever waits in it raises `AbortedError`."""
+        with self._lock:
+            record = self._record(step)
+        if record is not None:
+            record.mailbox.abort(AbortedError(reason, device=self._device.name))
+
+    @ray.method(concurrency_group="messages")
+    def cancel(self, step: StepKey, reason: str) -> None:
+        """End a step that is not wanted any more: whoever waits in it raises `CancelledError`."""
+        with self._lock:
+            record = self._record(step)
+        if record is not None:
+            record.mailbox.abort(CancelledError(reason, device=self._device.name))
+
+    @ray.method(concurrency_group="messages")
+    def abort_all(self, driver: str, reason: str) -> None:
+        """End every step of a driver, and drop what still arrives for them."""
+        with self._lock:
+            records = [record for step, record in self._steps.items() if step[0] == driver]
+        for record in records:
+            record.mailbox.abort(CancelledError(reason, device=self._device.name))
+
+    def status(self) -> dict[str, Any]:
+        """Counts of what this actor holds, for monitoring and tests."""
+        return {
+            "device": self._device.name,
+            "plans": len(self._plans),
+            "steps": len(self._steps),
+            "resources": len(list(self._device.resources)),
+            "op_types": len(op_def.registered_ops()),
+        }
+
+    def _as_op_error(self, error: Exception) -> OpError:
+        if isinstance(error, OpError):
+            error.__cause__ = error.__context__ = None  # what caused it may not survive the journey
+            error.device = error.device or self._device.name
+            return error
+        detail = "".join(traceback.format_exception(error)[-4:])
+        return UnknownError(f"{type(error).__name__}: {error}\n{detail}", device=self._device.name)

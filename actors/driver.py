@@ -1,0 +1,344 @@
+"""The driver of replicated training: hands out steps, watches, tells the shards who counts, replaces the dead.
+
+It executes what a `ReplicaProtocol` decides. Tensors never pass through it, save the few values that replicas report
+(losses and metrics). One thread; every wait is for a set of calls and ends with each of them, so a dead actor is
+noticed at once.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import ray
+
+from tfray.actors.cluster import Cluster
+from tfray.actors.messages import StepKey, StepRequest
+from tfray.actors.remote_runner import unpack
+from tfray.actors.replica_protocol import Abandon, Commit, Complete, Decision, Join, ReplicaProtocol, Start
+from tfray.errors import CancelledError, DeadlineExceededError, OpError, OutOfRangeError, UnavailableError
+from tfray.placement.replicate import CompiledReplicaStep
+
+POLL_S: Final = 0.25
+
+MakeInput = Callable[[int, int], Callable[[], Iterator[Sequence[Any]]]]
+"""From a replica's number and the step at which it starts to what opens its input on the worker."""
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What happened in one step.
+
+    Attributes:
+        step: Its number.
+        values: Mean over the members of each fetched value.
+        duration_s: Seconds from its start to its last update.
+        members: Replicas that counted.
+        live: Replicas alive when it ended.
+        dropped: Late gradients so far, over all steps.
+    """
+
+    step: int
+    values: list[Any]
+    duration_s: float
+    members: tuple[int, ...]
+    live: int
+    dropped: int
+
+
+@dataclass(frozen=True)
+class FaultPolicy:
+    """What to do about workers that die.
+
+    Attributes:
+        max_restarts: How many workers may be replaced over the whole run.
+        patience_s: Seconds to wait for a replacement when no worker is left.
+        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit.
+    """
+
+    max_restarts: int = 8
+    patience_s: float = 60.0
+    step_timeout_s: float | None = None
+
+
+class ReplicaDriver:
+    """Runs the steps of one compiled replica step on a cluster.
+
+    Args:
+        cluster: Holds the shards (the devices of the partitions) and the workers.
+        compiled: The step.
+        workers: Device of each replica; the position is the replica's number.
+        protocol: Decides.
+        functions: Python functions that operations call, by token.
+        make_input: Opens the input of a replica.
+        faults: What to do about workers that die.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        compiled: CompiledReplicaStep,
+        workers: Sequence[str],
+        protocol: ReplicaProtocol,
+        functions: Mapping[str, Callable[..., Any]],
+        make_input: MakeInput,
+        faults: FaultPolicy | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._compiled = compiled
+        self._workers = list(workers)
+        self._protocol = protocol
+        self._functions = dict(functions)
+        self._make_input = make_input
+        self._faults = faults or FaultPolicy()
+        self._plan_id = uuid.uuid4().hex
+        self._driver_id = uuid.uuid4().hex[:12]
+        self._shards = [partition.device for partition in compiled.shards]
+        self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
+        self._started_at: dict[int, float] = {}
+        self._waiting_shards: dict[int, int] = {}
+        self._reported: dict[int, dict[int, list[Any]]] = {}
+        self._reports: list[StepReport] = []
+        self._latest_step = 0
+        self._restarts = 0
+        self._replacements: dict[Any, int] = {}
+        self._lonely_since: float | None = None
+        self._exhausted: set[int] = set()
+
+    def run(self) -> Generator[StepReport, None, None]:
+        """Run to the end, yielding a report as each step is applied.
+
+        Raises:
+            UnavailableError: A parameter shard died, or no worker is left.
+            OpError: An operation or an input function failed on a worker; the message names it.
+            DeadlineExceededError: A step ran past `FaultPolicy.step_timeout_s`.
+        """
+        self._register_shards()
+        try:
+            for replica in range(len(self._workers)):
+                self._introduce(replica)
+            while not self._protocol.finished:
+                if not self._advance():
+                    return
+                reports, self._reports = self._reports, []
+                yield from reports
+        finally:
+            self._leave()
+
+    @property
+    def drops(self) -> int:
+        """Late gradients so far."""
+        return self._protocol.dropped
+
+    # -- set-up ----------------------------------------------------------------------------------
+
+    def _register_shards(self) -> None:
+        calls = {}
+        for partition in self._compiled.shards:
+            actor = self._cluster.actor(partition.device)
+            calls[actor.register.remote(self._plan_id, partition.to_wire(), self._functions)] = partition.device
+        for ref, device in calls.items():
+            unpack(ref, device)
+
+    def _introduce(self, replica: int) -> None:
+        """Give a worker the replica's plan and input; it joins when it is ready."""
+        device = self._workers[replica]
+        actor = self._cluster.actor(device)
+        first = self._latest_step + 1
+        registered = actor.register.remote(self._plan_id, self._compiled.replica.to_wire(), self._functions)
+        opened = actor.attach_input.remote(self._plan_id, self._make_input(replica, first))
+
+        def ready(ref: Any) -> list[Decision]:
+            try:
+                unpack(registered, device)
+                unpack(ref, device)
+            except UnavailableError:
+                return self._replace(replica)
+            return self._protocol.joined(replica)
+
+        self._calls[opened] = ready
+
+    # -- one turn --------------------------------------------------------------------------------
+
+    def _advance(self) -> bool:
+        """Wait for something to happen and act on it. Returns whether training can go on."""
+        if not self._calls:
+            self._check_alone()
+        done, _ = ray.wait(list(self._calls), num_returns=1, timeout=POLL_S) if self._calls else ([], [])
+        for ref in done:
+            self._execute(self._calls.pop(ref)(ref))
+        if self._exhausted and self._protocol.live == 0 and not self._replacements:
+            return False  # every replica has read its input to the end
+        self._check_alone()
+        self._check_deadline()
+        return True
+
+    def _execute(self, decisions: Sequence[Decision]) -> None:
+        for decision in decisions:
+            match decision:
+                case Start():
+                    self._start(decision)
+                case Join():
+                    for device in self._shards:
+                        receiver = self._workers[decision.replica]
+                        self._cluster.actor(device).join.remote(self._key(decision.step), receiver)
+                    self._compute(decision.step, decision.replica)
+                case Commit():
+                    for device in self._shards:
+                        self._cluster.actor(device).commit.remote(self._key(decision.step), decision.members)
+                case Complete():
+                    self._report(decision.step, decision.members)
+                case Abandon():
+                    self._abandon(decision.step)
+
+    def _start(self, start: Start) -> None:
+        self._latest_step = start.step
+        self._started_at[start.step] = time.perf_counter()
+        self._waiting_shards[start.step] = len(self._shards)
+        self._reported[start.step] = {}
+        receivers = tuple(self._workers[replica] for replica in start.replicas)
+        request = StepRequest(
+            self._key(start.step),
+            self._floor(),
+            self._faults.step_timeout_s,
+            receivers=receivers,
+            members=start.members,
+        )
+        for device in self._shards:
+            ref = self._cluster.actor(device).run_step.remote(self._plan_id, request)
+            self._calls[ref] = self._when_applied(start.step, device)
+        for replica in start.replicas:
+            self._compute(start.step, replica)
+
+    def _compute(self, step: int, replica: int) -> None:
+        device = self._workers[replica]
+        request = StepRequest(
+            self._key(step), self._floor(), self._faults.step_timeout_s, replica=replica, read_input=True
+        )
+        ref = self._cluster.actor(device).run_step.remote(self._plan_id, request)
+        self._calls[ref] = self._when_delivered(step, replica)
+
+    def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
+        def applied(ref: Any) -> list[Decision]:
+            try:
+                unpack(ref, device)
+            except CancelledError:
+                if step in self._waiting_shards:
+                    raise
+                return []  # abandoned
+            if step not in self._waiting_shards:
+                return []
+            self._waiting_shards[step] -= 1
+            if self._waiting_shards[step]:
+                return []
+            del self._waiting_shards[step]
+            return self._protocol.applied(step)
+
+        return applied
+
+    def _when_delivered(self, step: int, replica: int) -> Callable[[Any], list[Decision]]:
+        device = self._workers[replica]
+
+        def delivered(ref: Any) -> list[Decision]:
+            try:
+                values = unpack(ref, device)
+            except OutOfRangeError:
+                self._exhausted.add(replica)
+                return self._protocol.left(replica)
+            except UnavailableError as error:
+                if error.device != device:
+                    raise
+                return self._protocol.left(replica) + self._replace(replica)
+            except OpError as error:
+                error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
+                raise
+            if step in self._reported:
+                self._reported[step][replica] = values
+            return self._protocol.delivered(replica, step)
+
+        return delivered
+
+    def _report(self, step: int, members: tuple[int, ...]) -> None:
+        reported = self._reported.pop(step)
+        rows = [reported[member] for member in members if member in reported]
+        values = [np.mean([row[i] for row in rows], axis=0) for i in range(len(rows[0]))] if rows else []
+        duration_s = time.perf_counter() - self._started_at.pop(step)
+        self._reports.append(StepReport(step, values, duration_s, members, self._protocol.live, self._protocol.dropped))
+
+    def _key(self, step: int) -> StepKey:
+        return self._driver_id, step
+
+    def _floor(self) -> int:
+        """Steps below this number are over on the shards."""
+        return min(self._waiting_shards, default=self._latest_step)
+
+    # -- faults ----------------------------------------------------------------------------------
+
+    def _replace(self, replica: int) -> list[Decision]:
+        """Start another actor for a dead worker; it takes part when Ray has found room for it."""
+        device = self._workers[replica]
+        self._cluster.forget(device)
+        if self._restarts >= self._faults.max_restarts:
+            return []
+        self._restarts += 1
+        actor = self._cluster.create_actor(device)
+        ref = actor.ready.remote()
+        self._replacements[ref] = replica
+
+        def started(done: Any) -> list[Decision]:
+            del self._replacements[done]
+            try:
+                ray.get(done)
+            except ray.exceptions.RayActorError:
+                return self._replace(replica)
+            self._cluster.adopt(device, actor)
+            self._introduce(replica)
+            return []
+
+        self._calls[ref] = started
+        return []
+
+    def _abandon(self, step: int) -> None:
+        self._waiting_shards.pop(step, None)
+        self._reported.pop(step, None)
+        self._started_at.pop(step, None)
+        for device in self._shards:
+            self._cluster.actor(device).cancel.remote(self._key(step), "its replica is gone")
+
+    def _check_alone(self) -> None:
+        """Fail when no worker is left and none comes."""
+        if self._protocol.live or (self._calls and set(self._calls) - set(self._replacements)):
+            self._lonely_since = None
+            return
+        now = time.monotonic()
+        self._lonely_since = self._lonely_since or now
+        if not self._replacements or now - self._lonely_since > self._faults.patience_s:
+            raise UnavailableError(
+                f"no worker is left in step {self._latest_step} and no replacement came within "
+                f"{self._faults.patience_s:.0f} s ({self._restarts} of {self._faults.max_restarts} restarts used)"
+            )
+
+    def _check_deadline(self) -> None:
+        limit = self._faults.step_timeout_s
+        if limit is None:
+            return
+        now = time.perf_counter()
+        for step, started in self._started_at.items():
+            if now - started > limit + POLL_S:
+                raise DeadlineExceededError(f"step {step} did not end within {limit:g} s")
+
+    def _leave(self) -> None:
+        """End whatever still runs, and let the actors forget the plan."""
+        if not ray.is_initialized():
+            return
+        for device in [*self._shards, *self._workers]:
+            if device in self._cluster.devices:
+                actor = self._cluster.actor(device)
+                actor.abort_all.remote(self._driver_id, "training has ended")
+                actor.deregister.remote([self._plan_id])
+        for ref in self._replacements:
+            ray.cancel(ref, force=False)

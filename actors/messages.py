@@ -1,0 +1,35 @@
+"""What the driver tells a device actor about a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+StepKey = tuple[str, int]
+"""(driver, number): the driver's own identity, and the number of the step in the order in which it hands them out."""
+
+REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
+"""The device that stands for every replica in a partitioned training graph."""
+
+
+@dataclass(frozen=True)
+class StepRequest:
+    """How one device takes part in one step.
+
+    Attributes:
+        step: Identity of the step.
+        floor: Steps of this driver below that number are over: what still arrives for them is dropped.
+        timeout_s: Seconds after which waits give up, or None.
+        replica: Number of the replica that this device computes, or None when it is not a replica.
+        receivers: Replicas to which tensors for `REPLICA_DEVICE` go, by full device name.
+        members: Replicas whose contributions count, when that is known from the start.
+        read_input: Whether the device takes its feeds from its own input pipeline.
+    """
+
+    step: StepKey
+    floor: int
+    timeout_s: float | None = None
+    replica: int | None = None
+    receivers: tuple[str, ...] = ()
+    members: tuple[int, ...] | None = None
+    read_input: bool = False

@@ -1,0 +1,100 @@
+"""Send over Ray: large tensors as objects of the store, small ones inside the message.
+
+All small tensors for one destination that a segment sends travel in one message. A large tensor is put into the object
+store once, however many devices receive it; receivers on the same node map it without a copy, read-only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import ray
+
+from tfray.actors.messages import REPLICA_DEVICE, StepRequest
+from tfray.errors import UnavailableError
+
+OBJECT_BYTES: Final = 64 * 1024
+"""Tensors from this size on are put into the object store; Ray inlines up to 100 KB per message."""
+
+
+class ObjectRendezvous:
+    """The sending side of one step on one device actor.
+
+    Args:
+        request: The step.
+        peers: Actor handle by full device name.
+        to_host: Brings a tensor of the device into host memory.
+    """
+
+    copies = True
+
+    def __init__(self, request: StepRequest, peers: Mapping[str, Any], to_host: Callable[[Any], Any]) -> None:
+        self._request = request
+        self._peers = peers
+        self._to_host = to_host
+        self._outbox: dict[str, list[tuple[str, Any]]] = {}
+        self._objects: dict[str, Any] = {}
+        self._broadcast: list[tuple[str, Any]] = []
+        self._receivers = list(request.receivers)
+        self._unacknowledged: dict[Any, str] = {}
+        self._lock = threading.Lock()  # the step's thread sends, the message thread lets replicas join
+
+    def send(self, key: str, destination: str, value: Any) -> None:
+        """Queue a tensor; it leaves with `flush`, and may be overwritten at once."""
+        item = (key, self._packed(key, value))
+        with self._lock:
+            if destination == REPLICA_DEVICE:
+                self._broadcast.append(item)
+            for receiver in self._receivers if destination == REPLICA_DEVICE else (destination,):
+                self._outbox.setdefault(receiver, []).append(item)
+
+    def flush(self) -> None:
+        """Send everything queued: one message per destination."""
+        with self._lock:
+            outbox, self._outbox = self._outbox, {}
+            for destination, items in outbox.items():
+                self._post(destination, items)
+
+    def join(self, receiver: str) -> None:
+        """Let one more replica take part: it gets what the others have got."""
+        with self._lock:
+            self._receivers.append(receiver)
+            if self._broadcast:
+                # What is still queued for the others is in `_broadcast` already.
+                self._post(receiver, self._broadcast)
+
+    def wait_until_received(self, timeout_s: float | None) -> None:
+        """Wait until every message has been taken by its destination.
+
+        Raises:
+            UnavailableError: A destination died.
+        """
+        for ref, destination in self._unacknowledged.items():
+            try:
+                ray.get(ref, timeout=timeout_s)
+            except ray.exceptions.RayActorError as error:
+                raise UnavailableError(
+                    f"{destination} died while tensors were sent to it", device=destination
+                ) from error
+        self._unacknowledged.clear()
+
+    def _post(self, destination: str, items: list[tuple[str, Any]]) -> None:
+        keys = [key for key, _ in items]
+        # As arguments of the call itself, references arrive as the arrays that they stand for.
+        ref = self._peers[destination].deliver.remote(
+            self._request.step, self._request.replica, keys, *[value for _, value in items]
+        )
+        if self._request.replica is not None:
+            self._unacknowledged[ref] = destination
+
+    def _packed(self, key: str, value: Any) -> Any:
+        array = self._to_host(value)
+        if getattr(array, "nbytes", 0) < OBJECT_BYTES:
+            return np.array(array)  # its buffer is reused before the message leaves
+        label = key.partition(" ")[0]
+        if label not in self._objects:
+            self._objects[label] = ray.put(array)
+        return self._objects[label]

@@ -1,0 +1,213 @@
+"""Running compiled steps on the device actors of a cluster."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import ray
+
+from tfray.actors.messages import StepKey, StepRequest
+from tfray.actors.object_rendezvous import OBJECT_BYTES
+from tfray.errors import AbortedError, CancelledError, DeadlineExceededError, OpError, UnavailableError
+from tfray.runtime.plan import Partition
+
+if TYPE_CHECKING:
+    from tfray.actors.cluster import Cluster
+
+POLL_S: Final = 0.5
+"""How often a waiting driver looks whether it was closed."""
+
+ABORT_GRACE_S: Final = 5.0
+"""How long a failed step waits for the other devices to stop before it reports."""
+
+
+class RemoteRunner:
+    """The devices of a cluster, as one session sees them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.driver_id = uuid.uuid4().hex[:12]
+        self._numbers = itertools.count(1)
+        self._running: set[int] = set()
+        self._plans: dict[str, list[str]] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def devices(self) -> list[str]:
+        """Full names of the devices, default first."""
+        return self._cluster.devices
+
+    def register(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> RemoteStep:
+        """Send each partition to its device, which compiles it."""
+        plan_id = uuid.uuid4().hex
+        devices = [partition.device for partition in partitions]
+        calls = {
+            self._cluster.actor(partition.device).register.remote(
+                plan_id, partition.to_wire(), _functions_used(partition, functions)
+            ): partition.device
+            for partition in partitions
+        }
+        for ref, device in calls.items():
+            unpack(ref, device)
+        self._plans[plan_id] = devices
+        return RemoteStep(self, plan_id, devices)
+
+    def deregister(self, plan_id: str) -> None:
+        """Let the devices forget a plan."""
+        for device in self._plans.pop(plan_id, ()):
+            if device in self._cluster.devices:
+                self._cluster.actor(device).deregister.remote([plan_id])
+
+    def begin_step(self) -> tuple[StepKey, int]:
+        """A new step: its key, and the number below which every step of this driver is over."""
+        with self._lock:
+            if self._closed:
+                raise CancelledError("the session is closed")
+            number = next(self._numbers)
+            self._running.add(number)
+            return (self.driver_id, number), min(self._running)
+
+    def end_step(self, step: StepKey) -> None:
+        """Record that a step is over."""
+        with self._lock:
+            self._running.discard(step[1])
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session has been closed."""
+        return self._closed
+
+    def actor(self, device: str) -> Any:
+        """Actor handle of a device."""
+        return self._cluster.actor(device)
+
+    def close(self) -> None:
+        """Cancel running steps and let the devices forget this session's plans."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        if ray.is_initialized():
+            for device in self._cluster.devices:
+                self._cluster.actor(device).abort_all.remote(self.driver_id, "the session was closed")
+            for plan_id in list(self._plans):
+                self.deregister(plan_id)
+
+
+class RemoteStep:
+    """The partitions of one step on their device actors."""
+
+    def __init__(self, runner: RemoteRunner, plan_id: str, devices: list[str]) -> None:
+        self._runner = runner
+        self._plan_id = plan_id
+        self._devices = devices
+
+    def run(self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None) -> list[list[Any]]:
+        """Run once; see `tfray.runtime.runner.RegisteredStep`."""
+        step, floor = self._runner.begin_step()
+        request = StepRequest(step, floor, timeout_s)
+        objects: dict[int, Any] = {}
+        try:
+            calls = {}
+            for i, device in enumerate(self._devices):
+                values = [_packed(value, objects) for value in feeds[i]]
+                calls[self._runner.actor(device).run_step.remote(self._plan_id, request, *values)] = i
+            return self._gather(step, calls, timeout_s)
+        finally:
+            self._runner.end_step(step)
+
+    def _gather(self, step: StepKey, calls: dict[Any, int], timeout_s: float | None) -> list[list[Any]]:
+        """Wait for every device; on the first failure end the step everywhere and raise it."""
+        results: list[list[Any]] = [[] for _ in self._devices]
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        pending = list(calls)
+        try:
+            while pending:
+                done, pending = ray.wait(pending, num_returns=1, timeout=self._patience(deadline))
+                for ref in done:
+                    results[calls[ref]] = [_own(value) for value in unpack(ref, self._devices[calls[ref]])]
+        except BaseException as error:
+            self._abort(step, error, pending, calls)
+            if isinstance(error, OpError):
+                raise self._root_cause(error, pending, calls) from None
+            raise
+        return results
+
+    def _patience(self, deadline: float | None) -> float:
+        if self._runner.closed:
+            raise CancelledError("the session was closed while the step ran")
+        if deadline is None:
+            return POLL_S
+        remaining = deadline - time.monotonic()
+        if remaining <= -POLL_S:  # the devices give up by themselves first and know more
+            raise DeadlineExceededError("the step ran past its timeout")
+        return max(min(POLL_S, remaining), 0.01)
+
+    def _abort(self, step: StepKey, error: BaseException, pending: list[Any], calls: dict[Any, int]) -> None:
+        reason = f"another device failed: {error}" if isinstance(error, OpError) else "the step was cancelled"
+        for ref in pending:
+            device = self._devices[calls[ref]]
+            if device in self._runner.devices:
+                self._runner.actor(device).abort.remote(step, reason)
+
+    def _root_cause(self, first: OpError, pending: list[Any], calls: dict[Any, int]) -> OpError:
+        """A timeout or abort may only be the echo of another device's failure: prefer that one."""
+        if not isinstance(first, (AbortedError, DeadlineExceededError)) or not pending:
+            return first
+        done, _ = ray.wait(pending, num_returns=len(pending), timeout=ABORT_GRACE_S)
+        for ref in done:
+            try:
+                unpack(ref, self._devices[calls[ref]])
+            except (AbortedError, DeadlineExceededError, CancelledError):
+                continue
+            except OpError as error:
+                return error
+        return first
+
+    def close(self) -> None:
+        """Let the devices forget the step."""
+        if not self._runner.closed:
+            self._runner.deregister(self._plan_id)
+
+
+def unpack(ref: Any, device: str) -> Any:
+    """The value of a call that returns an `Outcome`. Raises its error, or `UnavailableError` for a dead actor."""
+    try:
+        status, value = ray.get(ref)
+    except ray.exceptions.RayActorError as error:
+        raise UnavailableError(
+            f"the actor of {device} died: {str(error).splitlines()[0]}; its state is lost", device=device
+        ) from error
+    except ray.exceptions.RayTaskError as error:
+        raise UnavailableError(f"the call to {device} failed: {error}", device=device) from error
+    if status == "error":
+        raise value
+    return value
+
+
+def _own(value: Any) -> Any:
+    """A writable array: what comes from the object store is read-only."""
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        return value.copy()
+    return value
+
+
+def _packed(value: Any, objects: dict[int, Any]) -> Any:
+    """A large fed value is put into the object store once for all devices."""
+    if getattr(value, "nbytes", 0) < OBJECT_BYTES:
+        return value
+    if id(value) not in objects:
+        objects[id(value)] = ray.put(value)
+    return objects[id(value)]
+
+
+def _functions_used(partition: Partition, functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    tokens = {op.attrs["token"] for op in partition.graph.get_operations() if "token" in op.attrs}
+    return {token: functions[token] for token in tokens if token in functions}

@@ -1,0 +1,134 @@
+"""Input for replicas: each opens its own shard of the data on its own worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+
+Batch = tuple[Any, Any]
+"""(features, labels): each an array, or a dictionary of arrays."""
+
+
+@dataclass(frozen=True)
+class InputContext:
+    """Which part of the input a replica reads.
+
+    Attributes:
+        replicas: Number of replicas, backups included.
+        index: Number of this replica, from 0.
+        required: Number of replicas whose gradients count in a step; less than `replicas` when there are backups.
+        first_step: Number of the first step that this replica computes; above 1 for a replacement.
+    """
+
+    replicas: int = 1
+    index: int = 0
+    required: int = 1
+    first_step: int = 1
+
+    def share(self, batch_size: int) -> int:
+        """Examples that one replica contributes to a step in which `batch_size` examples count.
+
+        Raises:
+            InvalidArgumentError: `batch_size` is not a multiple of the number of replicas that count.
+        """
+        share, rest = divmod(batch_size, self.required)
+        if rest or not share:
+            raise InvalidArgumentError(
+                f"a batch of {batch_size} examples cannot be shared evenly by {self.required} replicas; "
+                f"use a multiple of {self.required}"
+            )
+        return share
+
+
+InputFunction = Callable[[InputContext], Iterable[Batch]]
+"""Called once on each worker; its iterable gives one batch per step."""
+
+
+def array_input(
+    features: Any, labels: Any, batch_size: int, shuffle_seed: int | None = None, epochs: int | None = None
+) -> InputFunction:
+    """An input function over arrays that lie in memory.
+
+    All replicas walk through the same order of the examples, each taking its own part of every step's examples: the
+    batches of a run on n replicas, put together, are those of a run on one. A replica that starts later
+    continues at the current step.
+
+    Args:
+        features: An array, or a dictionary of arrays, with examples along the first axis.
+        labels: The same for labels.
+        batch_size: Examples that count in a step, over all replicas.
+        shuffle_seed: Reshuffle in every epoch from this seed; None keeps the order.
+        epochs: Passes over the data; None repeats without end. A last batch that is not full is left out.
+
+    Raises:
+        InvalidArgumentError: The arrays differ in length, or are shorter than a batch.
+    """
+    arrays = [np.asarray(array) for part in (features, labels) for array in _leaves(part)]
+    lengths = {len(array) for array in arrays}
+    if len(lengths) != 1:
+        raise InvalidArgumentError(f"features and labels differ in their number of examples: {sorted(lengths)}")
+    (length,) = lengths
+
+    def input_fn(context: InputContext) -> Iterator[Batch]:
+        share = context.share(batch_size)
+        per_step = share * context.replicas
+        if per_step > length:
+            raise InvalidArgumentError(f"{length} examples do not fill one step of {per_step}")
+        steps_per_epoch = length // per_step
+        step = context.first_step - 1
+        order, ordered_epoch = np.arange(length), -1
+        while epochs is None or step < epochs * steps_per_epoch:
+            epoch, position = divmod(step, steps_per_epoch)
+            if shuffle_seed is not None and epoch != ordered_epoch:
+                order, ordered_epoch = np.random.default_rng([shuffle_seed, epoch]).permutation(length), epoch
+            begin = position * per_step + context.index * share
+            rows = order[begin : begin + share]
+            yield _take(features, rows), _take(labels, rows)
+            step += 1
+
+    return input_fn
+
+
+def _leaves(part: Any) -> Sequence[Any]:
+    return list(part.values()) if isinstance(part, Mapping) else [part]
+
+
+def _take(part: Any, rows: np.ndarray[Any, Any]) -> Any:
+    if isinstance(part, Mapping):
+        return {name: np.asarray(array)[rows] for name, array in part.items()}
+    return np.asarray(part)[rows]
+
+
+def flatten_batch(batch: Batch) -> list[tuple[str, Any]]:
+    """The arrays of a batch in a fixed order, each with the name of its placeholder.
+
+    Raises:
+        InvalidArgumentError: The input function gave something that is not (features, labels).
+    """
+    if not isinstance(batch, tuple) or len(batch) != 2:
+        raise InvalidArgumentError(
+            f"an input function must yield (features, labels), got a {type(batch).__name__}; "
+            "features and labels are arrays or dictionaries of arrays"
+        )
+    flat: list[tuple[str, Any]] = []
+    for name, part in zip(("features", "labels"), batch, strict=True):
+        if isinstance(part, Mapping):
+            flat.extend((f"{name}/{key}", part[key]) for key in sorted(part))
+        else:
+            flat.append((name, part))
+    return flat
+
+
+def unflatten_like(batch: Batch, values: Iterable[Any]) -> Batch:
+    """`values`, in the order of `flatten_batch`, in the structure of `batch`."""
+    remaining = iter(values)
+    parts = [
+        {key: next(remaining) for key in sorted(part)} if isinstance(part, Mapping) else next(remaining)
+        for part in batch
+    ]
+    return parts[0], parts[1]

@@ -1,0 +1,134 @@
+"""From a model function to a graph that can be trained: in this process, or replicated over a cluster."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.dtypes import as_dtype
+from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.ops import replica_ops, source_ops, state_ops
+from tfray.training.inputs import Batch, flatten_batch, unflatten_like
+
+
+class ModeKeys:
+    """What a model function builds its graph for."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """What a model function returns.
+
+    Attributes:
+        loss: Scalar to be minimised.
+        train_op: One training step; needed in mode `ModeKeys.TRAIN`.
+        metrics: Further tensors to follow, by name; each is averaged over replicas, or over an evaluation.
+        predictions: Tensors that the model gives, by name.
+    """
+
+    loss: Tensor
+    train_op: Operation | Tensor | None = None
+    metrics: Mapping[str, Tensor] = field(default_factory=dict)
+    predictions: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+ModelFunction = Callable[..., ModelSpec]
+"""``model_fn(features, labels)`` or ``model_fn(features, labels, mode)``: adds the model to the default graph."""
+
+
+@dataclass(frozen=True)
+class BuiltModel:
+    """A model function's graph.
+
+    Attributes:
+        graph: The graph.
+        spec: What the function returned.
+        placeholders: Stand for the arrays of a batch, in the order of `flatten_batch`.
+    """
+
+    graph: Graph
+    spec: ModelSpec
+    placeholders: list[Tensor]
+
+    @property
+    def fetches(self) -> dict[str, Tensor]:
+        """The loss and the metrics, by name."""
+        return {"loss": self.spec.loss, **self.spec.metrics}
+
+    @property
+    def train_operation(self) -> Operation:
+        """The operation of a training step."""
+        train_op = self.spec.train_op
+        assert train_op is not None
+        return train_op.op if isinstance(train_op, Tensor) else train_op
+
+
+def build_model(
+    model_fn: ModelFunction,
+    example: Batch,
+    mode: str = ModeKeys.TRAIN,
+    *,
+    seed: int | None = None,
+    device: DeviceFunction | None = None,
+) -> BuiltModel:
+    """Call a model function under a new graph.
+
+    Args:
+        model_fn: The model function.
+        example: A batch, from which placeholders take their dtypes and shapes; any number of examples is accepted.
+        mode: One of `ModeKeys`.
+        seed: Graph-level seed.
+        device: Device function under which the model is built. With one, gradients are marked to be combined
+            over replicas.
+
+    Raises:
+        InvalidArgumentError: The function returns something other than a `ModelSpec` that can be trained.
+    """
+    graph = Graph()
+    graph.seed = seed
+    if device is not None:
+        graph.extra("replica_aggregation", list).append(combine_over_replicas)
+    with graph.as_default(), graph.device(device):
+        placeholders = [_placeholder(name, array) for name, array in flatten_batch(example)]
+        features, labels = unflatten_like(example, placeholders)
+        takes_mode = "mode" in inspect.signature(model_fn).parameters
+        spec = model_fn(features, labels, mode=mode) if takes_mode else model_fn(features, labels)
+    _check_spec(model_fn, spec, mode)
+    return BuiltModel(graph, spec, placeholders)
+
+
+def _placeholder(name: str, array: Any) -> Tensor:
+    array = np.asarray(array)
+    shape = (None, *array.shape[1:]) if array.ndim else ()
+    return source_ops.placeholder(as_dtype(array.dtype), shape, name=name)
+
+
+def _check_spec(model_fn: ModelFunction, spec: Any, mode: str) -> None:
+    name = getattr(model_fn, "__name__", repr(model_fn))
+    if not isinstance(spec, ModelSpec):
+        raise InvalidArgumentError(
+            f"model function {name} returned a {type(spec).__name__}, expected tf.train.ModelSpec"
+        )
+    if not isinstance(spec.loss, Tensor) or spec.loss.shape.rank not in (0, None):
+        raise InvalidArgumentError(f"model function {name}: the loss must be a scalar tensor, not {spec.loss!r}")
+    if mode == ModeKeys.TRAIN and spec.train_op is None:
+        raise InvalidArgumentError(f"model function {name} returned no train_op: minimise the loss with an optimizer")
+
+
+def combine_over_replicas(gradient: Any, variable: Any) -> Any:
+    """Mark a gradient to be averaged over the replicas that count in a step."""
+    with state_ops.colocated_with(variable.handle):
+        if isinstance(gradient, IndexedSlices):
+            values = replica_ops.replica_reduce(gradient.values, "concat_mean")
+            indices = replica_ops.replica_reduce(gradient.indices, "concat")
+            return IndexedSlices(values, indices, gradient.dense_shape)
+        return replica_ops.replica_reduce(gradient, "mean")

@@ -1,0 +1,349 @@
+"""`Trainer`: a model function, an input function, and how far to scale them."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.library import variables as variables_lib
+from tfray.session import Session
+from tfray.training.device_setter import GreedyLoadBalancingStrategy, replica_device_setter
+from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
+from tfray.training.model import BuiltModel, ModelFunction, ModeKeys, build_model
+
+if TYPE_CHECKING:
+    from tfray.actors.cluster import Cluster
+    from tfray.actors.driver import StepReport
+
+
+@dataclass(frozen=True)
+class ScalingConfig:
+    """How many actors train, and how they work together.
+
+    Attributes:
+        workers: Number of replicas, backups included.
+        parameter_servers: Number of shards that hold the variables.
+        backup_workers: Of the replicas, how many may be late in a step without anybody waiting for them: the
+            gradients of the first ``workers - backup_workers`` are averaged, later ones are dropped.
+        mode: ``"sync"``, or ``"async"``: each replica applies its gradients as it goes.
+        cpus_per_worker: CPUs that each worker asks of Ray, possibly a fraction.
+        cpus_per_parameter_server: The same for parameter servers.
+        worker_resources: Custom Ray resources that each worker asks for.
+        scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``.
+        start_timeout_s: Seconds to wait for Ray to find room for all actors.
+    """
+
+    workers: int = 1
+    parameter_servers: int = 1
+    backup_workers: int = 0
+    mode: str = "sync"
+    cpus_per_worker: float = 1.0
+    cpus_per_parameter_server: float = 0.5
+    worker_resources: Mapping[str, float] = field(default_factory=dict)
+    scheduling_strategy: Any = None
+    start_timeout_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.workers < 1 or self.parameter_servers < 1:
+            raise InvalidArgumentError("training needs at least one worker and one parameter server")
+        if not 0 <= self.backup_workers < self.workers:
+            raise InvalidArgumentError(
+                f"of {self.workers} workers, between 0 and {self.workers - 1} can be backups, not {self.backup_workers}"
+            )
+        if self.mode not in ("sync", "async"):
+            raise InvalidArgumentError(f"mode must be 'sync' or 'async', not {self.mode!r}")
+        if self.mode == "async" and self.backup_workers:
+            raise InvalidArgumentError("asynchronous training waits for nobody: it has no backup workers")
+
+    @property
+    def required(self) -> int:
+        """Replicas whose gradients count in a step."""
+        return 1 if self.mode == "async" else self.workers - self.backup_workers
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How long and where to train.
+
+    Attributes:
+        steps: Number of training steps, over all replicas.
+        address: Where Ray is: ``"local"``, ``"auto"``, ``"host:port"``, or None for what is there already.
+        local: Train in this process, without Ray, on whole batches.
+        seed: Graph-level seed of the model.
+        max_worker_restarts: How many dead workers may be replaced.
+        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit.
+        on_step: Called with each `StepRecord`, for progress and logs.
+        init_options: Further arguments of ``ray.init``, if this run connects to Ray.
+    """
+
+    steps: int = 100
+    address: str | None = None
+    local: bool = False
+    seed: int | None = None
+    max_worker_restarts: int = 8
+    step_timeout_s: float | None = None
+    on_step: Callable[[StepRecord], None] | None = None
+    init_options: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise InvalidArgumentError(f"steps must be at least 1, got {self.steps}")
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What one training step reported.
+
+    Attributes:
+        step: Number of the step, from 1.
+        metrics: Loss and metrics, averaged over the replicas that counted.
+        duration_s: Seconds that the step took.
+        live: Replicas alive.
+        dropped: Late gradients dropped so far.
+        members: Replicas that counted.
+    """
+
+    step: int
+    metrics: dict[str, float]
+    duration_s: float
+    live: int = 1
+    dropped: int = 0
+    members: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What training left.
+
+    Attributes:
+        metrics: Loss and metrics of the last step.
+        history: One `StepRecord` per step.
+        variables: Final value of every variable, by name.
+        dropped: Late gradients that were dropped.
+        duration_s: Seconds from the first step to the last.
+    """
+
+    metrics: dict[str, float]
+    history: list[StepRecord]
+    variables: dict[str, np.ndarray[Any, Any]]
+    dropped: int
+    duration_s: float
+
+    @property
+    def steps(self) -> int:
+        """Number of steps that were applied."""
+        return len(self.history)
+
+
+class Trainer:
+    """Trains a model function on data, in this process or on a Ray cluster.
+
+    Args:
+        model_fn: ``model_fn(features, labels)`` or ``model_fn(features, labels, mode)``: builds the model in the
+            default graph and returns a `ModelSpec`. It runs in this process, once per graph.
+        input_fn: ``input_fn(context)``: opens the input of one replica; called on its worker with an
+            `InputContext`. Its iterable gives one (features, labels) per step.
+        scaling: Actors.
+        run: Length and place.
+
+    Example:
+        >>> trainer = tf.train.Trainer(
+        ...     model_fn,
+        ...     tf.train.array_input(images, labels, batch_size=128, shuffle_seed=0),
+        ...     scaling=tf.train.ScalingConfig(workers=3, parameter_servers=2, backup_workers=1),
+        ...     run=tf.train.RunConfig(steps=500),
+        ... )
+        >>> result = trainer.fit()
+        >>> result.metrics["loss"]
+    """
+
+    def __init__(
+        self,
+        model_fn: ModelFunction,
+        input_fn: InputFunction,
+        scaling: ScalingConfig | None = None,
+        run: RunConfig | None = None,
+    ) -> None:
+        self._model_fn = model_fn
+        self._input_fn = input_fn
+        self.scaling = scaling or ScalingConfig()
+        self.run = run or RunConfig()
+
+    def fit(self) -> Result:
+        """Train to the end and return what came out.
+
+        Raises:
+            InvalidArgumentError: The model function, the input or the configuration cannot be used.
+            UnavailableError: A parameter server died, or no worker is left.
+            OpError: What an operation, or the input function, raised on a worker; the message names it.
+        """
+        return self._fit_locally() if self.run.local else self._fit_on_cluster()
+
+    def evaluate(self, result: Result, batches: Iterable[Batch]) -> dict[str, float]:
+        """Loss and metrics of a trained model over `batches`, in this process.
+
+        Each batch counts by its number of examples. The model function is called with `ModeKeys.EVAL` if it takes
+        a mode.
+        """
+        batches = iter(batches)
+        first = next(batches, None)
+        if first is None:
+            raise InvalidArgumentError("there is nothing to evaluate on: the input is empty")
+        model = build_model(self._model_fn, first, ModeKeys.EVAL)
+        totals: dict[str, float] = dict.fromkeys(model.fetches, 0.0)
+        count = 0
+        with Session(graph=model.graph) as session:
+            _load_variables(model, session, result.variables)
+            for batch in itertools.chain([first], batches):
+                arrays = [array for _, array in flatten_batch(batch)]
+                size = len(arrays[0])
+                values = session.run(model.fetches, dict(zip(model.placeholders, arrays, strict=True)))
+                totals = {name: total + float(values[name]) * size for name, total in totals.items()}
+                count += size
+        return {name: total / count for name, total in totals.items()}
+
+    # -- in this process -------------------------------------------------------------------------
+
+    def _fit_locally(self) -> Result:
+        batches = iter(self._input_fn(InputContext()))
+        first = self._first_batch(batches)
+        model = build_model(self._model_fn, first, seed=self.run.seed)
+        with Session(graph=model.graph) as session:
+            session.run(_initializer(model))
+            steps = self._local_steps(model, session, itertools.chain([first], batches))
+            return self._collect(steps, lambda: session.run(_variables(model)))
+
+    def _local_steps(self, model: BuiltModel, session: Session, batches: Iterable[Batch]) -> Iterator[StepRecord]:
+        step = session.make_callable([model.fetches, model.train_operation], model.placeholders)
+        for number, batch in zip(range(1, self.run.steps + 1), batches, strict=False):
+            started = time.perf_counter()
+            values, _ = step(*[array for _, array in flatten_batch(batch)])
+            metrics = {name: float(value) for name, value in values.items()}
+            yield StepRecord(number, metrics, time.perf_counter() - started)
+
+    # -- on a cluster ----------------------------------------------------------------------------
+
+    def _fit_on_cluster(self) -> Result:
+        example = self._first_batch(iter(self._input_fn(self._context(0, 1))))
+        strategy = GreedyLoadBalancingStrategy(self.scaling.parameter_servers)
+        setter = replica_device_setter(self.scaling.parameter_servers, worker_device="", ps_strategy=strategy)
+        model = build_model(self._model_fn, example, seed=self.run.seed, device=setter)
+        with ExitStack() as stack:
+            cluster = stack.enter_context(self._start_cluster())
+            session = stack.enter_context(Session(cluster, graph=model.graph))
+            session.run(_initializer(model))
+            reports = stack.enter_context(closing(self._drive(model, cluster)))
+            names = list(model.fetches)
+            return self._collect((_record(report, names) for report in reports), lambda: session.run(_variables(model)))
+
+    def _start_cluster(self) -> Cluster:
+        from tfray.actors.cluster import Cluster, JobSpec
+
+        scaling = self.scaling
+        jobs: dict[str, int | JobSpec] = {
+            "ps": JobSpec(scaling.parameter_servers, num_cpus=scaling.cpus_per_parameter_server),
+            "worker": JobSpec(
+                scaling.workers,
+                num_cpus=scaling.cpus_per_worker,
+                resources=scaling.worker_resources,
+                scheduling_strategy=scaling.scheduling_strategy,
+            ),
+        }
+        return Cluster(
+            jobs,
+            self.run.address,
+            start_timeout_s=scaling.start_timeout_s,
+            init_options=self.run.init_options,
+        )
+
+    def _drive(self, model: BuiltModel, cluster: Cluster) -> Generator[StepReport, None, None]:
+        from tfray.actors.driver import FaultPolicy, ReplicaDriver
+        from tfray.actors.messages import REPLICA_DEVICE
+        from tfray.actors.replica_protocol import AsyncProtocol, SyncProtocol
+        from tfray.placement.replicate import compile_replica_step
+
+        shards = [device for device in cluster.devices if device.startswith("/job:ps/")]
+        workers = [device for device in cluster.devices if device.startswith("/job:worker/")]
+        compiled = compile_replica_step(
+            list(model.fetches.values()), [model.train_operation], model.placeholders, shards, REPLICA_DEVICE
+        )
+        scaling, steps = self.scaling, self.run.steps
+        driver = ReplicaDriver(
+            cluster,
+            compiled,
+            workers,
+            AsyncProtocol(steps)
+            if scaling.mode == "async"
+            else SyncProtocol(scaling.required, steps, 1, scaling.workers),
+            model.graph.functions,
+            lambda replica, first: _InputOpener(self._input_fn, self._context(replica, first), compiled.feeds),
+            FaultPolicy(max_restarts=self.run.max_worker_restarts, step_timeout_s=self.run.step_timeout_s),
+        )
+        return driver.run()
+
+    def _context(self, replica: int, first_step: int) -> InputContext:
+        return InputContext(self.scaling.workers, replica, self.scaling.required, first_step)
+
+    # -- both ------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _first_batch(batches: Iterator[Batch]) -> Batch:
+        first = next(batches, None)
+        if first is None:
+            raise InvalidArgumentError("the input function gave no batch at all")
+        return first
+
+    def _collect(self, records: Iterable[StepRecord], read_variables: Callable[[], dict[str, Any]]) -> Result:
+        history: list[StepRecord] = []
+        started = time.perf_counter()
+        for record in records:
+            history.append(record)
+            if self.run.on_step is not None:
+                self.run.on_step(record)
+        duration_s = time.perf_counter() - started
+        last = history[-1] if history else StepRecord(0, {}, 0.0)
+        return Result(last.metrics, history, read_variables(), last.dropped, duration_s)
+
+
+class _InputOpener:
+    """Opens a replica's input on its worker: an iterator over the values that its plan is fed."""
+
+    def __init__(self, input_fn: InputFunction, context: InputContext, feeds: Sequence[int]) -> None:
+        self._input_fn = input_fn
+        self._context = context
+        self._feeds = list(feeds)
+
+    def __call__(self) -> Iterator[list[Any]]:
+        for batch in self._input_fn(self._context):
+            arrays = [np.asarray(array) for _, array in flatten_batch(batch)]
+            yield [arrays[i] for i in self._feeds]
+
+
+def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
+    metrics = {name: float(value) for name, value in zip(names, report.values, strict=False)}
+    return StepRecord(report.step, metrics, report.duration_s, report.live, report.dropped, report.members)
+
+
+def _initializer(model: BuiltModel) -> Any:
+    with model.graph.as_default(), model.graph.control_dependencies(None):
+        return [variables_lib.global_variables_initializer(), variables_lib.local_variables_initializer()]
+
+
+def _variables(model: BuiltModel) -> dict[str, Any]:
+    with model.graph.as_default():
+        return {variable.op.name: variable for variable in variables_lib.global_variables()}
+
+
+def _load_variables(model: BuiltModel, session: Session, values: Mapping[str, Any]) -> None:
+    session.run(_initializer(model))
+    for name, variable in _variables(model).items():
+        if name not in values:
+            raise InvalidArgumentError(f"the result has no value for variable {name!r} of the model")
+        variable.load(values[name], session)
