@@ -13,7 +13,15 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph, is_rank0_number
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.broadcast_ops import broadcast_to
@@ -96,6 +104,7 @@ RANGE = register(
         types={"Tidx": dtypes.REAL},
         shape=_range_shape,
         kernels=on_every_device(_range_kernel),
+        gradient=not_differentiable,
     )
 )
 
@@ -135,6 +144,7 @@ LIN_SPACE = register(
         types={"T": dtypes.FLOATS, "Tidx": dtypes.INDICES},
         shape=_lin_space_shape,
         kernels=on_every_device(_lin_space_kernel),
+        gradient=not_differentiable,
     )
 )
 
@@ -212,6 +222,7 @@ ONE_HOT = register(
         attrs=("axis",),
         shape=_one_hot_shape,
         kernels=on_every_device(out_kernel(_one_hot_kernel)),
+        gradient=not_differentiable,
     )
 )
 

@@ -13,7 +13,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.broadcast_ops import zeros_like
 from tfray.ops.gather_ops import check_indices, gather
@@ -116,6 +116,7 @@ LIST_DIFF = register(
         types={"T": dtypes.VALUES, "out_idx": dtypes.INDICES},
         shape=_list_diff_shape,
         kernels=on_every_device(_list_diff_kernel),
+        gradient=not_differentiable,
     )
 )
 

@@ -13,7 +13,15 @@ from tfray.framework.constant_value import constant_shape, constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.shape_functions import like_input, normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 
@@ -222,6 +230,7 @@ STOP_GRADIENT = register(
         types={"T": dtypes.VALUES},
         shape=like_input(0),
         kernels=on_every_device(_identity_kernel),
+        gradient=not_differentiable,
         forwards_input=True,
         shape_value=_first_entries,
     )
