@@ -13,19 +13,25 @@ bound the memory. Sums are made in an order that depends on nothing but shapes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from tfray.errors import InvalidArgumentError
-from tfray.framework.cpu_threads import parallel_for, scratch, thread_count
 from tfray.framework.op_def import Array
+from tfray.ops.tiles import (
+    Tile,
+    buffer,
+    compute_dtype,
+    cut,
+    cut_tiles,
+    image_buffer,
+    run_tiles,
+    threads_for,
+    tile_bytes,
+)
 from tfray.ops.windows import Axis, WindowAttrs, as_nhwc, image_shape, image_sizes
 
-_CPU_TILE_BYTES: Final = 5 << 19
-_GPU_TILE_BYTES: Final = 1 << 28
 _SERIAL_FLOPS: Final = 1.5e8
 """Below this a convolution takes less than a millisecond: BLAS's own threads serve it better than tiles do."""
 _FEW_CHANNELS: Final = 8
@@ -57,7 +63,7 @@ class Geometry(NamedTuple):
 
     @property
     def outputs_shape(self) -> tuple[int, ...]:
-        return image_shape(self.batch, self.height.count, self.width.count, self.filters, self.layout)
+        return image_shape(self.batch, self.height.steps, self.width.steps, self.filters, self.layout)
 
     @property
     def depth(self) -> int:
@@ -70,13 +76,18 @@ class Geometry(NamedTuple):
         return all(axis.window == axis.stride == 1 and not axis.is_padded for axis in (self.height, self.width))
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to multiply: results are empty or zero."""
+        return self.flops == 0
+
+    @property
     def flops(self) -> float:
         """Multiplications and additions of the matrix products."""
-        return 2.0 * self.batch * self.height.count * self.width.count * self.depth * self.filters
+        return 2.0 * self.batch * self.height.steps * self.width.steps * self.depth * self.filters
 
     def is_depth_first(self, run: int) -> bool:
         """Whether columns are better stored as [K, P] than as [P, K], with `run` contiguous elements in a window."""
-        return self.layout == "NCHW" or (run < 16 and run < self.width.count)
+        return self.layout == "NCHW" or (run < 16 and run < self.width.steps)
 
 
 @lru_cache(maxsize=512)
@@ -101,61 +112,14 @@ def geometry(images_shape: tuple[int, ...], filters_shape: tuple[int, ...], attr
     return Geometry(attrs.layout, batch, channels, filters_shape[3], *axes)
 
 
-# -- tiles ---------------------------------------------------------------------------------------------
-
-
-class Tile(NamedTuple):
-    """A range of images, and of the output rows in each."""
-
-    images: slice
-    rows: slice
-
-
-def _tiles(geo: Geometry, at_least: int, tile_bytes: float, item_bytes: int) -> list[Tile]:
-    """The outputs cut into about equal tiles, in order."""
-    if 0 in geo.outputs_shape:
-        return []
-    rows = geo.height.count
-    row_bytes = geo.width.count * geo.depth * item_bytes
-    wanted = max(at_least, -(-geo.batch * rows * row_bytes // int(tile_bytes)))
-    wanted = -(-wanted // at_least) * at_least
-    if wanted <= geo.batch:
-        return [Tile(images, slice(0, rows)) for images in _cut(geo.batch, wanted)]
-    blocks = _cut(rows, min(rows, -(-wanted // geo.batch)))
-    return [Tile(slice(image, image + 1), block) for image in range(geo.batch) for block in blocks]
-
-
-def _cut(size: int, parts: int) -> list[slice]:
-    bounds = [size * part // parts for part in range(parts + 1)]
-    return [slice(first, last) for first, last in zip(bounds, bounds[1:], strict=False)]
+def _tiles(xp: Any, geo: Geometry, threads: int, dtype: Any, least_windows: int = 1) -> list[Tile]:
+    row_bytes = geo.width.steps * geo.depth * dtype.itemsize
+    budget = max(tile_bytes(xp), least_windows * geo.depth * dtype.itemsize)
+    return cut_tiles(geo.batch, geo.height.steps, row_bytes, budget, threads)
 
 
 def _threads(xp: Any, geo: Geometry) -> int:
-    """How many tiles to compute at once."""
-    return thread_count() if xp is np and geo.flops >= _SERIAL_FLOPS else 1
-
-
-def _run(work: Callable[[int], None], count: int, threads: int) -> None:
-    if threads > 1:
-        parallel_for(work, count)
-        return
-    for index in range(count):
-        work(index)
-
-
-def _buffer(xp: Any, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
-    # cupy pools its memory; NumPy's would be fresh pages each time.
-    return scratch(slot, shape, dtype) if xp is np else xp.empty(shape, dtype)
-
-
-def _image_buffer(xp: Any, slot: str, sizes: tuple[int, int, int, int], layout: str, dtype: Any) -> Array:
-    """A buffer in `layout`, seen as NHWC."""
-    return as_nhwc(_buffer(xp, slot, image_shape(*sizes, layout), dtype), layout)
-
-
-def compute_dtype(dtype: Any) -> Any:
-    """What matrix products of this dtype are computed in: float32 for the 16-bit types, which BLAS lacks."""
-    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    return threads_for(xp, geo.flops >= _SERIAL_FLOPS)
 
 
 # -- columns -------------------------------------------------------------------------------------------
@@ -167,7 +131,7 @@ def _columns(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> A
     source = _padded(xp, images, geo, tile, dtype)
     if geo.is_pointwise and geo.layout == "NHWC":
         return source.reshape(-1, geo.depth)
-    shape = (source.shape[0], tile.rows.stop - tile.rows.start, width.count, height.window, width.window, geo.channels)
+    shape = (source.shape[0], tile.height, width.steps, height.window, width.window, geo.channels)
     image, row, column, channel = source.strides
     strides = (
         image,
@@ -179,10 +143,10 @@ def _columns(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> A
     )
     windows = xp.lib.stride_tricks.as_strided(source, shape, strides)
     if geo.is_depth_first(geo.channels * (width.window if width.dilation == 1 else 1)):
-        columns = _buffer(xp, "columns", shape[3:] + shape[:3], dtype)
+        columns = buffer(xp, "columns", shape[3:] + shape[:3], dtype)
         xp.copyto(columns, windows.transpose(3, 4, 5, 0, 1, 2))
         return columns.reshape(geo.depth, -1).T
-    columns = _buffer(xp, "columns", shape, dtype)
+    columns = buffer(xp, "columns", shape, dtype)
     xp.copyto(columns, windows)
     return columns.reshape(-1, geo.depth)
 
@@ -192,12 +156,12 @@ def _padded(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Ar
     height, width = geo.height, geo.width
     top = tile.rows.start * height.stride - height.before
     bottom = (tile.rows.stop - 1) * height.stride + height.extent - height.before
-    left, right = -width.before, (width.count - 1) * width.stride + width.extent - width.before
-    inside = images[tile.images, max(top, 0) : bottom, max(left, 0) : right]
+    left, right = -width.before, (width.steps - 1) * width.stride + width.extent - width.before
+    inside = images[tile.images, max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
     if top >= 0 and left >= 0 and bottom <= height.size and right <= width.size and images.dtype == dtype:
         return inside
     batch, rows, columns, channels = inside.shape
-    padded = _image_buffer(xp, "padded", (batch, bottom - top, right - left, channels), geo.layout, dtype)
+    padded = image_buffer(xp, "padded", (batch, bottom - top, right - left, channels), geo.layout, dtype)
     padded[...] = 0
     first_row, first_column = max(-top, 0), max(-left, 0)
     padded[:, first_row : first_row + rows, first_column : first_column + columns] = inside
@@ -213,25 +177,36 @@ def convolve(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array |
         out = xp.empty(geo.outputs_shape, images.dtype)
     dtype = compute_dtype(images.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
-    if geo.depth == 0:
+    if geo.is_empty:
         out[...] = 0
     elif geo.is_pointwise:
-        _multiply(xp, as_nhwc(images, geo.layout).reshape(-1, geo.depth).astype(dtype, copy=False), matrix, out, geo)
+        _convolve_pointwise(xp, images.astype(dtype, copy=False), matrix, geo, out)
     else:
         _convolve_tiles(xp, as_nhwc(images, geo.layout), matrix, geo, out)
     return out
 
 
+def _convolve_pointwise(xp: Any, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
+    target = out if out.dtype == matrix.dtype else buffer(xp, "product", out.shape, matrix.dtype)
+    if geo.layout == "NHWC":
+        xp.matmul(images.reshape(-1, geo.channels), matrix, out=target.reshape(-1, geo.filters))
+    else:
+        flat = images.reshape(geo.batch, geo.channels, -1)
+        xp.matmul(matrix.T, flat, out=target.reshape(geo.batch, geo.filters, -1))
+    if target is not out:
+        out[...] = target
+
+
 def _convolve_tiles(xp: Any, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
     threads = _threads(xp, geo)
-    tiles = _tiles(geo, threads, _CPU_TILE_BYTES if xp is np else _GPU_TILE_BYTES, matrix.dtype.itemsize)
+    tiles = _tiles(xp, geo, threads, matrix.dtype)
 
     def work(index: int) -> None:
         tile = tiles[index]
         columns = _columns(xp, images, geo, tile, matrix.dtype)
         _multiply(xp, columns, matrix, _outputs_of(out, geo, tile), geo)
 
-    _run(work, len(tiles), threads)
+    run_tiles(work, len(tiles), threads)
 
 
 def _outputs_of(outputs: Array, geo: Geometry, tile: Tile) -> Array:
@@ -240,7 +215,7 @@ def _outputs_of(outputs: Array, geo: Geometry, tile: Tile) -> Array:
 
 def _multiply(xp: Any, columns: Array, matrix: Array, out: Array, geo: Geometry) -> None:
     """Write ``columns @ matrix`` to `out`, a tile of outputs."""
-    target = out if out.dtype == matrix.dtype else _buffer(xp, "product", out.shape, matrix.dtype)
+    target = out if out.dtype == matrix.dtype else buffer(xp, "product", out.shape, matrix.dtype)
     if geo.layout == "NHWC":
         xp.matmul(columns, matrix, out=target.reshape(-1, geo.filters))
     else:
@@ -257,23 +232,25 @@ def convolve_backward_filters(
     """Gradient of the filters, ``[height, width, channels, filters]``."""
     if out is None:
         out = xp.empty((geo.height.window, geo.width.window, geo.channels, geo.filters), images.dtype)
+    if geo.is_empty:
+        out[...] = 0
+        return out
     dtype = compute_dtype(images.dtype)
     threads = _threads(xp, geo)
     # Each tile adds K * F elements to the sum: a tile of many windows makes that cheap.
-    tile_bytes = max(_CPU_TILE_BYTES if xp is np else _GPU_TILE_BYTES, 512 * geo.depth * dtype.itemsize)
-    tiles = _tiles(geo, threads, tile_bytes, dtype.itemsize)
-    shares = _cut(len(tiles), min(threads, len(tiles))) if tiles else []
-    sums = xp.zeros((max(len(shares), 1), geo.depth, geo.filters), dtype)
+    tiles = _tiles(xp, geo, threads, dtype, least_windows=512)
+    shares = cut(len(tiles), min(threads, len(tiles)))
+    sums = xp.zeros((len(shares), geo.depth, geo.filters), dtype)
     images = as_nhwc(images, geo.layout)
 
     def work(index: int) -> None:
         for tile in tiles[shares[index]]:
             columns = _columns(xp, images, geo, tile, dtype)
-            product = _buffer(xp, "product", sums.shape[1:], dtype)
+            product = buffer(xp, "product", sums.shape[1:], dtype)
             xp.matmul(columns.T, _d_outputs_matrix(xp, d_outputs, geo, tile, dtype), out=product)
             xp.add(sums[index], product, out=sums[index])
 
-    _run(work, len(shares), threads)
+    run_tiles(work, len(shares), threads)
     out[...] = _total(sums).reshape(out.shape)
     return out
 
@@ -288,7 +265,7 @@ def _d_outputs_matrix(xp: Any, d_outputs: Array, geo: Geometry, tile: Tile, dtyp
     if geo.layout == "NHWC":
         return part.reshape(-1, geo.filters).astype(dtype, copy=False)
     by_filter = part.transpose(1, 0, 2, 3)
-    matrix = _buffer(xp, "d_outputs", by_filter.shape, dtype)
+    matrix = buffer(xp, "d_outputs", by_filter.shape, dtype)
     xp.copyto(matrix, by_filter)
     return matrix.reshape(geo.filters, -1).T
 
@@ -302,21 +279,19 @@ def convolve_backward_images(
     if geo.height.stride == geo.width.stride == 1 and geo.channels >= _FEW_CHANNELS:
         mirrored = xp.ascontiguousarray(filters[::-1, ::-1].transpose(0, 1, 3, 2))
         return convolve(xp, d_outputs, mirrored, _mirrored(geo), out)
-    if 0 in out.shape or 0 in geo.outputs_shape or geo.depth == 0:
+    if geo.is_empty:
         out[...] = 0
         return out
     dtype = compute_dtype(d_outputs.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
     threads = min(_threads(xp, geo), geo.batch)
-    tile_bytes = _CPU_TILE_BYTES if xp is np else _GPU_TILE_BYTES
-    tiles = _tiles(geo, threads, tile_bytes, dtype.itemsize)
     # Windows of neighbouring rows overlap in the images: one thread takes all tiles of an image.
-    groups = _by_images(tiles)
+    groups = _by_images(_tiles(xp, geo, threads, dtype))
 
     def work(index: int) -> None:
         _scatter(xp, d_outputs, matrix, geo, groups[index], out)
 
-    _run(work, len(groups), threads)
+    run_tiles(work, len(groups), threads)
     return out
 
 
@@ -324,10 +299,10 @@ def _mirrored(geo: Geometry) -> Geometry:
     """The convolution of the outputs that gives the images' gradient at stride 1."""
     axes = [
         axis._replace(
-            size=axis.count,
-            count=axis.size,
+            size=axis.steps,
+            steps=axis.size,
             before=axis.extent - 1 - axis.before,
-            after=axis.size + axis.before - axis.count,
+            after=axis.size + axis.before - axis.steps,
         )
         for axis in (geo.height, geo.width)
     ]
@@ -344,16 +319,16 @@ def _by_images(tiles: Sequence[Tile]) -> list[list[Tile]]:
 def _scatter(xp: Any, d_outputs: Array, matrix: Array, geo: Geometry, tiles: Sequence[Tile], out: Array) -> None:
     """Add the windows of `tiles`, which are all those of some images, up to the gradient of these images."""
     images, height, width = tiles[0].images, geo.height, geo.width
-    reach_y = max((height.count - 1) * height.stride + height.extent, height.before + height.size)
-    reach_x = max(width.count * width.stride + width.extent - 1, width.before + width.size)
-    sizes = (images.stop - images.start, reach_y, reach_x, geo.channels)
-    padded = _image_buffer(xp, "padded", sizes, geo.layout, matrix.dtype)
+    reach_y = max((height.steps - 1) * height.stride + height.extent, height.before + height.size)
+    reach_x = max(width.steps * width.stride + width.extent - 1, width.before + width.size)
+    sizes = (tiles[0].batch, reach_y, reach_x, geo.channels)
+    padded = image_buffer(xp, "padded", sizes, geo.layout, matrix.dtype)
     padded[...] = 0
     for tile in tiles:
         windows = _d_windows(xp, d_outputs, matrix, geo, tile)
         for i in range(height.window):
             top = tile.rows.start * height.stride + i * height.dilation
-            rows = slice(top, top + (tile.rows.stop - tile.rows.start - 1) * height.stride + 1, height.stride)
+            rows = slice(top, top + (tile.height - 1) * height.stride + 1, height.stride)
             _add_window_rows(xp, padded[:, rows], windows[:, :, :, i], width)
     crop = slice(height.before, height.before + height.size), slice(width.before, width.before + width.size)
     as_nhwc(out, geo.layout)[images] = padded[:, crop[0], crop[1]]
@@ -366,8 +341,8 @@ def _add_window_rows(xp: Any, images: Array, windows: Array, width: Axis) -> Non
     step = width.stride if width.dilation == 1 else 1
     for j in range(0, width.window, step):
         left = j * width.dilation
-        strip = images[:, :, left : left + width.count * width.stride]
-        strip = strip.reshape(batch, rows, width.count, width.stride, channels)[:, :, :, : min(step, width.window - j)]
+        strip = images[:, :, left : left + width.steps * width.stride]
+        strip = strip.reshape(batch, rows, width.steps, width.stride, channels)[:, :, :, : min(step, width.window - j)]
         xp.add(strip, windows[:, :, :, j : j + step], out=strip)
 
 
@@ -375,12 +350,12 @@ def _d_windows(xp: Any, d_outputs: Array, matrix: Array, geo: Geometry, tile: Ti
     """Gradient of a tile's windows, [images, rows, columns, window height, window width, channels]."""
     d_matrix = _d_outputs_matrix(xp, d_outputs, geo, tile, matrix.dtype)
     count = len(d_matrix)
-    positions = (tile.images.stop - tile.images.start, tile.rows.stop - tile.rows.start, geo.width.count)
+    positions = (tile.batch, tile.height, geo.width.steps)
     window = (geo.height.window, geo.width.window, geo.channels)
     if geo.is_depth_first(geo.channels * (geo.width.stride if geo.width.dilation == 1 else 1)):
-        columns = _buffer(xp, "columns", (geo.depth, count), matrix.dtype)
+        columns = buffer(xp, "columns", (geo.depth, count), matrix.dtype)
         xp.matmul(matrix, d_matrix.T, out=columns)
         return columns.reshape(window + positions).transpose(3, 4, 5, 0, 1, 2)
-    columns = _buffer(xp, "columns", (count, geo.depth), matrix.dtype)
+    columns = buffer(xp, "columns", (count, geo.depth), matrix.dtype)
     xp.matmul(d_matrix, matrix.T, out=columns)
     return columns.reshape(positions + window)

@@ -26,7 +26,7 @@ class Axis(NamedTuple):
         dilation: Distance between neighbouring elements of a window.
         before: Padding in front of the image.
         after: Padding behind it.
-        count: Number of windows.
+        steps: Number of windows.
     """
 
     size: int
@@ -35,7 +35,7 @@ class Axis(NamedTuple):
     dilation: int
     before: int
     after: int
-    count: int
+    steps: int
 
     @property
     def extent(self) -> int:
@@ -45,18 +45,18 @@ class Axis(NamedTuple):
     @property
     def is_padded(self) -> bool:
         """Whether some window reaches beyond the image."""
-        return self.before > 0 or (self.count - 1) * self.stride + self.extent > self.size + self.before
+        return self.before > 0 or (self.steps - 1) * self.stride + self.extent > self.size + self.before
 
     @property
     def is_tiled(self) -> bool:
         """Whether the windows cover the image exactly, each element once."""
-        return self.stride == self.window == self.extent and self.count * self.stride == self.size and not self.before
+        return self.stride == self.window == self.extent and self.steps * self.stride == self.size and not self.before
 
     def clipped(self, index: int) -> tuple[slice, slice]:
         """Which windows find their element `index` within the image, and where: (windows, image positions)."""
         offset = index * self.dilation - self.before
         first = max(0, -(offset // self.stride))
-        last = min(self.count, (self.size - 1 - offset) // self.stride + 1)
+        last = min(self.steps, (self.size - 1 - offset) // self.stride + 1)
         last = max(first, last)
         start = first * self.stride + offset
         stop = start + (last - first - 1) * self.stride + 1 if last > first else start
@@ -97,7 +97,7 @@ def window_count(
     """Number of windows along an axis, or None when it depends on an unknown size."""
     if size is None or (window is None and padding != "SAME"):
         return None
-    return window_axis(size, window or 1, stride, dilation, padding).count
+    return window_axis(size, window or 1, stride, dilation, padding).steps
 
 
 # -- arguments and attributes --------------------------------------------------------------------------
