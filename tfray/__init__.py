@@ -1,0 +1,381 @@
+"""tfray: TensorFlow's dataflow system on Ray. ``import tfray as tf``; names and meanings are TensorFlow 1's.
+
+This module is the list of public names and nothing else.
+"""
+
+# isort: skip_file
+from tfray import errors as errors
+from tfray.actors.cluster import Cluster as Cluster, JobSpec as JobSpec
+from tfray.config import (
+    ConfigProto as ConfigProto,
+    GraphOptions as GraphOptions,
+    OptimizerOptions as OptimizerOptions,
+    RunOptions as RunOptions,
+)
+from tfray.framework.convert import (
+    convert_to_tensor as convert_to_tensor,
+    register_tensor_conversion_function as register_tensor_conversion_function,
+)
+from tfray.framework.device_spec import DeviceSpec as DeviceSpec
+from tfray.framework.dtypes import (
+    DType as DType,
+    as_dtype as as_dtype,
+    bfloat16 as bfloat16,
+    bool_ as bool,
+    complex64 as complex64,
+    complex128 as complex128,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    resource as resource,
+    string as string,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+)
+from tfray.framework.graph import (
+    Graph as Graph,
+    Operation as Operation,
+    Tensor as Tensor,
+    get_default_graph as get_default_graph,
+    get_default_session as get_default_session,
+    reset_default_graph as reset_default_graph,
+)
+from tfray.framework.graph_def import GraphDef as GraphDef, NodeDef as NodeDef, import_graph_def as import_graph_def
+from tfray.framework.graph_keys import GraphKeys as GraphKeys
+from tfray.framework.indexed_slices import IndexedSlices as IndexedSlices
+from tfray.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
+from tfray.framework.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
+from tfray.gradients import (
+    AggregationMethod as AggregationMethod,
+    NotDifferentiable as NoGradient,
+    NotDifferentiable as NotDifferentiable,
+    RegisterGradient as RegisterGradient,
+    UnconnectedGradients as UnconnectedGradients,
+    custom_gradient as custom_gradient,
+    gradients as gradients,
+    hessians as hessians,
+)
+from tfray.ops import families as _families
+from tfray.ops.source_ops import (
+    constant as constant,
+    placeholder as placeholder,
+    placeholder_with_default as placeholder_with_default,
+)
+from tfray.ops.arithmetic_ops import (
+    abs as abs,
+    accumulate_n as accumulate_n,
+    add as add,
+    add_n as add_n,
+    conj as conj,
+    div_no_nan as div_no_nan,
+    divide as divide,
+    exp as exp,
+    log as log,
+    maximum as maximum,
+    minimum as minimum,
+    multiply as multiply,
+    negative as negative,
+    pow as pow,
+    reciprocal as reciprocal,
+    rsqrt as rsqrt,
+    scalar_mul as scalar_mul,
+    sign as sign,
+    sqrt as sqrt,
+    square as square,
+    squared_difference as squared_difference,
+    subtract as subtract,
+    truediv as truediv,
+)
+from tfray.ops.broadcast_ops import (
+    broadcast_dynamic_shape as broadcast_dynamic_shape,
+    broadcast_static_shape as broadcast_static_shape,
+    broadcast_to as broadcast_to,
+    fill as fill,
+    ones as ones,
+    ones_like as ones_like,
+    where as where,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from tfray.ops.comparison_ops import (
+    bitwise_and as bitwise_and,
+    bitwise_or as bitwise_or,
+    bitwise_xor as bitwise_xor,
+    equal as equal,
+    greater as greater,
+    greater_equal as greater_equal,
+    invert as invert,
+    is_finite as is_finite,
+    is_inf as is_inf,
+    is_nan as is_nan,
+    left_shift as left_shift,
+    less as less,
+    less_equal as less_equal,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    not_equal as not_equal,
+    right_shift as right_shift,
+)
+from tfray.ops.complex_ops import (
+    angle as angle,
+    complex as complex,
+    imag as imag,
+    real as real,
+)
+from tfray.ops.construction_ops import (
+    eye as eye,
+    linspace as linspace,
+    meshgrid as meshgrid,
+    one_hot as one_hot,
+    range_ as range,
+    sequence_mask as sequence_mask,
+)
+from tfray.ops.gather_ops import (
+    boolean_mask as boolean_mask,
+    gather as gather,
+    gather_nd as gather_nd,
+    scatter_nd as scatter_nd,
+)
+from tfray.ops.grouping_ops import (
+    group as group,
+    no_op as no_op,
+    tuple_ as tuple,
+)
+from tfray.ops.join_ops import (
+    concat as concat,
+    parallel_stack as parallel_stack,
+    split as split,
+    stack as stack,
+    unstack as unstack,
+)
+from tfray.ops.layout_ops import (
+    pad as pad,
+    reverse as reverse,
+    reverse_sequence as reverse_sequence,
+    tile as tile,
+)
+from tfray.ops.linalg_ops import (
+    matmul as matmul,
+)
+from tfray.ops.matrix_ops import (
+    diag as diag,
+    diag_part as diag_part,
+    matrix_band_part as matrix_band_part,
+    matrix_diag as matrix_diag,
+    matrix_diag_part as matrix_diag_part,
+    matrix_set_diag as matrix_set_diag,
+)
+from tfray.ops.partition_ops import (
+    dynamic_partition as dynamic_partition,
+    dynamic_stitch as dynamic_stitch,
+    setdiff1d as setdiff1d,
+    unique as unique,
+    unique_with_counts as unique_with_counts,
+)
+from tfray.ops.random_ops import (
+    categorical as categorical,
+    multinomial as multinomial,
+    random_crop as random_crop,
+    random_gamma as random_gamma,
+    random_normal as random_normal,
+    random_poisson as random_poisson,
+    random_shuffle as random_shuffle,
+    random_uniform as random_uniform,
+    truncated_normal as truncated_normal,
+)
+from tfray.ops.reduction_ops import (
+    count_nonzero as count_nonzero,
+    reduce_all as reduce_all,
+    reduce_any as reduce_any,
+    reduce_euclidean_norm as reduce_euclidean_norm,
+    reduce_logsumexp as reduce_logsumexp,
+    reduce_max as reduce_max,
+    reduce_mean as reduce_mean,
+    reduce_min as reduce_min,
+    reduce_prod as reduce_prod,
+    reduce_std as reduce_std,
+    reduce_sum as reduce_sum,
+    reduce_variance as reduce_variance,
+)
+from tfray.ops.rounding_ops import (
+    ceil as ceil,
+    clip_by_value as clip_by_value,
+    div as div,
+    floor as floor,
+    floordiv as floordiv,
+    floormod as floormod,
+    rint as rint,
+    round as round,
+    truncatediv as truncatediv,
+    truncatemod as truncatemod,
+)
+from tfray.ops.scan_ops import (
+    cumprod as cumprod,
+    cumsum as cumsum,
+)
+from tfray.ops.search_ops import (
+    argmax as argmax,
+    argmin as argmin,
+    bincount as bincount,
+)
+from tfray.ops.segment_ops import (
+    segment_max as segment_max,
+    segment_mean as segment_mean,
+    segment_min as segment_min,
+    segment_prod as segment_prod,
+    segment_sum as segment_sum,
+    unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
+from tfray.ops.shape_ops import (
+    cast as cast,
+    expand_dims as expand_dims,
+    identity as identity,
+    invert_permutation as invert_permutation,
+    matrix_transpose as matrix_transpose,
+    rank as rank,
+    reshape as reshape,
+    shape as shape,
+    shape_n as shape_n,
+    size as size,
+    squeeze as squeeze,
+    stop_gradient as stop_gradient,
+    to_bfloat16 as to_bfloat16,
+    to_complex128 as to_complex128,
+    to_complex64 as to_complex64,
+    to_double as to_double,
+    to_float as to_float,
+    to_int32 as to_int32,
+    to_int64 as to_int64,
+    transpose as transpose,
+)
+from tfray.ops.slice_ops import (
+    slice_ as slice,
+    strided_slice as strided_slice,
+)
+from tfray.ops.space_ops import (
+    batch_to_space as batch_to_space,
+    batch_to_space_nd as batch_to_space_nd,
+    depth_to_space as depth_to_space,
+    space_to_batch as space_to_batch,
+    space_to_batch_nd as space_to_batch_nd,
+    space_to_depth as space_to_depth,
+)
+from tfray.ops.sparse_state_ops import (
+    scatter_add as scatter_add,
+    scatter_div as scatter_div,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_sub as scatter_sub,
+    scatter_update as scatter_update,
+)
+from tfray.ops.transcendental_ops import (
+    acos as acos,
+    acosh as acosh,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atan2 as atan2,
+    atanh as atanh,
+    cos as cos,
+    cosh as cosh,
+    digamma as digamma,
+    erf as erf,
+    erfc as erfc,
+    expm1 as expm1,
+    lgamma as lgamma,
+    log1p as log1p,
+    polygamma as polygamma,
+    sigmoid as sigmoid,
+    sin as sin,
+    sinh as sinh,
+    tan as tan,
+    tanh as tanh,
+    zeta as zeta,
+)
+from tfray.ops.tuple_ops import (
+    identity_n as identity_n,
+)
+from tfray.framework.scopes import (
+    add_to_collection as add_to_collection,
+    add_to_collections as add_to_collections,
+    colocate_with as colocate_with,
+    control_dependencies as control_dependencies,
+    device as device,
+    get_collection as get_collection,
+    get_collection_ref as get_collection_ref,
+    name_scope as name_scope,
+)
+from tfray.library.clip import (
+    clip_by_average_norm as clip_by_average_norm,
+    clip_by_global_norm as clip_by_global_norm,
+    clip_by_norm as clip_by_norm,
+    global_norm as global_norm,
+)
+from tfray.library.initializers import (
+    constant_initializer as constant_initializer,
+    glorot_normal_initializer as glorot_normal_initializer,
+    glorot_uniform_initializer as glorot_uniform_initializer,
+    identity_initializer as identity_initializer,
+    ones_initializer as ones_initializer,
+    orthogonal_initializer as orthogonal_initializer,
+    random_normal_initializer as random_normal_initializer,
+    random_uniform_initializer as random_uniform_initializer,
+    truncated_normal_initializer as truncated_normal_initializer,
+    uniform_unit_scaling_initializer as uniform_unit_scaling_initializer,
+    variance_scaling_initializer as variance_scaling_initializer,
+    zeros_initializer as zeros_initializer,
+)
+from tfray.library.partitioned_variables import (
+    fixed_size_partitioner as fixed_size_partitioner,
+    min_max_variable_partitioner as min_max_variable_partitioner,
+    variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
+from tfray.library.variable_scope import (
+    AUTO_REUSE as AUTO_REUSE,
+    VariableScope as VariableScope,
+    get_local_variable as get_local_variable,
+    get_variable as get_variable,
+    get_variable_scope as get_variable_scope,
+    no_regularizer as no_regularizer,
+    variable_op_scope as variable_op_scope,
+    variable_scope as variable_scope,
+)
+from tfray.library.variables import (
+    Variable as Variable,
+    all_variables as all_variables,
+    assert_variables_initialized as assert_variables_initialized,
+    global_variables as global_variables,
+    global_variables_initializer as global_variables_initializer,
+    initialize_all_variables as initialize_all_variables,
+    initialize_local_variables as initialize_local_variables,
+    initialize_variables as initialize_variables,
+    local_variables as local_variables,
+    local_variables_initializer as local_variables_initializer,
+    model_variables as model_variables,
+    moving_average_variables as moving_average_variables,
+    report_uninitialized_variables as report_uninitialized_variables,
+    trainable_variables as trainable_variables,
+    variables_initializer as variables_initializer,
+)
+from tfray.ops.construction_ops import lin_space as lin_space
+from tfray.ops.rounding_ops import mod as mod
+from tfray.session import InteractiveSession as InteractiveSession, Session as Session
+from tfray.training import api as train
+
+newaxis = None
+__version__ = "0.1.0"
+VERSION = __version__
