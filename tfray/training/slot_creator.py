@@ -86,7 +86,9 @@ def _create(primary: Any, initial_value: Any, validate_shape: bool, name: str, c
         slot = Variable(initial_value, trainable=False, validate_shape=validate_shape, name=f"{primary.op.name}/{name}")
     slice_info = getattr(primary, "_save_slice_info", None)
     if slice_info is not None:
-        slot._save_slice_info = slice_info.renamed(f"{slice_info.full_name}/{name}")
+        # A checkpoint joins the slots of the parts as it joins the parts: under the name of the whole variable.
+        own_name = slot.op.name.removeprefix(f"{primary.op.name}/")
+        slot._save_slice_info = slice_info._replace(full_name=f"{slice_info.full_name}/{own_name}")
     return slot
 
 
