@@ -223,7 +223,7 @@ class Variable:
         Under `tf.control_dependencies` it is a read of its own, which sees the updates that it depends on.
         """
         graph = get_default_graph()
-        return self.read_value() if graph._control and not graph.finalized else self._snapshot
+        return self.read_value() if any(graph._control) and not graph.finalized else self._snapshot
 
     def read_value(self) -> Tensor:
         """A new read, which happens after the control dependencies of the current scope."""
