@@ -21,6 +21,7 @@ import ray
 
 from tfray.actors.messages import REPLICA_DEVICE, StepKey, StepRequest
 from tfray.actors.object_rendezvous import ObjectRendezvous
+from tfray.actors.packing import unpack
 from tfray.actors.replica_inbox import ReplicaInbox
 from tfray.errors import AbortedError, CancelledError, OpError, OutOfRangeError, UnknownError
 from tfray.framework import op_def
@@ -107,11 +108,11 @@ class DeviceActor:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def run_step(self, plan_id: str, request: StepRequest, *feeds: Any) -> Outcome:
-        """Run a plan as this device's part of a step."""
+    def run_step(self, plan_id: str, request: StepRequest, inline: Sequence[Any] = (), *objects: Any) -> Outcome:
+        """Run a plan as this device's part of a step, on fed values that come packed."""
         record = self._begin(plan_id, request)
         try:
-            return "ok", self._run(plan_id, request, record, feeds)
+            return "ok", self._run(plan_id, request, record, unpack(inline, objects))
         except Exception as error:
             return "error", self._as_op_error(error)
         finally:
@@ -178,9 +179,11 @@ class DeviceActor:
     # -- messages --------------------------------------------------------------------------------
 
     @ray.method(concurrency_group="messages")
-    def deliver(self, step: StepKey, replica: int | None, keys: Sequence[str], *values: Any) -> bool:
-        """Take tensors for a step. Returns whether the step still wanted them."""
-        items = list(zip(keys, values, strict=True))
+    def deliver(
+        self, step: StepKey, replica: int | None, keys: Sequence[str], inline: Sequence[Any], *objects: Any
+    ) -> bool:
+        """Take tensors for a step, packed, by the keys of their edges. Returns whether the step still wanted them."""
+        items: list[tuple[str, Any]] = list(zip(keys, unpack(inline, objects), strict=True))
         with self._lock:
             record = self._record(step)
             if record is None:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import ray
 
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
+from tfray.actors.packing import is_large, pack
 from tfray.errors import UnavailableError
-
-OBJECT_BYTES: Final = 64 * 1024
-"""Tensors from this size on are put into the object store; Ray inlines up to 100 KB per message."""
 
 
 class ObjectRendezvous:
@@ -82,17 +80,15 @@ class ObjectRendezvous:
         self._unacknowledged.clear()
 
     def _post(self, destination: str, items: list[tuple[str, Any]]) -> None:
+        inline, objects = pack([value for _, value in items])
         keys = [key for key, _ in items]
-        # As arguments of the call itself, references arrive as the arrays that they stand for.
-        ref = self._peers[destination].deliver.remote(
-            self._request.step, self._request.replica, keys, *[value for _, value in items]
-        )
+        ref = self._peers[destination].deliver.remote(self._request.step, self._request.replica, keys, inline, *objects)
         if self._request.replica is not None:
             self._unacknowledged[ref] = destination
 
     def _packed(self, key: str, value: Any) -> Any:
         array = self._to_host(value)
-        if getattr(array, "nbytes", 0) < OBJECT_BYTES:
+        if not is_large(array):
             return np.array(array)  # its buffer is reused before the message leaves
         label = key.partition(" ")[0]
         if label not in self._objects:

@@ -13,7 +13,7 @@ import numpy as np
 import ray
 
 from tfray.actors.messages import StepKey, StepRequest
-from tfray.actors.object_rendezvous import OBJECT_BYTES
+from tfray.actors.packing import is_large, pack
 from tfray.errors import AbortedError, CancelledError, DeadlineExceededError, OpError, UnavailableError
 from tfray.runtime.plan import Partition
 
@@ -117,8 +117,8 @@ class RemoteStep:
         try:
             calls = {}
             for i, device in enumerate(self._devices):
-                values = [_packed(value, objects) for value in feeds[i]]
-                calls[self._runner.actor(device).run_step.remote(self._plan_id, request, *values)] = i
+                inline, large = pack([_shared(value, objects) for value in feeds[i]])
+                calls[self._runner.actor(device).run_step.remote(self._plan_id, request, inline, *large)] = i
             return self._gather(step, calls, timeout_s)
         finally:
             self._runner.end_step(step)
@@ -199,9 +199,9 @@ def _own(value: Any) -> Any:
     return value
 
 
-def _packed(value: Any, objects: dict[int, Any]) -> Any:
+def _shared(value: Any, objects: dict[int, Any]) -> Any:
     """A large fed value is put into the object store once for all devices."""
-    if getattr(value, "nbytes", 0) < OBJECT_BYTES:
+    if not is_large(value):
         return value
     if id(value) not in objects:
         objects[id(value)] = ray.put(value)
