@@ -19,10 +19,10 @@ from typing import Any, Final, NamedTuple
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
+from tfray.ops.broadcast_ops import accumulator_dtype
 from tfray.ops.tiles import (
     Tile,
     buffer,
-    compute_dtype,
     cut,
     cut_tiles,
     image_buffer,
@@ -175,7 +175,7 @@ def convolve(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array |
     """Convolve images with filters ``[height, width, channels, filters]``; the outputs have `outputs_shape`."""
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
-    dtype = compute_dtype(images.dtype)
+    dtype = accumulator_dtype(images.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
     if geo.is_empty:
         out[...] = 0
@@ -235,7 +235,7 @@ def convolve_backward_filters(
     if geo.is_empty:
         out[...] = 0
         return out
-    dtype = compute_dtype(images.dtype)
+    dtype = accumulator_dtype(images.dtype)
     threads = _threads(xp, geo)
     # Each tile adds K * F elements to the sum: a tile of many windows makes that cheap.
     tiles = _tiles(xp, geo, threads, dtype, least_windows=512)
@@ -282,7 +282,7 @@ def convolve_backward_images(
     if geo.is_empty:
         out[...] = 0
         return out
-    dtype = compute_dtype(d_outputs.dtype)
+    dtype = accumulator_dtype(d_outputs.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
     threads = min(_threads(xp, geo), geo.batch)
     # Windows of neighbouring rows overlap in the images: one thread takes all tiles of an image.

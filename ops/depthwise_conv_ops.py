@@ -14,14 +14,23 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.broadcast_ops import accumulator_dtype
 from tfray.ops.conv_ops import conv2d, conv_attrs, same_conv_attrs
 from tfray.ops.convolution import Geometry, geometry
 from tfray.ops.shape_ops import host_ints, index_tensor, shape, sizes_from_input
-from tfray.ops.tiles import Tile, buffer, compute_dtype, cut, cut_tiles, run_tiles, threads_for, tile_bytes
+from tfray.ops.tiles import (
+    LARGE_ELEMENTS,
+    Tile,
+    buffer,
+    cut,
+    cut_tiles,
+    run_tiles,
+    threads_for,
+    tile_bytes,
+)
 from tfray.ops.windows import WindowAttrs, as_nhwc, image_shape, static_image_sizes
 
 _ATTRS: Final = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
-_LARGE_ELEMENTS: Final = 1 << 20
 
 
 # -- computation ---------------------------------------------------------------------------------------
@@ -51,7 +60,7 @@ def _rows_of_filters(xp: Any, filters: Array, geo: Geometry, dtype: Any) -> Arra
 def _whole_images(xp: Any, geo: Geometry, dtype: Any) -> tuple[list[Tile], int]:
     """Tiles of whole images, and how many to compute at once."""
     elements = geo.batch * geo.height.steps * geo.width.steps * geo.filters
-    threads = min(threads_for(xp, elements >= _LARGE_ELEMENTS), max(geo.batch, 1))
+    threads = min(threads_for(xp, elements >= LARGE_ELEMENTS), max(geo.batch, 1))
     row_bytes = max(1, geo.width.steps * geo.filters * dtype.itemsize * 4)
     count = len(cut_tiles(geo.batch, 1, geo.height.steps * row_bytes, tile_bytes(xp), threads))
     return [Tile(images, slice(0, geo.height.steps)) for images in cut(geo.batch, count)], threads
@@ -97,7 +106,7 @@ def _forward(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array |
         out = xp.empty(geo.outputs_shape, images.dtype)
     if 0 in out.shape:
         return out
-    dtype = compute_dtype(images.dtype)
+    dtype = accumulator_dtype(images.dtype)
     rows_of_filters = _rows_of_filters(xp, filters, geo, dtype)
     tiles, threads = _whole_images(xp, geo, dtype)
     images, outputs = as_nhwc(images, geo.layout), as_nhwc(out, geo.layout)
@@ -122,7 +131,7 @@ def _backward_images(xp: Any, d_outputs: Array, filters: Array, geo: Geometry, o
     if 0 in out.shape or geo.filters == 0:
         out[...] = 0
         return out
-    dtype = compute_dtype(d_outputs.dtype)
+    dtype = accumulator_dtype(d_outputs.dtype)
     rows_of_filters = _rows_of_filters(xp, filters, geo, dtype)
     tiles, threads = _whole_images(xp, geo, dtype)
     d_outputs, d_images = as_nhwc(d_outputs, geo.layout), as_nhwc(out, geo.layout)
@@ -148,7 +157,7 @@ def _backward_filters(xp: Any, images: Array, d_outputs: Array, geo: Geometry, o
     if out is None:
         multiplier = geo.filters // geo.channels if geo.channels else 0
         out = xp.empty((*window, geo.channels, multiplier), images.dtype)
-    dtype = compute_dtype(images.dtype)
+    dtype = accumulator_dtype(images.dtype)
     tiles, threads = _whole_images(xp, geo, dtype) if geo.filters else ([], 1)
     # One sum per thread, added up in order: the result does not depend on who was faster.
     shares = cut(len(tiles), min(threads, len(tiles)))

@@ -7,16 +7,14 @@ it begins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array, KernelContext
-from tfray.ops.tiles import cut, cut_tiles, image_buffer, run_tiles, threads_for, tile_bytes
+from tfray.ops.tiles import LARGE_ELEMENTS, cut, cut_tiles, image_buffer, run_tiles, threads_for, tile_bytes
 from tfray.ops.windows import Axis, WindowAttrs, image_shape, image_sizes, spatial_axes
-
-_LARGE_ELEMENTS: Final = 1 << 20
 
 
 def window_attrs(attr: Any) -> tuple[WindowAttrs, tuple[int, int]]:
@@ -91,7 +89,7 @@ class Pooling(NamedTuple):
 def for_each_part(xp: Any, pool: Pooling, itemsize: int, work: Callable[[slice], None]) -> None:
     """Call `work` on ranges of images: on a CPU of a size for the cache, several at once."""
     image_bytes = pool.height.size * pool.width.size * pool.channels * itemsize
-    is_large = pool.batch * image_bytes >= _LARGE_ELEMENTS * itemsize
+    is_large = pool.batch * image_bytes >= LARGE_ELEMENTS * itemsize
     threads = threads_for(xp, is_large)
     parts = cut(
         pool.batch, len(cut_tiles(pool.batch, 1, max(image_bytes, 1), tile_bytes(xp), min(threads, pool.batch)))

@@ -12,10 +12,11 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.broadcast_ops import accumulator_dtype
 from tfray.ops.conv_ops import either
 from tfray.ops.pooling import Pooling, element_counts, first_maxima, fold, for_each_part, least, window_attrs
 from tfray.ops.shape_ops import expand_dims, host_ints, index_tensor, shape, sizes_from_input, squeeze
-from tfray.ops.tiles import compute_dtype, image_buffer
+from tfray.ops.tiles import image_buffer
 from tfray.ops.windows import (
     as_nhwc,
     checked_layout,
@@ -372,7 +373,7 @@ def _avg_pool_kernel(ctx: KernelContext, images: Array, out: Array | None = None
     xp, pool = ctx.xp, Pooling.of(ctx, images.shape)
     if out is None:
         out = xp.empty(pool.outputs_shape, images.dtype)
-    dtype = compute_dtype(images.dtype)
+    dtype = accumulator_dtype(images.dtype)
     counts = element_counts(xp, pool, dtype)
     images, outputs = as_nhwc(images, pool.layout), as_nhwc(out, pool.layout)
 
@@ -438,7 +439,7 @@ def _avg_pool_grad_kernel(ctx: KernelContext, sizes: Array, d_outputs: Array, ou
     pool.check_outputs(d_outputs)
     if out is None:
         out = xp.empty(pool.images_shape, d_outputs.dtype)
-    dtype = compute_dtype(d_outputs.dtype)
+    dtype = accumulator_dtype(d_outputs.dtype)
     counts = element_counts(xp, pool, dtype)
     d_outputs, d_images = as_nhwc(d_outputs, pool.layout), as_nhwc(out, pool.layout)
     share_out = _share_out_tiled if pool.is_tiled else _share_out

@@ -19,6 +19,10 @@ GPU_TILE_BYTES: Final = 1 << 28
 """On a GPU tiles only bound the memory."""
 
 
+LARGE_ELEMENTS: Final = 1 << 20
+"""From about so many elements on, a pass over memory is worth a second thread."""
+
+
 class Tile(NamedTuple):
     """A range of images, and of the output rows in each."""
 
@@ -85,6 +89,34 @@ def run_tiles(work: Callable[[int], None], count: int, threads: int) -> None:
         work(index)
 
 
+FLAT_TILE: Final = 1 << 16
+"""Elements of a tile of an elementwise kernel that passes over its data several times."""
+
+
+def map_flat(xp: Any, function: Callable[..., None], out: Array, *arrays: Array) -> Array:
+    """Fill `out` by ``function(out_part, *parts)``, on a CPU part by part of the flattened arrays.
+
+    Args:
+        xp: The array module.
+        function: Fills its first argument from the others, arrays of the same shape. At most `FLAT_TILE` elements
+            at a time on a CPU, several threads at once where that pays.
+        out: Where to write; may be one of `arrays` if `function` allows that.
+        *arrays: Arrays of the shape of `out`.
+    """
+    if xp is not np or out.size <= FLAT_TILE or not all(a.flags.c_contiguous for a in (out, *arrays)):
+        function(out, *arrays)
+        return out
+    flat_out, *flat = (array.reshape(-1) for array in (out, *arrays))
+    parts = cut(out.size, -(-out.size // FLAT_TILE))
+
+    def work(index: int) -> None:
+        part = parts[index]
+        function(flat_out[part], *(array[part] for array in flat))
+
+    run_tiles(work, len(parts), threads_for(xp, out.size >= LARGE_ELEMENTS))
+    return out
+
+
 def buffer(xp: Any, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
     """Working memory within a kernel: on a CPU the thread's own, reused by its next request for `slot`."""
     return scratch(slot, shape, dtype) if xp is np else xp.empty(shape, dtype)
@@ -93,8 +125,3 @@ def buffer(xp: Any, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
 def image_buffer(xp: Any, slot: str, sizes: tuple[int, int, int, int], layout: str, dtype: Any) -> Array:
     """A `buffer` of images in `layout`, of (batch, height, width, channels), seen as NHWC."""
     return as_nhwc(buffer(xp, slot, image_shape(*sizes, layout), dtype), layout)
-
-
-def compute_dtype(dtype: Any) -> Any:
-    """What sums of products of this dtype are computed in: float32 for 16-bit floats, which BLAS lacks."""
-    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype

@@ -99,7 +99,7 @@ def depthwise(images: Any, filters: Any, **options: Any) -> Any:
 def pool(images: Any, window: Any, kind: str, **options: Any) -> Any:
     """Greatest (``max``) or mean (``mean``) element of each window; padding does not take part."""
     amounts, found = windows(images.shape, window, **options)
-    source = padded(images, amounts, np.nan)
+    source = padded(np.asarray(images, np.float64), amounts, np.nan)
     outputs = np.zeros((len(images), *output_sizes(found), images.shape[3]))
     for i, j, index in found:
         outputs[:, i, j] = (np.nanmax if kind == "max" else np.nanmean)(source[index], axis=(1, 2))
