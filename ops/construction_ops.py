@@ -10,9 +10,9 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, is_rank0_number, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.graph import Operation, Tensor, get_default_graph, is_rank0_number
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
     Array,
     KernelContext,

@@ -149,6 +149,11 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
 _PYTHON_DEFAULTS: Final = {dtypes.float64: dtypes.float32, dtypes.int64: dtypes.int32}
 
 
+def is_rank0_number(value: Any) -> bool:
+    """Whether `value` is a Python or NumPy number, not an array."""
+    return isinstance(value, (bool, int, float, complex, np.number, np.bool_))
+
+
 def _has_numpy_leaf(value: Any) -> bool:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]

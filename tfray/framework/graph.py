@@ -1,304 +1,26 @@
-"""The dataflow graph: tensors, operations, and the scopes under which they are made."""
+"""The dataflow graph, and the scopes under which operations are made."""
 
 from __future__ import annotations
 
 import re
-import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
+from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes, op_def
+from tfray.framework.call_site import user_site
+from tfray.framework.default_stack import DefaultStack
+from tfray.framework.default_stack import default_session_scope as default_session_scope
+from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import canonical_name, merge_device
-from tfray.framework.dtypes import DType
-from tfray.framework.op_def import Argument, OpDef
-from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
-
-DeviceFunction = Callable[["Operation"], str | None]
-
-_OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
-
-
-def register_operator(name: str, function: Callable[..., Any]) -> None:
-    """Give `Tensor` the Python operator `name` (``"add"`` for ``+``, ``"getitem"`` for indexing)."""
-    if name in _OPERATORS:
-        raise ValueError(f"operator {name!r} is registered already")
-    _OPERATORS[name] = function
-
-
-class Tensor:
-    """One output of an operation: a value that exists while a step runs.
-
-    Attributes:
-        op: The operation that computes it.
-        value_index: Which of the operation's outputs it is.
-        dtype: Type of its elements.
-    """
-
-    __slots__ = ("__weakref__", "_shape", "dtype", "op", "value_index")
-
-    # NumPy must leave ``array + tensor`` to Tensor.__radd__.
-    __array_priority__ = 100
-
-    def __init__(self, op: Operation, value_index: int, dtype: DType) -> None:
-        self.op: Final = op
-        self.value_index: Final = value_index
-        self.dtype: Final = dtype
-        self._shape = TensorShape(None)
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that holds it."""
-        return self.op.graph
-
-    @property
-    def name(self) -> str:
-        """``operation:index``."""
-        return f"{self.op.name}:{self.value_index}"
-
-    @property
-    def device(self) -> str:
-        """The device asked for, ``""`` when left to the placer."""
-        return self.op.device
-
-    @property
-    def shape(self) -> TensorShape:
-        """The static shape: what is known before a step runs."""
-        return self._shape
-
-    def get_shape(self) -> TensorShape:
-        """The static shape (TensorFlow 1's spelling of `shape`)."""
-        return self._shape
-
-    def set_shape(self, shape: ShapeLike) -> None:
-        """Merge what the caller knows into the static shape.
-
-        Raises:
-            ValueError: `shape` contradicts what is known.
-        """
-        self._shape = self._shape.merge_with(shape)
-        self.graph._changed()
-
-    def consumers(self) -> list[Operation]:
-        """The operations that take this tensor as an input."""
-        return list(dict.fromkeys(op for op in self.graph._consumers.get(self, ())))
-
-    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
-        """Run this tensor in `session`, or in the default session."""
-        return _session_or_default(session, self.graph).run(self, feed_dict)
-
-    def __repr__(self) -> str:
-        return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
-
-    def __bool__(self) -> bool:
-        raise TypeError(
-            f"{self!r} has no truth value until it is run: use tf.cond for a choice in the graph, "
-            "or compare with None by `is`"
-        )
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if self._shape.rank is None or self._shape.rank == 0 or self._shape.sizes[0] is None:
-            raise TypeError(f"{self!r} cannot be iterated over: its first dimension is not known; use tf.unstack")
-        return iter([self[i] for i in range(self._shape.sizes[0])])
-
-    def __len__(self) -> int:
-        raise TypeError(f"{self!r} has no length until it is run: use tf.shape or tensor.shape")
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise TypeError(f"{self!r} is symbolic: run it in a session to get an array")
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        # Identity, as in TensorFlow 1, so that tensors serve as dictionary keys; tf.equal compares values.
-        return self is other
-
-    def __add__(self, other: Any) -> Tensor:
-        return _operate("add", self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return _operate("add", other, self)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return _operate("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return _operate("sub", other, self)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return _operate("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return _operate("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return _operate("truediv", self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return _operate("truediv", other, self)
-
-    def __floordiv__(self, other: Any) -> Tensor:
-        return _operate("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return _operate("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> Tensor:
-        return _operate("mod", self, other)
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return _operate("mod", other, self)
-
-    def __pow__(self, other: Any) -> Tensor:
-        return _operate("pow", self, other)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return _operate("pow", other, self)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return _operate("matmul", self, other)
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return _operate("matmul", other, self)
-
-    def __lt__(self, other: Any) -> Tensor:
-        return _operate("lt", self, other)
-
-    def __le__(self, other: Any) -> Tensor:
-        return _operate("le", self, other)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return _operate("gt", self, other)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return _operate("ge", self, other)
-
-    def __and__(self, other: Any) -> Tensor:
-        return _operate("and", self, other)
-
-    def __rand__(self, other: Any) -> Tensor:
-        return _operate("and", other, self)
-
-    def __or__(self, other: Any) -> Tensor:
-        return _operate("or", self, other)
-
-    def __ror__(self, other: Any) -> Tensor:
-        return _operate("or", other, self)
-
-    def __xor__(self, other: Any) -> Tensor:
-        return _operate("xor", self, other)
-
-    def __rxor__(self, other: Any) -> Tensor:
-        return _operate("xor", other, self)
-
-    def __invert__(self) -> Tensor:
-        return _operate("invert", self)
-
-    def __neg__(self) -> Tensor:
-        return _operate("neg", self)
-
-    def __abs__(self) -> Tensor:
-        return _operate("abs", self)
-
-    def __getitem__(self, key: Any) -> Tensor:
-        return _operate("getitem", self, key)
-
-
-def _operate(name: str, *operands: Any) -> Tensor:
-    try:
-        function = _OPERATORS[name]
-    except KeyError:
-        raise TypeError(f"no operation is registered for the operator {name!r}") from None
-    result: Tensor = function(*operands)
-    return result
-
-
-class Operation:
-    """A node of the graph: a type, its inputs, attributes and control inputs, and the tensors it computes.
-
-    Attributes:
-        graph: The graph that holds it.
-        op_def: Its type.
-        name: Unique in the graph.
-        inputs: The tensors it takes.
-        outputs: The tensors it computes.
-        attrs: Attribute values by name, type variables included.
-        id: Order of creation in the graph.
-        site: ``file:line, in function`` of the user's code that made it.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        definition: OpDef,
-        name: str,
-        inputs: Sequence[Tensor],
-        attrs: dict[str, Any],
-        control_inputs: Iterable[Operation],
-        site: str,
-    ) -> None:
-        self.graph: Final = graph
-        self.op_def: Final = definition
-        self.name: Final = name
-        self.inputs: Final = tuple(inputs)
-        self.attrs: Final = attrs
-        self.id: Final = graph._next_id()
-        self.site = site
-        self._control_inputs: dict[Operation, None] = dict.fromkeys(control_inputs)
-        self._device = ""
-        self.outputs: Final[list[Tensor]] = [
-            Tensor(self, index, dtype) for index, dtype in enumerate(_output_dtypes(definition, attrs))
-        ]
-
-    @property
-    def type(self) -> str:
-        """Name of its `OpDef`."""
-        return self.op_def.name
-
-    @property
-    def device(self) -> str:
-        """The device asked for, ``""`` when left to the placer."""
-        return self._device
-
-    @property
-    def control_inputs(self) -> list[Operation]:
-        """Operations that must run before it although it takes no value from them."""
-        return list(self._control_inputs)
-
-    @property
-    def node_def(self) -> Any:
-        """Its form in a `GraphDef`."""
-        from tfray.framework.graph_def import node_from_operation
-
-        return node_from_operation(self)
-
-    def attr(self, name: str) -> Any:
-        """Value of an attribute. Raises `KeyError` when the type has no such attribute."""
-        return self.attrs[name]
-
-    get_attr = attr
-
-    def colocation_groups(self) -> list[str]:
-        """Names of the operations that it must share a device with."""
-        return list(self.attrs.get("_class", ()))
-
-    def add_control_inputs(self, ops: Iterable[Operation]) -> None:
-        """Make it run after `ops` too (the caller ensures that no cycle arises)."""
-        self._control_inputs.update(dict.fromkeys(ops))
-        self.graph._changed()
-
-    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
-        """Run this operation in `session`, or in the default session."""
-        _session_or_default(session, self.graph).run(self, feed_dict)
-
-    def __repr__(self) -> str:
-        return f"<tf.Operation '{self.name}' type={self.type}>"
+from tfray.framework.operation import Operation as Operation
+from tfray.framework.operation import Tensor as Tensor
+from tfray.framework.operation import register_operator as register_operator
+from tfray.framework.signature import resolve_attrs
+from tfray.framework.tensor_shape import TensorShape, as_shape
+
+DeviceFunction = Callable[[Operation], str | None]
 
 
 class Graph:
@@ -467,7 +189,7 @@ class Graph:
         for tensor in inputs:
             if tensor.graph is not self:
                 raise blame(f"input {tensor!r} belongs to another graph; build the whole model under one graph")
-        resolved = _resolve_attrs(definition, inputs, dict(attrs or {}), blame)
+        resolved = resolve_attrs(definition, inputs, dict(attrs or {}), blame)
         control = dict.fromkeys(control_inputs)
         if not exact_name:
             for scope in self._control:
@@ -661,140 +383,9 @@ class Graph:
         return self._extra[key]
 
 
-# -- signatures ----------------------------------------------------------------------------------------
+# -- the default graph ---------------------------------------------------------------------------------
 
-
-def _resolve_attrs(
-    definition: OpDef,
-    inputs: Sequence[Tensor],
-    attrs: dict[str, Any],
-    blame: Callable[[str], InvalidArgumentError],
-) -> dict[str, Any]:
-    """Check inputs and attributes against the definition; bind its type variables."""
-    _check_attr_names(definition, attrs, blame)
-    arguments = definition.input_arguments
-    fixed = len(arguments) - (1 if arguments and arguments[-1].count is not None else 0)
-    if len(inputs) < fixed or (len(inputs) > fixed and fixed == len(arguments)):
-        at_least = "at least " if fixed < len(arguments) else ""
-        raise blame(f"takes {at_least}{fixed} inputs, got {len(inputs)}")
-    for index, tensor in enumerate(inputs):
-        argument = arguments[min(index, len(arguments) - 1)]
-        _bind_type(definition, argument, tensor.dtype, attrs, f"input {argument.name!r} ({tensor.name})", blame)
-    for variable, allowed in definition.types.items():
-        if variable not in attrs:
-            if len(allowed) == 1:
-                attrs[variable] = allowed[0]
-            elif any(argument.type == variable for argument in definition.output_arguments):
-                raise blame(f"attribute {variable!r} is needed and no input determines it")
-        elif isinstance(attrs[variable], DType) and attrs[variable] not in allowed:
-            names = ", ".join(dtype.name for dtype in allowed)
-            raise blame(f"dtype {attrs[variable].name} is not supported; expected one of {names}")
-    return attrs
-
-
-def _check_attr_names(definition: OpDef, attrs: dict[str, Any], blame: Callable[[str], InvalidArgumentError]) -> None:
-    known = {*definition.attrs, *definition.types}
-    unknown = [name for name in attrs if name not in known and not name.startswith("_")]
-    if unknown:
-        raise blame(f"has no attribute {', '.join(unknown)}; it has {', '.join(sorted(known)) or 'none'}")
-    missing = [name for name in definition.attrs if name not in attrs]
-    if missing:
-        raise blame(f"attribute {', '.join(missing)} is missing")
-
-
-def _bind_type(
-    definition: OpDef,
-    argument: Argument,
-    dtype: DType,
-    attrs: dict[str, Any],
-    what: str,
-    blame: Callable[[str], InvalidArgumentError],
-) -> None:
-    if argument.type == "any":
-        return
-    if argument.type in definition.types:
-        bound = attrs.setdefault(argument.type, dtype)
-        if bound is not dtype:
-            raise blame(f"{what} is {dtype.name}, expected {bound.name} as the other inputs; use tf.cast")
-    elif argument.type in definition.attrs:
-        if attrs[argument.type] is not dtype:
-            raise blame(f"{what} is {dtype.name}, expected {attrs[argument.type].name}")
-    elif argument.type != dtype.name:
-        raise blame(f"{what} is {dtype.name}, expected {argument.type}; use tf.cast")
-
-
-def _output_dtypes(definition: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
-    result: list[DType] = []
-    for argument in definition.output_arguments:
-        value: Any = attrs[argument.type] if argument.type in attrs else dtypes.as_dtype(argument.type)
-        if argument.count is None:
-            result.append(value)
-        elif argument.count:
-            result.extend([value] * attrs[argument.count])
-        else:
-            result.extend(value)
-    return result
-
-
-# -- where an operation was made -----------------------------------------------------------------------
-
-# Both spellings of the folders: the packages are links in a checkout and real folders when installed.
-_PACKAGE = Path(__file__).resolve().parent.parent
-_OWN_FOLDERS: Final = tuple(
-    f"{folder}/"
-    for root in (_PACKAGE, Path(__file__).parent.parent)
-    for folder in (
-        root,
-        *((root / part).resolve() for part in ("ops", "actors", "placement")),
-    )
-)
-
-
-def user_site() -> str:
-    """``file:line, in function`` of the innermost caller outside tfray."""
-    frame = sys._getframe(1)
-    last = frame
-    while frame is not None:
-        filename = frame.f_code.co_filename
-        if (
-            not filename.startswith(_OWN_FOLDERS)
-            and not filename.startswith("<frozen")
-            and "contextlib" not in filename
-        ):
-            return f"{filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
-        last, frame = frame, frame.f_back  # type: ignore[assignment]
-    return f"{last.f_code.co_filename}:{last.f_lineno}, in {last.f_code.co_name}"
-
-
-# -- default graph and session -------------------------------------------------------------------------
-
-
-class _DefaultStack(threading.local):
-    """Per-thread stack of context-managed defaults."""
-
-    def __init__(self) -> None:
-        self.items: list[Any] = []
-
-    @contextmanager
-    def activate(self, item: Any) -> Iterator[Any]:
-        self.items.append(item)
-        try:
-            yield item
-        finally:
-            if not self.items or self.items[-1] is not item:
-                raise RuntimeError("default graphs and sessions must be left in the reverse order of entering")
-            self.items.pop()
-
-    def top(self) -> Any | None:
-        return self.items[-1] if self.items else None
-
-
-class _DefaultGraphs(_DefaultStack):
-    pass
-
-
-_default_graphs = _DefaultGraphs()
-_default_sessions = _DefaultStack()
+_default_graphs = DefaultStack()
 _global_graph = Graph()
 
 
@@ -816,30 +407,6 @@ def reset_default_graph() -> None:
     _global_graph = Graph()
 
 
-def get_default_session() -> Any | None:
-    """The session of the innermost ``with session`` of this thread, or None."""
-    return _default_sessions.top()
-
-
-def default_session_scope(session: Any) -> Any:
-    """Context manager under which `session` is the default session."""
-    return _default_sessions.activate(session)
-
-
-def _session_or_default(session: Any, graph: Graph) -> Any:
-    session = session or get_default_session()
-    if session is None:
-        raise ValueError("there is no default session: use `with tf.Session():` or pass session=")
-    if session.graph is not graph:
-        raise ValueError("the default session runs another graph: pass session=")
-    return session
-
-
 def _as_operation(graph: Graph, element: Any) -> Operation:
     element = graph.as_graph_element(element)
     return element.op if isinstance(element, Tensor) else element
-
-
-def is_rank0_number(value: Any) -> bool:
-    """Whether `value` is a Python or NumPy number, not an array."""
-    return isinstance(value, (bool, int, float, complex, np.number, np.bool_))

@@ -1,0 +1,87 @@
+"""Checking inputs and attributes of a new operation against its definition, and binding its type variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.dtypes import DType
+from tfray.framework.op_def import Argument, OpDef
+
+if TYPE_CHECKING:
+    from tfray.framework.operation import Tensor
+
+
+def resolve_attrs(
+    definition: OpDef,
+    inputs: Sequence[Tensor],
+    attrs: dict[str, Any],
+    blame: Callable[[str], InvalidArgumentError],
+) -> dict[str, Any]:
+    """Check inputs and attributes against the definition; bind its type variables."""
+    _check_attr_names(definition, attrs, blame)
+    arguments = definition.input_arguments
+    fixed = len(arguments) - (1 if arguments and arguments[-1].count is not None else 0)
+    if len(inputs) < fixed or (len(inputs) > fixed and fixed == len(arguments)):
+        at_least = "at least " if fixed < len(arguments) else ""
+        raise blame(f"takes {at_least}{fixed} inputs, got {len(inputs)}")
+    for index, tensor in enumerate(inputs):
+        argument = arguments[min(index, len(arguments) - 1)]
+        _bind_type(definition, argument, tensor.dtype, attrs, f"input {argument.name!r} ({tensor.name})", blame)
+    for variable, allowed in definition.types.items():
+        if variable not in attrs:
+            if len(allowed) == 1:
+                attrs[variable] = allowed[0]
+            elif any(argument.type == variable for argument in definition.output_arguments):
+                raise blame(f"attribute {variable!r} is needed and no input determines it")
+        elif isinstance(attrs[variable], DType) and attrs[variable] not in allowed:
+            names = ", ".join(dtype.name for dtype in allowed)
+            raise blame(f"dtype {attrs[variable].name} is not supported; expected one of {names}")
+    return attrs
+
+
+def _check_attr_names(definition: OpDef, attrs: dict[str, Any], blame: Callable[[str], InvalidArgumentError]) -> None:
+    known = {*definition.attrs, *definition.types}
+    unknown = [name for name in attrs if name not in known and not name.startswith("_")]
+    if unknown:
+        raise blame(f"has no attribute {', '.join(unknown)}; it has {', '.join(sorted(known)) or 'none'}")
+    missing = [name for name in definition.attrs if name not in attrs]
+    if missing:
+        raise blame(f"attribute {', '.join(missing)} is missing")
+
+
+def _bind_type(
+    definition: OpDef,
+    argument: Argument,
+    dtype: DType,
+    attrs: dict[str, Any],
+    what: str,
+    blame: Callable[[str], InvalidArgumentError],
+) -> None:
+    if argument.type == "any":
+        return
+    if argument.type in definition.types:
+        bound = attrs.setdefault(argument.type, dtype)
+        if bound is not dtype:
+            raise blame(f"{what} is {dtype.name}, expected {bound.name} as the other inputs; use tf.cast")
+    elif argument.type in definition.attrs:
+        if attrs[argument.type] is not dtype:
+            raise blame(f"{what} is {dtype.name}, expected {attrs[argument.type].name}")
+    elif argument.type != dtype.name:
+        raise blame(f"{what} is {dtype.name}, expected {argument.type}; use tf.cast")
+
+
+def output_dtypes(definition: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
+    """The dtype of each output of an operation with these attributes."""
+    result: list[DType] = []
+    for argument in definition.output_arguments:
+        value: Any = attrs[argument.type] if argument.type in attrs else dtypes.as_dtype(argument.type)
+        if argument.count is None:
+            result.append(value)
+        elif argument.count:
+            result.extend([value] * attrs[argument.count])
+        else:
+            result.extend(value)
+    return result
