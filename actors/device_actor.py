@@ -23,11 +23,8 @@ from tfray.actors.messages import REPLICA_DEVICE, StepKey, StepRequest
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.packing import unpack
 from tfray.actors.replica_inbox import ReplicaInbox
-from tfray.errors import AbortedError, CancelledError, OpError, OutOfRangeError, UnknownError
-from tfray.framework import op_def
-from tfray.ops import families  # noqa: F401 (registers the operations)
-
-# SCRIPT
+from tfray.errors import AbortedError, CancelledError, FailedPreconditionError, OpError, OutOfRangeError, UnknownError
+from tfray.ops import families, script_ops
 from tfray.runtime.device import Device
 from tfray.runtime.executor import Step, run_plan
 from tfray.runtime.plan import Partition, Plan
@@ -63,6 +60,7 @@ class DeviceActor:
     def __init__(self, device_name: str, op_modules: Sequence[str] = ()) -> None:
         for module in op_modules:
             importlib.import_module(module)
+        self._op_modules = tuple(op_modules)
         self._device = Device.open(device_name)
         self._plans: dict[str, Plan] = {}
         self._peers: dict[str, Any] = {}
@@ -84,13 +82,13 @@ class DeviceActor:
 
     def register(self, plan_id: str, wire: Any, functions: Mapping[str, Callable[..., Any]]) -> Outcome:
         """Compile a partition under `plan_id`."""
-        try:
-            for token, function in functions.items():
-                pass
+        for token, function in functions.items():
+            script_ops.register_function(token, function)
+
+        def compile_plan() -> None:
             self._plans[plan_id] = Plan(Partition.from_wire(wire), self._device, sends_copy=True)
-        except Exception as error:
-            return "error", self._as_op_error(error)
-        return "ok", None
+
+        return self._outcome(compile_plan)
 
     def deregister(self, plan_ids: Sequence[str]) -> None:
         """Forget plans."""
@@ -100,31 +98,34 @@ class DeviceActor:
 
     def attach_input(self, name: str, make_input: Callable[[], Iterator[Sequence[Any]]]) -> Outcome:
         """Open an input pipeline: an iterator that gives the fed values of one step at a time."""
-        try:
+
+        def open_input() -> None:
             self._inputs[name] = make_input()
-        except Exception as error:
-            return "error", self._as_op_error(error)
-        return "ok", None
+
+        return self._outcome(open_input)
 
     # -- steps -----------------------------------------------------------------------------------
 
     def run_step(self, plan_id: str, request: StepRequest, inline: Sequence[Any] = (), *objects: Any) -> Outcome:
         """Run a plan as this device's part of a step, on fed values that come packed."""
-        record = self._begin(plan_id, request)
+        return self._outcome(lambda: self._run_step(plan_id, request, unpack(inline, objects)))
+
+    def _run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any]) -> list[Any]:
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            raise FailedPreconditionError("the step is not registered here: its session or trainer has ended")
+        record = self._begin(plan, request)
         try:
-            return "ok", self._run(plan_id, request, record, unpack(inline, objects))
-        except Exception as error:
-            return "error", self._as_op_error(error)
+            if request.read_input:
+                feeds = self._next_input(plan_id)
+            return self._run(plan, request, record, feeds)
         finally:
             self._end(request.step)
 
-    def _run(self, plan_id: str, request: StepRequest, record: _StepRecord, feeds: Sequence[Any]) -> list[Any]:
-        plan = self._plans[plan_id]
+    def _run(self, plan: Plan, request: StepRequest, record: _StepRecord, feeds: Sequence[Any]) -> list[Any]:
         rendezvous = record.rendezvous
         assert rendezvous is not None
         deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
-        if request.read_input:
-            feeds = self._next_input(plan_id)
         step = Step(request.step[1], rendezvous, deadline)
         with self._device.activate():
             fetched = run_plan(plan, step, [self._device.asarray(value) for value in feeds], record.mailbox)
@@ -145,7 +146,7 @@ class DeviceActor:
                 device=self._device.name,
             ) from error
 
-    def _begin(self, plan_id: str, request: StepRequest) -> _StepRecord:
+    def _begin(self, plan: Plan, request: StepRequest) -> _StepRecord:
         with self._lock:
             driver, _ = request.step
             self._floors[driver] = max(request.floor, self._floors.get(driver, 0))
@@ -156,7 +157,6 @@ class DeviceActor:
             for receiver in record.joined:
                 rendezvous.join(receiver)
             record.rendezvous = rendezvous
-            plan = self._plans[plan_id]
             keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
             record.inbox = ReplicaInbox(keys, request.members if record.members is None else record.members)
             arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
@@ -250,8 +250,14 @@ class DeviceActor:
             "plans": len(self._plans),
             "steps": len(self._steps),
             "resources": len(list(self._device.resources)),
-            "op_types": len(op_def.registered_ops()),
+            "op_modules": [*families.MODULES, *self._op_modules],
         }
+
+    def _outcome(self, call: Callable[[], Any]) -> Outcome:
+        try:
+            return "ok", call()
+        except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
+            return "error", self._as_op_error(error)
 
     def _as_op_error(self, error: Exception) -> OpError:
         if isinstance(error, OpError):

@@ -2,7 +2,7 @@
 
 Synchronous training (`SyncProtocol`), on n replicas of which the first m count in each step:
 
-1. A step starts when no step is open and m replicas are idle (fewer when fewer are alive). Every idle replica takes part.
+1. A step starts when no step is open and m replicas are idle, or all when fewer are alive. Every idle one takes part.
 2. A replica that becomes idle while the open step is undecided joins it.
 3. When m replicas have delivered, they become the *members* of the step; the shards combine and apply their gradients.
    When exactly m replicas take part there is nothing to decide: they are members from the start.

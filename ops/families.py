@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import Final
 
 import tfray.ops
 
-for _module in sorted(info.name for info in pkgutil.iter_modules(tfray.ops.__path__)):
-    if _module.endswith("_ops"):
-        importlib.import_module(f"tfray.ops.{_module}")
+MODULES: Final = tuple(
+    f"tfray.ops.{info.name}" for info in pkgutil.iter_modules(tfray.ops.__path__) if info.name.endswith("_ops")
+)
+"""The op families by module name."""
+
+for _module in MODULES:
+    importlib.import_module(_module)
