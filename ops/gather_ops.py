@@ -110,6 +110,8 @@ def gather(
     if batch_dims < 0:
         batch_dims = normalize_axis(batch_dims, len(indices.shape.sizes))
     axis = batch_dims if axis is None else static_axis(axis, "gather")
+    if axis == 0 and batch_dims == 0 and hasattr(params, "sparse_read"):
+        return params.sparse_read(indices, name)  # a variable: no other rows are read
     return add_op(GATHER, params, indices, name=name, axis=axis, batch_dims=int(batch_dims))
 
 
@@ -162,20 +164,21 @@ def _gather_gradient(op: Operation, d_output: Tensor) -> list[Any]:
     params, indices = op.inputs
     axis, batch_dims = op.attr("axis"), op.attr("batch_dims")
     if axis == 0 and batch_dims == 0:
-        return [IndexedSlices(_as_rows(d_output, params), reshape(indices, [-1]), shape_of(params)), None]
+        return [IndexedSlices(_as_rows(d_output, params, indices), reshape(indices, [-1]), shape_of(params)), None]
     d_params = add_op(GATHER_GRAD, d_output, indices, shape_of(params), axis=axis, batch_dims=batch_dims)
     d_params.set_shape(params.shape)
     return [d_params, None]
 
 
-def _as_rows(d_output: Tensor, params: Tensor) -> Tensor:
+def _as_rows(d_output: Tensor, params: Tensor, indices: Tensor) -> Tensor:
     """`d_output` with one row of `params` per index."""
+    if indices.shape.rank == 1:
+        return d_output
     inner = params.shape[1:]
     if inner.is_fully_defined() and 0 not in inner.sizes:
         return reshape(d_output, [-1, *inner.sizes])
-    rows = getitem(shape_of(params), slice(1, None))
-    count = index_tensor([-1]) if 0 not in inner.as_list() else index_tensor([0])
-    return reshape(d_output, concat([count, rows], 0))
+    count, row = reshape(size_of(indices), [1]), getitem(shape_of(params), slice(1, None))
+    return reshape(d_output, concat([count, row], 0))
 
 
 GATHER = register(

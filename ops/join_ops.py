@@ -270,14 +270,12 @@ def split(
         InvalidArgumentError: The sizes do not sum up to the size of the dimension.
     """
     axis = static_axis(axis, "split")
-    if np.ndim(num_or_size_splits) == 0 and not isinstance(num_or_size_splits, Tensor):
-        return add_op(SPLIT, value, name=name, num_split=int(num_or_size_splits), axis=axis)
     sizes = index_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
-        count = constant_value(sizes)
-        if count is None:
+        parts = constant_value(sizes)
+        if parts is None:
             raise InvalidArgumentError("split: the number of parts must be known when the graph is built")
-        return add_op(SPLIT, value, name=name, num_split=int(count), axis=axis)
+        return add_op(SPLIT, value, name=name, num_split=int(parts), axis=axis)
     count = sizes.shape.num_elements() if num is None else num
     if count is None:
         raise InvalidArgumentError("split: num is needed, for the length of the vector of sizes is not known")

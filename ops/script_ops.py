@@ -1,0 +1,183 @@
+"""Python functions as operations: `py_func`.
+
+A graph holds no code. The operation carries a token; `Graph.functions` of the graph that made it, and a table of this
+process, lead from the token to the function. Whoever sends such a graph to another process sends the functions along,
+and calls `register_function` there.
+"""
+
+from __future__ import annotations
+
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
+from tfray.framework.convert import convert_to_tensor, make_array
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import unknown
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
+
+
+def register_function(token: str, function: Callable[..., Any]) -> None:
+    """Let operations with this token call `function` in this process."""
+    _FUNCTIONS[token] = function
+
+
+def unregister_function(token: str) -> None:
+    """Forget a function; a token that is not known is ignored."""
+    _FUNCTIONS.pop(token, None)
+
+
+def lookup_function(token: str) -> Callable[..., Any]:
+    """The function of that token.
+
+    Raises:
+        NotFoundError: No function was registered under it in this process.
+    """
+    try:
+        return _FUNCTIONS[token]
+    except KeyError:
+        raise NotFoundError(
+            f"the Python function {_function_name(token)!r} is not known in this process: "
+            "a graph that is loaded from a file or sent elsewhere carries no functions"
+        ) from None
+
+
+def _function_name(token: str) -> str:
+    return token.rpartition("@")[0]
+
+
+def py_func(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Call a Python function while a step runs.
+
+    The operation runs on the CPU, in the process of the device on which it is placed. Gradients do not flow through
+    it, and the static shapes of its results are unknown: use `Tensor.set_shape`.
+
+    Args:
+        func: Takes one NumPy array for each of `inp`, read-only, a scalar as a NumPy scalar, a string as bytes.
+            Returns one value, or a list or tuple with one value for each dtype in `Tout`.
+        inp: Tensors.
+        Tout: Dtype of the result, or a list of dtypes when there are several, or none.
+        stateful: False promises that `func` always returns the same for the same arguments: then the operation
+            may be folded, or merged with an equal one.
+        name: Name of the operation.
+
+    Returns:
+        A tensor when `Tout` is one dtype, else a list of them; the operation when `Tout` is empty.
+
+    Raises:
+        InvalidArgumentError: At run time, when `func` raises an error or does not return what `Tout` says.
+    """
+    many = isinstance(Tout, (list, tuple))
+    wanted = [as_dtype(dtype) for dtype in (Tout if isinstance(Tout, (list, tuple)) else [Tout])]
+    graph = get_default_graph()
+    token = f"{getattr(func, '__qualname__', type(func).__qualname__)}@{uuid.uuid4().hex}"
+    graph.functions[token] = func
+    register_function(token, func)
+    weakref.finalize(graph, unregister_function, token)
+    inputs = [convert_to_tensor(value) for value in inp]
+    definition = PY_FUNC if stateful else PY_FUNC_STATELESS
+    op = graph.create_op(definition.name, inputs, {"token": token, "Tout": wanted}, name)
+    if not wanted:
+        return op
+    return list(op.outputs) if many else op.outputs[0]
+
+
+def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+    """`py_func` of a function with state."""
+    return py_func(func, inp, Tout, True, name)
+
+
+def _py_func_kernel(ctx: KernelContext, *inputs: Array) -> list[Array]:
+    token, wanted = ctx.attr("token"), ctx.attr("Tout")
+    function = lookup_function(token)
+    try:
+        results = function(*(_argument(ctx, array) for array in inputs))
+    except OpError:
+        raise
+    except Exception as error:
+        message = f"py_func: the function {_function_name(token)!r} raised {type(error).__name__}: {error}"
+        raise _kind_of(error)(message) from error
+    values = list(results) if isinstance(results, (list, tuple)) else [results] if wanted else []
+    if len(values) != len(wanted) and wanted:
+        raise InvalidArgumentError(
+            f"py_func: the function {_function_name(token)!r} returned {len(values)} values, expected {len(wanted)}"
+        )
+    return [
+        _result(token, index, value, dtype) for index, (value, dtype) in enumerate(zip(values, wanted, strict=False))
+    ]
+
+
+def _argument(ctx: KernelContext, array: Array) -> Any:
+    """What the function gets: it must not write into memory that other operations read."""
+    argument = np.asarray(ctx.to_host(array))
+    if argument.ndim == 0:
+        return argument[()]
+    argument = argument.view()
+    argument.flags.writeable = False
+    return argument
+
+
+def _result(token: str, index: int, value: Any, dtype: DType) -> Array:
+    try:
+        return make_array(value, dtype)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(
+            f"py_func: value {index} that the function {_function_name(token)!r} returned is not "
+            f"{dtype.name}: {error.message}"
+        ) from error
+
+
+def _kind_of(error: Exception) -> type[OpError]:
+    kinds: list[tuple[type[Exception] | tuple[type[Exception], ...], type[OpError]]] = [
+        (StopIteration, OutOfRangeError),
+        (MemoryError, ResourceExhaustedError),
+        (NotImplementedError, UnimplementedError),
+        ((TypeError, ValueError), InvalidArgumentError),
+    ]
+    return next((kind for types, kind in kinds if isinstance(error, types)), UnknownError)
+
+
+PY_FUNC = register(
+    OpDef(
+        name="PyFunc",
+        inputs=("input: any*",),
+        outputs=("output: Tout*",),
+        attrs=("token", "Tout"),
+        shape=unknown,
+        kernels=on_cpu(_py_func_kernel),
+        stateful=True,
+        keeps_inputs=True,
+    )
+)
+PY_FUNC_STATELESS = register(
+    OpDef(
+        name="PyFuncStateless",
+        inputs=("input: any*",),
+        outputs=("output: Tout*",),
+        attrs=("token", "Tout"),
+        shape=unknown,
+        kernels=on_cpu(_py_func_kernel),
+        keeps_inputs=True,
+    )
+)
