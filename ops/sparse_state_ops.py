@@ -29,8 +29,11 @@ from tfray.ops.state_ops import VARIABLE_SHAPE, add_access, colocated_with
 
 
 def check_rows(ctx: KernelContext, indices: Array, count: int, name: str) -> None:
-    """Raise `InvalidArgumentError` unless all `indices` are rows of the variable `name`, which has `count`."""
-    if indices.size == 0:
+    """Raise `InvalidArgumentError` unless all `indices` are rows of the variable `name`, which has `count`.
+
+    On a GPU nothing is checked: the host would wait for the device in every step.
+    """
+    if ctx.xp is not np or indices.size == 0:
         return
     low, high = int(indices.min()), int(indices.max())
     if low < 0 or high >= count:
@@ -62,10 +65,11 @@ def resource_gather(ref: Any, indices: Any, name: str | None = None) -> Tensor:
 def _resource_gather_kernel(ctx: KernelContext, resource: Any, indices: Array, out: Array | None = None) -> Array:
     array = resource.read()
     check_rows(ctx, indices, array.shape[0], resource.name)
-    if ctx.xp is np:
-        # The indices are good: mode="clip" lets NumPy fill `out` without a copy of its own.
-        return array.take(indices, axis=0, out=out, mode="clip")
-    return array.take(indices, axis=0, out=out)
+    if ctx.xp is not np:
+        return array.take(indices, axis=0, out=out)
+    # The indices are good: mode="clip" lets NumPy fill `out` without a copy of its own.
+    rows = array.take(indices, axis=0, out=out, mode="clip")
+    return np.array(rows, object) if isinstance(rows, bytes) else rows
 
 
 def _resource_gather_shape(op: Operation) -> list[TensorShape]:
@@ -84,7 +88,8 @@ def _resource_gather_gradient(op: Operation, d_output: Tensor) -> list[Any]:
         with colocated_with(handle):
             dense_shape = add_op(VARIABLE_SHAPE, handle, shape=shape, out_type=dtypes.int32)
     if indices.shape.rank != 1:
-        d_output = array_ops.reshape(d_output, array_ops.concat([[-1], dense_shape[1:]], 0))
+        count = array_ops.reshape(array_ops.size(indices), [1])
+        d_output = array_ops.reshape(d_output, array_ops.concat([count, dense_shape[1:]], 0))
         indices = array_ops.reshape(indices, [-1])
     return [IndexedSlices(d_output, indices, dense_shape), None]
 
@@ -218,22 +223,29 @@ def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
 
 
 def _write_mul(xp: Any, array: Array, indices: Array, updates: Array) -> None:
-    xp.multiply.at(array, indices, updates)
+    _apply_at(xp, np.multiply, array, indices, updates)
+
+
+def _apply_at(xp: Any, ufunc: np.ufunc, array: Array, indices: Array, updates: Array) -> None:
+    """``ufunc.at``, on the host where the device has none."""
+    if xp is np:
+        ufunc.at(array, indices, updates)
+    else:
+        host = array.get()
+        ufunc.at(host, indices.get(), updates.get())
+        array.set(host)
 
 
 SCATTER_MUL = _scatter("ScatterMul", _write_mul, dtypes.NUMERIC)
 
 
 def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
-    """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``. See `scatter_add`."""
+    """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``, integers rounding down. See `scatter_add`."""
     return add_access(SCATTER_DIV, ref, indices, updates, name=name)
 
 
 def _write_div(xp: Any, array: Array, indices: Array, updates: Array) -> None:
-    if array.dtype.kind in "iu":
-        xp.floor_divide.at(array, indices, updates)
-    else:
-        xp.true_divide.at(array, indices, updates)
+    _apply_at(xp, np.floor_divide if array.dtype.kind in "iu" else np.true_divide, array, indices, updates)
 
 
 SCATTER_DIV = _scatter("ScatterDiv", _write_div, dtypes.NUMERIC)
