@@ -1,4 +1,7 @@
-"""Optimizer updates with dense gradients: one fused operation per optimizer."""
+"""Optimizer updates with dense gradients: one fused operation per optimizer.
+
+Learning rates and other scalars need not have the dtype of the variable: 1e-8 is 0 in half precision.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,10 @@ def _apply_gradient_descent_kernel(ctx: KernelContext, var: Any, alpha: Array, d
 APPLY_GRADIENT_DESCENT = register(
     OpDef(
         name="ApplyGradientDescent",
-        inputs=("var: resource", "alpha: dtype", "grad: dtype"),
+        inputs=("var: resource", "alpha: Tscalar", "grad: dtype"),
         outputs=(),
         attrs=("shape",),
-        types={"dtype": dtypes.INEXACT},
+        types={"dtype": dtypes.INEXACT, "Tscalar": dtypes.INEXACT},
         shape=dense_shape,
         kernels=on_every_device(_apply_gradient_descent_kernel),
         stateful=True,
@@ -110,10 +113,10 @@ def _apply_momentum_kernel(ctx: KernelContext, var: Any, accum: Any, lr: Array, 
 APPLY_MOMENTUM = register(
     OpDef(
         name="ApplyMomentum",
-        inputs=("var: resource", "accum: resource", "lr: dtype", "grad: dtype", "momentum: dtype"),
+        inputs=("var: resource", "accum: resource", "lr: Tscalar", "grad: dtype", "momentum: Tscalar"),
         outputs=(),
         attrs=("shape", "use_nesterov"),
-        types={"dtype": dtypes.INEXACT},
+        types={"dtype": dtypes.INEXACT, "Tscalar": dtypes.INEXACT},
         shape=dense_shape,
         kernels=on_every_device(_apply_momentum_kernel),
         stateful=True,
@@ -156,10 +159,10 @@ def _apply_adagrad_kernel(ctx: KernelContext, var: Any, accum: Any, lr: Array, g
 APPLY_ADAGRAD = register(
     OpDef(
         name="ApplyAdagrad",
-        inputs=("var: resource", "accum: resource", "lr: dtype", "grad: dtype"),
+        inputs=("var: resource", "accum: resource", "lr: Tscalar", "grad: dtype"),
         outputs=(),
         attrs=("shape",),
-        types={"dtype": dtypes.FLOATS},
+        types={"dtype": dtypes.FLOATS, "Tscalar": dtypes.FLOATS},
         shape=dense_shape,
         kernels=on_every_device(_apply_adagrad_kernel),
         stateful=True,
@@ -267,12 +270,12 @@ ADAM_INPUTS: Final = (
     "var: resource",
     "m: resource",
     "v: resource",
-    "beta1_power: dtype",
-    "beta2_power: dtype",
-    "lr: dtype",
-    "beta1: dtype",
-    "beta2: dtype",
-    "epsilon: dtype",
+    "beta1_power: Tscalar",
+    "beta2_power: Tscalar",
+    "lr: Tscalar",
+    "beta1: Tscalar",
+    "beta2: Tscalar",
+    "epsilon: Tscalar",
     "grad: dtype",
 )
 
@@ -282,7 +285,7 @@ APPLY_ADAM = register(
         inputs=ADAM_INPUTS,
         outputs=(),
         attrs=("shape", "use_nesterov"),
-        types={"dtype": dtypes.FLOATS},
+        types={"dtype": dtypes.FLOATS, "Tscalar": dtypes.FLOATS},
         shape=dense_shape,
         kernels=on_every_device(_apply_adam_kernel),
         stateful=True,

@@ -182,8 +182,9 @@ class _Emitter:
         name = _value_name(tensor, self.body)
         if tensor in self.body.constants and name not in self.namespace:
             value = self.device.asarray(self.body.constants[tensor])
-            # A scalar of NumPy computes three times faster than an array of rank 0.
-            self.namespace[name] = value[()] if tensor.shape.rank == 0 and self.device.type == "CPU" else value
+            # A scalar of NumPy computes three times faster than an array of rank 0; strings have no such form.
+            unwrap = tensor.shape.rank == 0 and self.device.type == "CPU" and tensor.dtype.kind != "string"
+            self.namespace[name] = value[()] if unwrap else value
         return name
 
     def _statement(self, op: Operation) -> str:
@@ -206,7 +207,9 @@ class _Emitter:
         if kernel.ufunc is not None:
             function = self._refer(kernel.ufunc, getattr(self.device.xp, kernel.ufunc))
             if slot is not None:
-                arguments.append(self._buffer(slot, op.outputs[0]))
+                # Positional is faster; NumPy deprecates it for these two.
+                keyword = "out=" if kernel.ufunc in ("maximum", "minimum") else ""
+                arguments.append(keyword + self._buffer(slot, op.outputs[0]))
             return f"{function}({', '.join(arguments)})"
         function = self._refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)
         context = f"c{op.id}"

@@ -64,11 +64,11 @@ class AdagradOptimizer(Optimizer):
         )
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        rate = array_ops.cast(self._learning_rate_tensor, var.dtype)
+        rate = self._scalar_for(self._learning_rate_tensor, var)
         return training_ops.apply_adagrad(var, self.get_slot(var, "accumulator"), rate, grad)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        rate = array_ops.cast(self._learning_rate_tensor, var.dtype)
+        rate = self._scalar_for(self._learning_rate_tensor, var)
         return sparse_training_ops.sparse_apply_adagrad(
             var, self.get_slot(var, "accumulator"), rate, grad.values, grad.indices
         )

@@ -73,7 +73,7 @@ class AdamOptimizer(Optimizer):
 
     def _scalars(self, var: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
         def as_var(scalar: Any) -> Tensor:
-            return array_ops.cast(scalar, var.dtype)
+            return self._scalar_for(scalar, var)
 
         beta1_power, beta2_power = map(as_var, self._get_beta_accumulators())
         rate, beta1, beta2, epsilon = map(as_var, (self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t))

@@ -9,7 +9,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.ops import array_ops, sparse_training_ops, training_ops
+from tfray.ops import sparse_training_ops, training_ops
 from tfray.training.optimizer import Optimizer
 
 
@@ -35,9 +35,9 @@ class GradientDescentOptimizer(Optimizer):
         )
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        rate = array_ops.cast(self._learning_rate_tensor, var.dtype)
+        rate = self._scalar_for(self._learning_rate_tensor, var)
         return training_ops.apply_gradient_descent(var, rate, grad)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        rate = array_ops.cast(self._learning_rate_tensor, var.dtype)
+        rate = self._scalar_for(self._learning_rate_tensor, var)
         return sparse_training_ops.sparse_apply_gradient_descent(var, rate, grad.values, grad.indices)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.convert import convert_to_tensor
+from tfray.framework.convert import convert_to_tensor, is_rank0_number
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.ops import array_ops, math_ops
 
@@ -224,6 +224,8 @@ def _scope(name: str | None, default: str) -> Any:
 
 
 def _like(value: Any, rate: Tensor) -> Tensor:
+    if is_rank0_number(value):
+        return convert_to_tensor(value, rate.dtype)
     return array_ops.cast(value, rate.dtype)
 
 

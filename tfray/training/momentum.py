@@ -9,7 +9,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.ops import array_ops, sparse_training_ops, training_ops
+from tfray.ops import sparse_training_ops, training_ops
 from tfray.training.optimizer import Optimizer
 
 
@@ -75,4 +75,4 @@ class MomentumOptimizer(Optimizer):
         )
 
     def _scalars(self, var: Any) -> list[Tensor]:
-        return [array_ops.cast(scalar, var.dtype) for scalar in (self._learning_rate_tensor, self._momentum_tensor)]
+        return [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, self._momentum_tensor)]

@@ -24,7 +24,9 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
 from tfray.library.variables import Variable
-from tfray.ops import array_ops, grouping_ops, math_ops, state_ops
+from tfray.ops import array_ops, grouping_ops, state_ops
+from tfray.ops.partition_ops import unique
+from tfray.ops.segment_ops import unsorted_segment_sum
 from tfray.training import slot_creator
 
 GradientsAndVariables = Sequence[tuple[Any, Any]]
@@ -332,11 +334,15 @@ class Optimizer:
         """`param`, or what it returns when it is a function."""
         return param() if callable(param) else param
 
+    def _scalar_for(self, scalar: Any, var: Any) -> Tensor:
+        """A hyperparameter in the dtype in which updates of `var` are computed: float32 for half precision."""
+        return array_ops.cast(scalar, dtypes.float32 if var.dtype.size == 2 else var.dtype)
+
 
 def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
     """Sum the rows of `values` whose indices are equal. Returns the sums and the distinct indices."""
-    distinct, position = array_ops.unique(indices)
-    return math_ops.unsorted_segment_sum(values, position, array_ops.shape(distinct)[0]), distinct
+    distinct, position = unique(indices)
+    return unsorted_segment_sum(values, position, array_ops.shape(distinct)[0]), distinct
 
 
 def _dense_shape(variable: Any) -> Tensor:
