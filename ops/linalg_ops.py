@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
-from tfray.ops.arithmetic_ops import alike, conj
+from tfray.ops.arithmetic_ops import abs, alike, conj, multiply, pow
 from tfray.ops.broadcast_ops import sum_to_shape_of
+from tfray.ops.join_ops import size_along
+from tfray.ops.matrix_ops import matrix_diag_part
 from tfray.ops.precision import assign, is_half
+from tfray.ops.reduction_ops import reduce_euclidean_norm, reduce_max, reduce_sum
+from tfray.ops.shape_ops import cast, index_tensor, reshape, squeeze, transpose
 
 
 def matmul(
@@ -127,7 +135,8 @@ def _batch_mat_mul_kernel(ctx: KernelContext, a: Array, b: Array, out: Array | N
         columns = b.shape[0 if ctx.attr("transpose_b") else 1]
         flat_out = None if out is None else out.reshape(-1, columns)
         if a.size and columns:
-            return _mat_mul_kernel(ctx, rows, b, flat_out).reshape(*a.shape[:-1], columns)
+            product = _mat_mul_kernel(ctx, rows, b, flat_out)
+            return product.reshape(*a.shape[:-1], columns) if out is None else out
     return _mat_mul_kernel(ctx, a, b, out)
 
 
@@ -160,3 +169,138 @@ BATCH_MAT_MUL = register(
 )
 
 register_operator("matmul", matmul)
+
+
+# -- built from products -------------------------------------------------------------------------------
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """Multiply tensors and sum over dimensions of both, by one product of matrices.
+
+    Args:
+        a: Shape ``[...]`` of known rank, a number dtype.
+        b: Shape ``[...]`` of known rank, same dtype.
+        axes: How many of the last dimensions of `a` and of the first of `b` to sum over; or two lists: the
+            dimensions of `a` and, in the same order, those of `b`.
+        name: Name of the operation.
+
+    Returns:
+        The remaining dimensions of `a`, then those of `b`.
+
+    Raises:
+        InvalidArgumentError: A rank is unknown, or `axes` do not fit.
+    """
+    a, b = alike(a, b)
+    axes_a, axes_b = _summed_axes(a, b, axes)
+    rows, free_a = _as_matrix(a, axes_a, last=True)
+    columns, free_b = _as_matrix(b, axes_b, last=False)
+    product = matmul(rows, columns)
+    return reshape(product, index_tensor([*free_a, *free_b]), name or "Tensordot")
+
+
+def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:
+    if a.shape.rank is None or b.shape.rank is None:
+        raise InvalidArgumentError(f"tensordot needs known ranks, got shapes {a.shape} and {b.shape}")
+    axes = constant_value(axes) if isinstance(axes, Tensor) else axes
+    if axes is None:
+        raise InvalidArgumentError("tensordot needs to know its axes when the graph is built")
+    if np.ndim(axes) == 0:
+        count = int(axes)
+        if not 0 <= count <= min(a.shape.rank, b.shape.rank):
+            raise InvalidArgumentError(f"tensordot: cannot sum over {count} dimensions of {a.shape} and {b.shape}")
+        return list(range(a.shape.rank - count, a.shape.rank)), list(range(count))
+    try:
+        axes_a, axes_b = (np.ravel(part).tolist() for part in axes)
+        axes_a = [normalize_axis(axis, a.shape.rank) for axis in axes_a]
+        axes_b = [normalize_axis(axis, b.shape.rank) for axis in axes_b]
+    except ValueError as error:
+        raise InvalidArgumentError(f"tensordot: axes {axes!r} do not fit {a.shape} and {b.shape}: {error}") from error
+    if len(axes_a) != len(axes_b) or len(set(axes_a)) != len(axes_a) or len(set(axes_b)) != len(axes_b):
+        raise InvalidArgumentError(f"tensordot: axes {axes!r} must name as many dimensions of both inputs, each once")
+    return axes_a, axes_b
+
+
+def _as_matrix(tensor: Tensor, summed: list[int], last: bool) -> tuple[Tensor, list[Any]]:
+    """`tensor` as a matrix, its summed dimensions as columns or as rows; and the sizes of the other ones."""
+    rank = tensor.shape.rank or 0
+    free = [axis for axis in range(rank) if axis not in summed]
+    order = free + summed if last else summed + free
+    if order != list(range(rank)):
+        tensor = transpose(tensor, order)
+    sizes = [size_along(tensor, axis) for axis in range(rank)]
+    parts = (sizes[: len(free)], sizes[len(free) :]) if last else (sizes[: len(summed)], sizes[len(summed) :])
+    if not (len(parts[0]) == 1 and len(parts[1]) == 1):
+        tensor = reshape(tensor, index_tensor([_product_of(part) for part in parts]))
+    return tensor, parts[0] if last else parts[1]
+
+
+def _product_of(sizes: list[Any]) -> Any:
+    known = prod(extent for extent in sizes if not isinstance(extent, Tensor))
+    unknown = [extent for extent in sizes if isinstance(extent, Tensor)]
+    return reduce(multiply, unknown if known == 1 and unknown else [known, *unknown])
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """Sum the diagonal of matrices.
+
+    Args:
+        x: Shape ``[..., n, m]``, a number dtype.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``[...]``.
+    """
+    return reduce_sum(matrix_diag_part(x), -1, name=name)
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Compute the norm of vectors, or of matrices.
+
+    Args:
+        tensor: Shape ``[...]``, a floating or complex dtype.
+        ord: ``"euclidean"`` (of matrices: ``"fro"``), a positive number for the p-norm, or ``np.inf``.
+            Matrices have the norms 1 and ``np.inf`` as well: the greatest sum of a column, of a row.
+        axis: The dimension of the vectors, or the two of the matrices; None takes all elements as one vector.
+        keepdims: Keep the reduced dimensions, with size 1.
+        name: Name of the operation.
+        keep_dims: Old name of `keepdims`.
+
+    Raises:
+        InvalidArgumentError: The norm is not one of these.
+    """
+    tensor = convert_to_tensor(tensor)
+    keep = bool(keepdims or keep_dims)
+    matrices = isinstance(axis, (list, tuple)) and len(axis) == 2
+    if ord in ("euclidean", "fro"):
+        if ord == "fro" and not matrices:
+            raise InvalidArgumentError("norm: 'fro' is the norm of matrices: give the two axes")
+        return _real(reduce_euclidean_norm(tensor, axis, keep, name))
+    if isinstance(ord, str) or not ord > 0:
+        raise InvalidArgumentError(f"norm: {ord!r} is not 'euclidean', 'fro', np.inf or a positive number")
+    moduli = abs(tensor)
+    if matrices:
+        return _matrix_norm(moduli, ord, axis, keep, name)
+    if np.isinf(ord):
+        return reduce_max(moduli, axis, keep, name)
+    if ord == 1:
+        return reduce_sum(moduli, axis, keep, name)
+    return pow(reduce_sum(pow(moduli, ord), axis, keep), 1.0 / ord, name)
+
+
+def _matrix_norm(moduli: Tensor, ord: Any, axis: Any, keep: bool, name: str | None) -> Tensor:
+    if ord not in (1, np.inf):
+        raise InvalidArgumentError(f"norm: {ord!r} is not a norm of matrices: expected 'fro', 1 or np.inf")
+    summed, compared = axis if ord == 1 else reversed(axis)
+    greatest = reduce_max(reduce_sum(moduli, summed, keepdims=True), compared, keepdims=True)
+    return greatest if keep else squeeze(greatest, list(axis), name)
+
+
+def _real(tensor: Tensor) -> Tensor:
+    return cast(tensor, tensor.dtype.real_dtype)

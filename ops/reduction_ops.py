@@ -13,7 +13,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.dtypes import DType
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import (
     Array,
@@ -27,8 +27,21 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
-from tfray.ops.arithmetic_ops import conj, maximum, multiply, realdiv
-from tfray.ops.comparison_ops import equal
+from tfray.ops.arithmetic_ops import (
+    add,
+    conj,
+    exp,
+    log,
+    maximum,
+    multiply,
+    realdiv,
+    sqrt,
+    square,
+    squared_difference,
+    subtract,
+)
+from tfray.ops.broadcast_ops import ones_like, where, zeros_like
+from tfray.ops.comparison_ops import equal, is_finite, not_equal
 from tfray.ops.precision import assign, is_half
 from tfray.ops.rounding_ops import floordiv
 from tfray.ops.scan_ops import cumprod
@@ -41,6 +54,7 @@ from tfray.ops.shape_ops import (
     shape,
     size,
     sizes_from_input,
+    stop_gradient,
 )
 
 # -- what all reductions share -------------------------------------------------------------------------
@@ -472,15 +486,23 @@ def _prod_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | Non
 
 def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     # Products of the others, not the product divided by each: right where elements are 0.
-    others, kept = None, op.inputs[0]
-    for axis in _single_axes(op):
-        before = cumprod(kept, axis, exclusive=True)
-        after = cumprod(kept, axis, exclusive=True, reverse=True)
+    if op.inputs[1].op.op_def is REVERSED_AXES:
+        others = reshape_like(_others(reshape(op.inputs[0], [-1]), [0]), op.inputs[0])
+    else:
+        others = _others(op.inputs[0], _single_axes(op))
+    return [multiply(_expand_like_input(op, d_output), conj(others)), None]
+
+
+def _others(tensor: Tensor, axes: list[Any]) -> Tensor:
+    """For each element the product of the others over `axes`."""
+    others = None
+    for axis in axes:
+        before = cumprod(tensor, axis, exclusive=True)
+        after = cumprod(tensor, axis, exclusive=True, reverse=True)
         around = multiply(before, after)
         others = around if others is None else multiply(others, around)
-        kept = reduce_prod(kept, axis, keepdims=True)
-    d_input = _expand_like_input(op, d_output)
-    return [d_input if others is None else multiply(d_input, conj(others)), None]
+        tensor = reduce_prod(tensor, axis, keepdims=True)
+    return ones_like(tensor) if others is None else others
 
 
 def _single_axes(op: Operation) -> list[Any]:
@@ -537,3 +559,62 @@ def _any_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
 
 
 ANY = register(reduction("Any", _any_kernel, (dtypes.bool_,)))
+
+
+# -- built from the above ------------------------------------------------------------------------------
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Compute ``log(sum(exp(input_tensor)))`` over dimensions without overflow (arguments as `reduce_sum`)."""
+    input_tensor = convert_to_tensor(input_tensor)
+    axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
+    greatest = reduce_max(input_tensor, axis, keepdims=True)
+    # An infinite greatest element must not turn into inf - inf.
+    pivot = stop_gradient(where(is_finite(greatest), greatest, zeros_like(greatest)))
+    total = reduce_sum(exp(subtract(input_tensor, pivot)), axis, keepdims, keep_dims=keep_dims)
+    return add(log(total), reshape(pivot, shape(total)), name)
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Compute the square root of the sum of squares over dimensions (arguments as `reduce_sum`)."""
+    input_tensor = convert_to_tensor(input_tensor)
+    squares = multiply(input_tensor, conj(input_tensor)) if input_tensor.dtype.is_complex else square(input_tensor)
+    return sqrt(reduce_sum(squares, axis, keepdims), name)
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Compute the mean squared distance from the mean over dimensions (arguments as `reduce_sum`)."""
+    mean = reduce_mean(input_tensor, axis, keepdims=True)
+    return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims, name)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Compute the square root of `reduce_variance`."""
+    return sqrt(reduce_variance(input_tensor, axis, keepdims), name)
+
+
+def count_nonzero(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Count the elements that are not 0 (not False, not empty) over dimensions (arguments as `reduce_sum`).
+
+    The counts have the dtype `dtype`.
+    """
+    input_tensor = convert_to_tensor(input_tensor)
+    counted = cast(not_equal(input_tensor, zeros_like(input_tensor)), as_dtype(dtype))
+    return reduce_sum(counted, axis, keepdims, name, reduction_indices, keep_dims)
