@@ -234,7 +234,7 @@ class _Feed:
             raise InvalidArgumentError(f"{self.tensor!r} cannot be fed: it is a handle; feed the variable's value")
         self._dtype = self.tensor.dtype.numpy
         self._shape = self.tensor.shape
-        self._scalar = self._shape.rank == 0
+        self._scalar = self._shape.rank == 0 and self._dtype.kind != "O"
 
     def convert(self, value: Any) -> Any:
         """`value` as an array (a NumPy scalar for rank 0) that fits the tensor."""
