@@ -17,7 +17,7 @@ class Dimension:
     def __init__(self, value: int | Dimension | None) -> None:
         if isinstance(value, Dimension):
             value = value.value
-        self.value: int | None = None if value is None else int(value)
+        self.value: int | None = None if value is None else _whole(value)
         if self.value is not None and self.value < 0:
             raise ValueError(f"a dimension cannot be {self.value}")
 
@@ -227,11 +227,19 @@ def as_shape(value: ShapeLike) -> TensorShape:
 def _size(value: Any) -> int | None:
     if value is None:
         return None
-    size = Dimension(value).value if isinstance(value, Dimension) else int(value)
+    size = value.value if isinstance(value, Dimension) else _whole(value)
     if size is not None and size < 0:
         if size == -1:  # TensorFlow 1 writes -1 for an unknown dimension in attributes and protos
             return None
         raise ValueError(f"a dimension cannot be {size}")
+    return size
+
+
+def _whole(value: Any) -> int:
+    """`value` as an integer. Raises `ValueError` for a fraction."""
+    size = int(value)
+    if size != value:
+        raise ValueError(f"a dimension cannot be {value!r}")
     return size
 
 

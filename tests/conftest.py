@@ -1,0 +1,64 @@
+"""Fixtures that all tests share: a fresh default graph, a local Ray, and a Ray of several nodes."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from tfray.framework.graph import get_default_graph, reset_default_graph
+
+RAY_CPUS = 8
+"""What the local Ray offers, whatever the machine has: the tasks share it."""
+
+FAST_HEALTH_CHECKS = {
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "500",
+    "RAY_health_check_initial_delay_ms": "500",
+    "RAY_health_check_failure_threshold": "3",
+}
+"""With these Ray notices in two seconds that a node is gone."""
+
+
+@pytest.fixture(autouse=True)
+def fresh_default_graph():
+    """An empty default graph for every test."""
+    with contextlib.suppress(RuntimeError):  # a fixture of the module has entered a graph of its own
+        reset_default_graph()
+    return get_default_graph()
+
+
+@pytest.fixture(scope="session")
+def _ray_of_the_session():
+    ray = pytest.importorskip("ray")
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture
+def ray_local(_ray_of_the_session):
+    """Ray on this machine, started once; tests of several nodes stop it and the next test starts it again."""
+    ray = _ray_of_the_session
+    if not ray.is_initialized():
+        ray.init(
+            address="local",
+            num_cpus=RAY_CPUS,
+            include_dashboard=False,
+            object_store_memory=512 << 20,
+            logging_level="warning",
+        )
+    return ray
+
+
+@pytest.fixture
+def ray_nodes(_ray_of_the_session, monkeypatch):
+    """A `ray.cluster_utils.Cluster` without nodes, whose dead nodes are noticed fast. Add nodes, then `connect`."""
+    from ray.cluster_utils import Cluster
+
+    _ray_of_the_session.shutdown()
+    for name, value in FAST_HEALTH_CHECKS.items():
+        monkeypatch.setenv(name, value)
+    cluster = Cluster(initialize_head=False)
+    yield cluster
+    _ray_of_the_session.shutdown()
+    cluster.shutdown()
