@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.traversal import predecessors
+from tfray.framework.traversal import accessed_handles, predecessors
 
 
 def schedule(graph: Graph) -> tuple[list[Operation], list[tuple[Operation, Operation]]]:
@@ -33,7 +33,8 @@ class _Scheduler:
             for other in earlier:
                 self._after[other].append(op)
             if op.op_def.access == "read":
-                self._unread[op.inputs[0]] = self._unread.get(op.inputs[0], 0) + 1
+                for handle in accessed_handles(op):
+                    self._unread[handle] = self._unread.get(handle, 0) + 1
         self._ready = [op.id for op in ops if self._waiting[op] == 0]
         self._held: dict[Tensor, list[int]] = {}
 
@@ -46,12 +47,19 @@ class _Scheduler:
                 op = self._release(min(self._held, key=lambda handle: min(self._held[handle])))
             else:
                 op = self._ops[heapq.heappop(self._ready)]
-                if op.op_def.access == "update" and self._unread.get(op.inputs[0], 0):
-                    self._held.setdefault(op.inputs[0], []).append(op.id)
+                unread = self._unread_handle(op)
+                if unread is not None:
+                    self._held.setdefault(unread, []).append(op.id)
                     continue
             order.append(op)
             self._finish(op)
         return order
+
+    def _unread_handle(self, op: Operation) -> Tensor | None:
+        """A variable that `op` updates and that is still to be read."""
+        if op.op_def.access != "update":
+            return None
+        return next((handle for handle in accessed_handles(op) if self._unread.get(handle, 0)), None)
 
     def _release(self, handle: Tensor) -> Operation:
         held = self._held[handle]
@@ -67,11 +75,11 @@ class _Scheduler:
             if self._waiting[later] == 0:
                 heapq.heappush(self._ready, later.id)
         if op.op_def.access == "read":
-            handle = op.inputs[0]
-            self._unread[handle] -= 1
-            if self._unread[handle] == 0:
-                for op_id in self._held.pop(handle, ()):
-                    heapq.heappush(self._ready, op_id)
+            for handle in accessed_handles(op):
+                self._unread[handle] -= 1
+                if self._unread[handle] == 0:
+                    for op_id in self._held.pop(handle, ()):
+                        heapq.heappush(self._ready, op_id)
 
 
 def _access_edges(order: list[Operation]) -> list[tuple[Operation, Operation]]:
@@ -80,14 +88,12 @@ def _access_edges(order: list[Operation]) -> list[tuple[Operation, Operation]]:
     reads: dict[Tensor, list[Operation]] = {}
     last_update: dict[Tensor, Operation] = {}
     for op in order:
-        if op.op_def.access is None:
-            continue
-        handle = op.inputs[0]
-        if handle in last_update:
-            edges.append((last_update[handle], op))
-        if op.op_def.access == "read":
-            reads.setdefault(handle, []).append(op)
-        else:
-            edges.extend((read, op) for read in reads.pop(handle, ()))
-            last_update[handle] = op
+        for handle in accessed_handles(op):
+            if handle in last_update:
+                edges.append((last_update[handle], op))
+            if op.op_def.access == "read":
+                reads.setdefault(handle, []).append(op)
+            else:
+                edges.extend((read, op) for read in reads.pop(handle, ()))
+                last_update[handle] = op
     return edges

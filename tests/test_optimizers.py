@@ -296,6 +296,16 @@ def test_a_step_reads_the_values_from_before_its_updates():
         assert [float(session.run([loss, train_op])[0]) for _ in range(3)] == [4.0, 1.0, 0.25]
 
 
+def test_a_step_reads_slots_from_before_its_updates_too():
+    var = Variable([2.0])
+    optimizer = MomentumOptimizer(0.5, 1.0)
+    train_op = optimizer.minimize(var * 1.0)
+    late_read = optimizer.get_slot(var, "momentum").read_value() * 1.0
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert [float(session.run([late_read, train_op])[0][0]) for _ in range(3)] == [0.0, 1.0, 2.0]
+
+
 def test_the_gradient_may_be_the_variable_itself():
     var = Variable(np.arange(6, dtype=np.float32).reshape(2, 3))
     square = Variable(np.arange(9, dtype=np.float32).reshape(3, 3))

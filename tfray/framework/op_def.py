@@ -168,7 +168,8 @@ class OpDef:
             array, None, or a list or dictionary of these).
         stateful: Not a pure function of its inputs: never folded, merged or moved.
         access: ``"read"`` or ``"update"`` when the first input is a resource and the operation reads or
-            updates it: within a step, reads come before updates unless dependencies say otherwise.
+            updates it, and every further input that is one: within a step, reads come before updates unless
+            dependencies say otherwise.
         blocking: May wait for another device or thread; splits plans into segments.
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.

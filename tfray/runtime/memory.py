@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
+from tfray.framework.traversal import accessed_handles
 from tfray.runtime.body import Body
 
 _ALIGNMENT = 64
@@ -109,7 +110,8 @@ class _Liveness:
         updates: dict[Tensor, list[int]] = {}
         for i, op in enumerate(self.body.ops):
             if op.op_def.access == "update":
-                updates.setdefault(op.inputs[0], []).append(i)
+                for handle in accessed_handles(op):
+                    updates.setdefault(handle, []).append(i)
         copied: set[Tensor] = set()
         for i, op in enumerate(self.body.ops):
             if op.op_def.access is None:

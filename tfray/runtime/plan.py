@@ -15,7 +15,7 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.graph_def import GraphDef, from_graph_def, to_graph_def
-from tfray.framework.traversal import predecessors
+from tfray.framework.traversal import accessed_handles, predecessors
 from tfray.runtime.body import Body, depends_on_input_shapes, generic_body, specialize
 from tfray.runtime.codegen import CompiledBody
 from tfray.runtime.device import Device
@@ -193,11 +193,12 @@ class Plan:
     def compile(self, segment: Segment, body: Body) -> CompiledBody:
         """Compile one body of one segment of this plan."""
         updated = {
-            op.inputs[0].op.name
+            handle.op.name
             for other in self.segments
             if other is not segment
             for op in other.ops
             if op.op_def.access == "update"
+            for handle in accessed_handles(op)
         }
         fetched = {new for old, new in zip(segment.outputs, body.outputs, strict=True) if old in set(self._fetched)}
         return CompiledBody(body, self.device, sends_copy=self._sends_copy, fetched=fetched, updated_elsewhere=updated)
