@@ -123,9 +123,9 @@ def test_a_device_scope_takes_a_spec_and_refuses_nonsense():
 
 def test_scopes_are_left_when_their_block_fails():
     graph = tf.get_default_graph()
-    with pytest.raises(ZeroDivisionError):
-        with tf.device("/job:ps"), tf.name_scope("s"), tf.control_dependencies([tf.constant(1)]):
-            raise ZeroDivisionError
+    scopes = [tf.device("/job:ps"), tf.name_scope("s"), tf.control_dependencies([tf.constant(1)])]
+    with pytest.raises(ZeroDivisionError), scopes[0], scopes[1], scopes[2]:
+        raise ZeroDivisionError
     op = tf.constant(2).op
     assert (op.device, op.name, op.control_inputs) == ("", "Const", [])
     assert graph.get_name_scope() == ""
