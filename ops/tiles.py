@@ -103,10 +103,13 @@ def map_flat(xp: Any, function: Callable[..., None], out: Array, *arrays: Array)
         out: Where to write; may be one of `arrays` if `function` allows that.
         *arrays: Arrays of the shape of `out`.
     """
-    if xp is not np or out.size <= FLAT_TILE or not all(a.flags.c_contiguous for a in (out, *arrays)):
+    if xp is not np or not all(array.flags.c_contiguous for array in (out, *arrays)):
         function(out, *arrays)
         return out
     flat_out, *flat = (array.reshape(-1) for array in (out, *arrays))
+    if out.size <= FLAT_TILE:
+        function(flat_out, *flat)
+        return out
     parts = cut(out.size, -(-out.size // FLAT_TILE))
 
     def work(index: int) -> None:
@@ -115,6 +118,24 @@ def map_flat(xp: Any, function: Callable[..., None], out: Array, *arrays: Array)
 
     run_tiles(work, len(parts), threads_for(xp, out.size >= LARGE_ELEMENTS))
     return out
+
+
+def for_each_rows(xp: Any, work: Callable[[slice], None], matrix: Array, large_elements: int = LARGE_ELEMENTS) -> None:
+    """Call `work` on ranges of the rows of a matrix, on a CPU of a size for the cache.
+
+    Args:
+        xp: The array module.
+        work: Called once per range, from several threads at once when the matrix is large.
+        matrix: The rows; three more arrays of the same size should fit the cache.
+        large_elements: From how many elements on several threads pay.
+    """
+    rows = len(matrix)
+    if xp is not np:
+        work(slice(0, rows))
+        return
+    threads = threads_for(xp, matrix.size >= large_elements)
+    parts = cut(rows, min(rows, max(threads, -(-4 * matrix.nbytes // CPU_TILE_BYTES))))
+    run_tiles(lambda index: work(parts[index]), len(parts), threads)
 
 
 def buffer(xp: Any, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
