@@ -40,7 +40,7 @@ import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
-from tfray.framework.op_def import lookup
+from tfray.framework.op_def import lookup, not_differentiable
 
 MODES = ("known", "unknown sizes", "unknown rank", "fed sizes")
 
@@ -81,7 +81,7 @@ class OpSample:
 
     def differentiable_inputs(self) -> Sequence[int]:
         """Indices of the inputs for which gradients are checked."""
-        if lookup(self.op).gradient is None:
+        if lookup(self.op).gradient in (None, not_differentiable):
             return ()
         if self.differentiable is not None:
             return self.differentiable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -163,7 +164,7 @@ def _has_numpy_leaf(value: Any) -> bool:
 def _demote_objects(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if all(isinstance(item, (str, bytes)) for item in array.flat):
         return array
-    return np.array([item.__index__() for item in array.flat]).reshape(array.shape)
+    return np.array([operator.index(item) for item in array.flat]).reshape(array.shape)
 
 
 def _fits(array: np.ndarray[Any, Any], numpy_type: Any) -> bool:
