@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import Any
 
 from tfray.framework.dtypes import DType
-from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import GradientFunction, Kernel, KernelContext, OpDef, on_every_device, ufunc_kernel
 from tfray.framework.shape_functions import broadcast, like_input
 
@@ -49,11 +48,6 @@ def binary(
         kernels=on_every_device(ufunc_kernel(kernel) if isinstance(kernel, str) else kernel),
         gradient=gradient,
     )
-
-
-def blocks_gradients(op: Operation, *d_outputs: Tensor) -> list[Tensor | None]:
-    """The gradient of an operation whose derivative is 0 almost everywhere."""
-    return [None] * len(op.inputs)
 
 
 @lru_cache(maxsize=2)

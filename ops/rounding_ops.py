@@ -8,12 +8,21 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, register_operator
-from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    Kernel,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
 from tfray.ops.arithmetic_ops import add, alike, multiply, realdiv, subtract
 from tfray.ops.broadcast_ops import sum_to_shape_of
 from tfray.ops.comparison_ops import greater, less
-from tfray.ops.elementwise import binary, blocks_gradients, unary
+from tfray.ops.elementwise import binary, unary
 from tfray.ops.shape_ops import cast
 
 
@@ -30,7 +39,7 @@ def floor(x: Any, name: str | None = None) -> Tensor:
     return add_op(FLOOR, x, name=name)
 
 
-FLOOR = register(unary("Floor", "floor", dtypes.FLOATS, blocks_gradients))
+FLOOR = register(unary("Floor", "floor", dtypes.FLOATS, not_differentiable))
 
 
 def ceil(x: Any, name: str | None = None) -> Tensor:
@@ -46,7 +55,7 @@ def ceil(x: Any, name: str | None = None) -> Tensor:
     return add_op(CEIL, x, name=name)
 
 
-CEIL = register(unary("Ceil", "ceil", dtypes.FLOATS, blocks_gradients))
+CEIL = register(unary("Ceil", "ceil", dtypes.FLOATS, not_differentiable))
 
 
 def rint(x: Any, name: str | None = None) -> Tensor:
@@ -62,7 +71,7 @@ def rint(x: Any, name: str | None = None) -> Tensor:
     return add_op(RINT, x, name=name)
 
 
-RINT = register(unary("Rint", "rint", dtypes.FLOATS, blocks_gradients))
+RINT = register(unary("Rint", "rint", dtypes.FLOATS, not_differentiable))
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
@@ -76,7 +85,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
     return x if x.dtype.is_integer else add_op(ROUND, x, name=name)
 
 
-ROUND = register(unary("Round", "rint", dtypes.FLOATS, blocks_gradients))
+ROUND = register(unary("Round", "rint", dtypes.FLOATS, not_differentiable))
 
 
 def _check_divisor(ctx: KernelContext, y: Array) -> None:
@@ -104,7 +113,7 @@ def _floor_div_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None 
     return ctx.xp.floor_divide(x, y, out=out)
 
 
-FLOOR_DIV = register(binary("FloorDiv", out_kernel(_floor_div_kernel, (0, 1)), dtypes.REAL, blocks_gradients))
+FLOOR_DIV = register(binary("FloorDiv", out_kernel(_floor_div_kernel, (0, 1)), dtypes.REAL, not_differentiable))
 
 
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -158,7 +167,7 @@ def _truncate_div_kernel(ctx: KernelContext, x: Array, y: Array) -> Array:
     return ctx.xp.floor_divide(x - ctx.xp.fmod(x, y), y)
 
 
-TRUNCATE_DIV = register(binary("TruncateDiv", Kernel(_truncate_div_kernel), dtypes.REAL, blocks_gradients))
+TRUNCATE_DIV = register(binary("TruncateDiv", Kernel(_truncate_div_kernel), dtypes.REAL, not_differentiable))
 
 
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
