@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.cpu_threads import parallel_for, scratch
+from tfray.framework.cpu_threads import parallel_for, scratch, thread_count
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, OpDef
 from tfray.framework.tensor_shape import SCALAR, TensorShape
@@ -107,16 +107,24 @@ def _check_shapes(resources: Sequence[Any], arrays: Sequence[Array], gradient: A
 
 def _run_tiles(xp: Any, formula: Formula, flats: Sequence[Array], scalars: Sequence[Any]) -> None:
     size = flats[0].size
-    length = TILE_BYTES // flats[0].itemsize if xp is np else size
-    if size <= length:
+    count = _tile_count(flats[0].nbytes) if xp is np else 1
+    if count == 1:
         run_tile(xp, formula, flats, scalars)
         return
 
     def tile(index: int) -> None:
-        part = slice(index * length, (index + 1) * length)
+        part = slice(index * size // count, (index + 1) * size // count)
         run_tile(xp, formula, [flat[part] for flat in flats], scalars)
 
-    parallel_for(tile, -(-size // length))
+    parallel_for(tile, count)
+
+
+def _tile_count(size_bytes: int) -> int:
+    """Into how many tiles to cut an array: as many for each thread."""
+    if size_bytes <= TILE_BYTES:
+        return 1
+    threads = thread_count()
+    return -(-size_bytes // (TILE_BYTES * threads)) * threads
 
 
 def run_tile(xp: Any, formula: Formula, arrays: Sequence[Array], scalars: Sequence[Any]) -> None:
@@ -169,12 +177,12 @@ def apply_sparse(
 
 def run_row_tiles(xp: Any, tile: Callable[[slice], None], rows: Array) -> None:
     """Call `tile` with slices that together cover the first dimension of `rows`."""
-    count = rows.shape[0]
-    length = count if xp is not np else max(1, TILE_BYTES * count // max(1, rows.nbytes))
-    if count <= length:
-        tile(slice(0, count))
+    size = rows.shape[0]
+    count = min(size, _tile_count(rows.nbytes)) if xp is np else 1
+    if count <= 1:
+        tile(slice(0, size))
     else:
-        parallel_for(lambda index: tile(slice(index * length, (index + 1) * length)), -(-count // length))
+        parallel_for(lambda index: tile(slice(index * size // count, (index + 1) * size // count)), count)
 
 
 def distinct_rows(
