@@ -35,6 +35,7 @@ from tfray.framework.op_def import lookup, not_differentiable, registered_ops
 from tfray.gradients import gradients
 from tfray.ops.source_ops import constant, placeholder
 from tfray.runtime.device import Device, OpContext, cupy
+from tfray.session import Session
 
 for _module in pkgutil.iter_modules(tfray.ops.__path__):
     importlib.import_module(f"tfray.ops.{_module.name}")
@@ -281,6 +282,34 @@ def gradient_values(sample: OpSample, dtype: DType, mode: str) -> list[Any]:
 def enumerate_fed(sample: OpSample, feeds: dict[Tensor, Any], mode: str) -> list[tuple[int, Tensor]]:
     fed = [i for i in range(len(sample.inputs)) if i not in sample.sizes or mode == "fed sizes"]
     return list(zip(fed, feeds, strict=True))
+
+
+# -- the compiled executor -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_session_agrees_with_interpreter(sample: OpSample):
+    """Values and gradients, in two steps: the second one reuses the buffers of the first."""
+    arrays = sample.arrays(session_dtype(sample))
+    feeds, fetches = build(sample, arrays, "known")
+    xs = [tensor for i, tensor in enumerate_fed(sample, feeds, "known") if i in sample.differentiable_inputs()]
+    ys = [y for y in fetches if y.dtype.is_differentiable]
+    if xs and ys:
+        fetches = fetches + [d_x for d_x in gradients(ys, xs) if isinstance(d_x, Tensor)]
+    expected = interpret(fetches, feeds)
+    with Session() as session:
+        first = session.run(fetches, feeds)
+        kept = [np.array(value, copy=True) for value in first]
+        second = session.run(fetches, feeds)
+    for tensor, wanted, values in zip(fetches, expected, zip(first, kept, second, strict=True), strict=True):
+        for value, what in zip(values, ("as the second step left it", "first step", "second step"), strict=True):
+            assert_equal(value, wanted, 4 * sample.tolerance, f"{what}: {tensor!r}")
+
+
+def session_dtype(sample: OpSample) -> DType | None:
+    """The dtype of most programs where the sample has it."""
+    swept = list(sample.swept_dtypes())
+    return dtypes.float32 if dtypes.float32 in swept else swept[0]
 
 
 # -- refusals ------------------------------------------------------------------------------------------
