@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import numpy as np
 import pytest
 
@@ -670,3 +672,35 @@ def test_half_precision_updates_compute_in_single():
         session.run(global_variables_initializer())
         session.run(train_op)
         np.testing.assert_allclose(session.run(var), [1.0, 0.99], rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_form_for_gpus_gives_the_same(dtype):
+    # NumPy under another name: kernels then take the way that they take for any other array module.
+    other = Device("/job:localhost/task:0/device:GPU:0", xp=types.SimpleNamespace(**vars(np)))
+    assert other.type == "GPU"
+    random = np.random.default_rng(8)
+    start, dense, rows = (random.uniform(0.5, 1, size=(7, 3)).astype(dtype) for _ in range(3))
+    indices = np.array([6, 0, 0, 3, 6, 6, 1], np.int32)
+    rate = constant(0.25)
+    adam = (constant(0.5), constant(0.75), rate, constant(0.5), constant(0.75), constant(0.125))
+    var, a, b = (Variable(start) for _ in range(3))
+    updates = [
+        training_ops.apply_gradient_descent(var, rate, dense),
+        training_ops.apply_momentum(var, a, rate, dense, 0.5),
+        training_ops.apply_adagrad(var, a, rate, dense),
+        training_ops.apply_adam(var, a, b, *adam, grad=dense),
+        training_ops.apply_adam(var, a, b, *adam, grad=dense, use_nesterov=True),
+        sparse_ops.sparse_apply_gradient_descent(var, rate, rows, indices),
+        sparse_ops.sparse_apply_momentum(var, a, rate, rows, indices, 0.5, use_nesterov=True),
+        sparse_ops.sparse_apply_adagrad(var, a, rate, rows, indices),
+        sparse_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices),
+        sparse_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices, lazy=True),
+    ]
+    for update in updates:
+        results = []
+        for device in (Device("/job:localhost/task:0/device:CPU:0"), other):
+            interpret([v.initializer for v in (var, a, b)], device=device)
+            interpret(update, device=device)
+            results.append(np.stack(interpret([v.value() for v in (var, a, b)], device=device)))
+        np.testing.assert_allclose(*results, rtol=1e-5 if dtype == "float32" else 4e-3, err_msg=update.name)
