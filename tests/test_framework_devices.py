@@ -127,5 +127,5 @@ def test_scopes_are_left_when_their_block_fails():
     with pytest.raises(ZeroDivisionError), scopes[0], scopes[1], scopes[2]:
         raise ZeroDivisionError
     op = tf.constant(2).op
-    assert (op.device, op.name, op.control_inputs) == ("", "Const", [])
+    assert (op.device, op.name, op.control_inputs) == ("", "Const_1", [])
     assert graph.get_name_scope() == ""

@@ -22,6 +22,8 @@ from tfray.framework.tensor_shape import TensorShape, as_shape
 
 DeviceFunction = Callable[[Operation], str | None]
 
+_NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
+
 
 class Graph:
     """Operations and the tensors between them, with the scopes that name and place new ones.
@@ -181,7 +183,10 @@ class Graph:
         elif name and name.endswith("/") and name[:-1] not in self._ops:
             name = name[:-1]  # the name of a scope, which the scope has reserved
         else:
-            name = self.unique_name((name or op_type).rstrip("/"))
+            wanted = (name or op_type).rstrip("/")
+            if not self._may_be_named(wanted):
+                raise InvalidArgumentError(f"{op_type}: {_not_a_name(wanted, 'an operation')}", site=site)
+            name = self.unique_name(wanted)
 
         def blame(message: str) -> InvalidArgumentError:
             return InvalidArgumentError(f"{op_type}: {message}", op_name=name, site=site)
@@ -239,6 +244,9 @@ class Graph:
 
     # -- names and scopes ------------------------------------------------------------------------
 
+    def _may_be_named(self, name: str) -> bool:
+        return _NAME.fullmatch(name) is not None and (self._name_scope != "" or name[0] not in "_-/")
+
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """`name` under the current name scope, with ``_1``, ``_2``, ... appended while it is taken."""
         full = self._name_scope + name
@@ -270,8 +278,8 @@ class Graph:
         elif name.endswith("/"):
             scope = name
         else:
-            if not re.fullmatch(r"[A-Za-z0-9_.\\\-/]+", name) or (not outer and name[0] in "_-/\\"):
-                raise ValueError(f"{name!r} is not a scope name: use letters, digits, '.', '-', '_' and '/'")
+            if not self._may_be_named(name):
+                raise ValueError(_not_a_name(name, "a scope"))
             scope = self.unique_name(name) + "/"
         self._name_scope = scope
         try:
@@ -405,6 +413,10 @@ def reset_default_graph() -> None:
     if _default_graphs.top() is not None:
         raise RuntimeError("reset_default_graph cannot be called inside `with graph.as_default()`")
     _global_graph = Graph()
+
+
+def _not_a_name(name: str, what: str) -> str:
+    return f"{name!r} is not the name of {what}: use letters, digits, '.', '-', '_' and '/', and begin with a letter"
 
 
 def _as_operation(graph: Graph, element: Any) -> Operation:

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def topological_order(
         extra_edges: Further pairs (earlier, later).
 
     Raises:
-        ValueError: The edges form a cycle; the message names its operations.
+        InvalidArgumentError: The edges form a cycle; the message names its operations.
     """
     members = set(ops)
     before: dict[Operation, set[Operation]] = {op: {p for p in predecessors(op) if p in members} for op in members}
@@ -68,7 +69,7 @@ def topological_order(
             if waiting[later] == 0:
                 heapq.heappush(ready, (later.id, later))
     if len(order) < len(members):
-        raise ValueError(f"the graph has a cycle through {_some_names(members - set(order))}")
+        raise InvalidArgumentError(f"the graph has a cycle through {_some_names(members - set(order))}")
     return order
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -109,7 +110,8 @@ def build_model(
 def _placeholder(name: str, array: Any) -> Tensor:
     array = np.asarray(array)
     shape = (None, *array.shape[1:]) if array.ndim else ()
-    return source_ops.placeholder(as_dtype(array.dtype), shape, name=name)
+    # Names of features are free; names of operations are not.
+    return source_ops.placeholder(as_dtype(array.dtype), shape, name=re.sub(r"[^\w./-]", "_", name, flags=re.ASCII))
 
 
 def _check_spec(model_fn: ModelFunction, spec: Any, mode: str) -> None:
