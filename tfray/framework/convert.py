@@ -122,11 +122,11 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     Raises:
         InvalidArgumentError: The value is ragged, has no tfray dtype, or does not fit `dtype`.
     """
-    if isinstance(value, TensorShape):
-        value = [Dimension(size).__index__() for size in value.sizes]
-    elif isinstance(value, Dimension):
-        value = int(value)
     try:
+        if isinstance(value, TensorShape):
+            value = [operator.index(Dimension(size)) for size in value.sizes]
+        elif isinstance(value, Dimension):
+            value = int(value)
         array = np.asarray(value)
         if array.dtype.kind == "O" and array.size:
             array = _demote_objects(array)
@@ -164,7 +164,10 @@ def _has_numpy_leaf(value: Any) -> bool:
 def _demote_objects(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if all(isinstance(item, (str, bytes)) for item in array.flat):
         return array
-    return np.array([operator.index(item) for item in array.flat]).reshape(array.shape)
+    numbers = np.array([operator.index(item) for item in array.flat]).reshape(array.shape)
+    if numbers.dtype.kind == "O":
+        raise ValueError("an integer does not fit 64 bits")
+    return numbers
 
 
 def _fits(array: np.ndarray[Any, Any], numpy_type: Any) -> bool:
@@ -177,8 +180,9 @@ def _as_bytes(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
         raise InvalidArgumentError(f"{_abbreviate(value)} is not a string")
     result = np.empty(array.shape, dtype=object)
     source = np.asarray(value, dtype=object) if array.size else array
-    flat = [item.encode() if isinstance(item, str) else bytes(item) for item in source.flat]
-    result.reshape(-1)[:] = flat
+    if not all(isinstance(item, (str, bytes)) for item in source.flat):
+        raise InvalidArgumentError(f"cannot make a tensor of {_abbreviate(value)}: strings and other values are mixed")
+    result.reshape(-1)[:] = [item.encode() if isinstance(item, str) else bytes(item) for item in source.flat]
     return result
 
 
