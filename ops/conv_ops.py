@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -406,10 +408,10 @@ def conv1d(
 
 def _width_only(layout: str | None, factor: Any) -> list[int]:
     """A stride or dilation of a sequence as one of an image of height 1."""
-    values = [1] if factor is None else [factor] if hasattr(factor, "__index__") else list(factor)
+    values = [1] if factor is None else [int(item) for item in np.ravel(factor)]
     # TensorFlow also takes it with ones for batch and channels around it.
     width = values[0] if len(values) == 1 else values[1 if layout == "NHWC" else 2]
-    return [1, 1, int(width), 1] if layout == "NHWC" else [1, 1, 1, int(width)]
+    return [1, 1, width, 1] if layout == "NHWC" else [1, 1, 1, width]
 
 
 def convolution(

@@ -581,5 +581,5 @@ def weighted_cross_entropy_with_logits(
                 "weighted_cross_entropy_with_logits: labels and logits must have the same shape; "
                 f"found {labels.shape} and {logits.shape}"
             )
-        weight = add(multiply(subtract(pos_weight, 1), labels), 1)
+        weight = add(multiply(subtract(convert_to_tensor(pos_weight, logits.dtype), 1), labels), 1)
         return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))))

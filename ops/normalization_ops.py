@@ -255,7 +255,7 @@ def _fused_batch_norm_shape(op: Operation) -> list[TensorShape]:
 
 
 def _fused_batch_norm_gradient(
-    op: Operation, d_images: Tensor | None, d_mean: Tensor | None, d_variance: Tensor | None, *_: Any
+    op: Operation, d_images: Tensor | None, d_mean: Tensor | None, d_variance: Tensor | None, *reserved: Any
 ) -> list[Tensor | None]:
     x, scale, _, mean, variance = op.inputs
     is_training = op.attr("is_training")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -590,7 +592,7 @@ def _pool_sequences(
 
 
 def _width_of(what: str, value: Any, axis: int) -> int:
-    values = [value] if hasattr(value, "__index__") else list(value)
+    values = [int(item) for item in np.ravel(value)]
     if len(values) not in (1, 3):
         raise InvalidArgumentError(f"pooling of sequences: {what} is {value!r}, expected 1 or 3 integers")
-    return int(values[0] if len(values) == 1 else values[axis])
+    return values[0] if len(values) == 1 else values[axis]

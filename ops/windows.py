@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.framework.tensor_shape import TensorShape
@@ -134,7 +136,7 @@ def per_axis(op: str, what: str, value: Any, data_format: str) -> list[int]:
     Raises:
         InvalidArgumentError: Another number of values, or one below 1.
     """
-    values = [int(value)] if hasattr(value, "__index__") else [int(item) for item in value]
+    values = [int(item) for item in np.ravel(value)]
     if len(values) not in (1, 2, 4) or min(values) < 1:
         raise InvalidArgumentError(f"{op}: {what} is {value!r}, expected 1, 2 or 4 integers of at least 1")
     if len(values) == 4:
