@@ -6,7 +6,7 @@ same numbers on every device and in every process, as the numbers are always mad
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor, is_rank0_number
+from tfray.framework.cpu_threads import parallel_for
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
@@ -411,21 +412,40 @@ def categorical(
 
 
 def _multinomial_kernel(ctx: KernelContext, logits: Array, num_samples: Array) -> Array:
-    rows = ctx.to_host(logits).astype(np.float64)
-    count = host_int(ctx, num_samples)
+    rows, count = ctx.to_host(logits), host_int(ctx, num_samples)
     batch, classes = rows.shape
     if count < 0 or classes == 0:
         raise InvalidArgumentError(f"multinomial: cannot draw {count} samples from {classes} classes")
-    if batch == 0 or count == 0:
-        return ctx.xp.zeros((batch, count), ctx.output_dtype())
+    points = stream_of(ctx).draw(lambda generator: generator.random((batch, count)))
+    drawn = np.empty((batch, count), ctx.output_dtype())
+    length = max(1, _MULTINOMIAL_TILE // (classes * max(1, count)))
+
+    def tile(index: int) -> None:
+        part = slice(index * length, (index + 1) * length)
+        _draw_classes(rows[part], points[part], drawn[part])
+
+    parallel_for(tile, -(-batch // length))
+    return ctx.asarray(drawn)
+
+
+_MULTINOMIAL_TILE: Final = 1 << 17
+
+
+def _draw_classes(logits: Array, points: Array, drawn: Array) -> None:
+    """Write to `drawn` the classes at `points`, uniform in [0, 1), of the cumulative distributions."""
+    if logits.dtype != np.float64:
+        logits = logits.astype(np.float32, copy=False)
     with np.errstate(invalid="ignore"):
-        cumulative = np.cumsum(np.exp(rows - rows.max(axis=1, keepdims=True)), axis=1)
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    cumulative = weights.cumsum(axis=1, dtype=np.float64)
     if not np.isfinite(cumulative[:, -1]).all():
         raise InvalidArgumentError("multinomial: a row of the logits is not finite, or has no class that may occur")
-    points = stream_of(ctx).draw(lambda generator: generator.random((batch, count)))
-    points *= cumulative[:, -1:]
-    drawn = [row.searchsorted(row_points, "right") for row, row_points in zip(cumulative, points, strict=True)]
-    return ctx.asarray(np.array(drawn, ctx.output_dtype()))
+    points = points * cumulative[:, -1:]
+    if points.shape[1] * cumulative.shape[1] <= 4096:  # cheaper than one call for each row
+        np.sum(cumulative[:, None, :] <= points[:, :, None], axis=2, out=drawn)
+        return
+    for row, row_points, row_drawn in zip(cumulative, points, drawn, strict=True):
+        row_drawn[:] = row.searchsorted(row_points, "right")
 
 
 def _multinomial_shape(op: Operation) -> list[TensorShape]:

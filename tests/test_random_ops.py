@@ -127,16 +127,41 @@ def test_gamma_broadcasts_its_parameters():
     assert interpret(numbers).shape == (7, 2, 3)
 
 
-@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64])
-def test_multinomial_draws_by_softmax(dtype):
+@pytest.mark.parametrize(("dtype", "count"), [(dtypes.int32, 30000), (dtypes.int64, 1000)])
+def test_multinomial_draws_by_softmax(dtype, count):
     logits = np.array([[0.0, np.log(2), np.log(3), -np.inf], [10.0, -np.inf, -np.inf, 10.0]], np.float32)
-    drawn = interpret(random_ops.multinomial(logits, 30000, seed=1, output_dtype=dtype))
+    drawn, device = random_ops.multinomial(logits, count, seed=1, output_dtype=dtype), new_device()
+    drawn = np.concatenate([interpret(drawn, device=device) for _ in range(30000 // count)], axis=1)
     assert drawn.dtype == dtype.numpy
     counts = [np.bincount(row, minlength=4) for row in drawn]
     assert counts[0][3] == 0
     assert stats.chisquare(counts[0][:3], np.array([1, 2, 3]) / 6 * 30000).pvalue > ALPHA
     assert counts[1][1] == counts[1][2] == 0
     assert stats.chisquare(counts[1][[0, 3]]).pvalue > ALPHA
+
+
+@pytest.mark.parametrize(("batch", "count"), [(0, 3), (2, 0)])
+def test_multinomial_of_nothing(batch, count):
+    assert interpret(random_ops.multinomial(np.zeros((batch, 4), np.float32), count)).shape == (batch, count)
+
+
+def test_crops_are_where_they_may_be():
+    image = np.arange(20).reshape(4, 5)
+    crop, device = random_ops.random_crop(image, [2, 5], seed=1), new_device()
+    assert crop.shape == [2, 5]
+    seen = [interpret(crop, device=device) for _ in range(100)]
+    assert {part[0, 0] for part in seen} == {0, 5, 10}
+    assert all((part == image[part[0, 0] // 5 :][:2]).all() for part in seen)
+
+
+def test_crops_larger_than_the_value_are_refused():
+    with pytest.raises(InvalidArgumentError):
+        interpret(random_ops.random_crop(np.zeros((4, 5)), [5, 5], seed=1))
+
+
+def test_orthogonal_matrices():
+    wide = interpret(random_ops.random_orthogonal(3, 5, seed=1))
+    np.testing.assert_allclose(wide @ wide.T, np.eye(3), atol=1e-6)
 
 
 def test_multinomial_refuses_impossible_rows():
