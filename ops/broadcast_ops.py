@@ -360,10 +360,14 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
     xp = ctx.xp
-    if condition.ndim == 1 and x.ndim > 1:
+    is_vector = condition.ndim == 1 and x.ndim > 0 and len(condition) == len(x)
+    if x.shape != y.shape or not (condition.shape == x.shape or is_vector or condition.ndim == 0):
+        raise InvalidArgumentError(
+            f"where: x has shape {x.shape} and y {y.shape}, which must agree; condition {condition.shape} "
+            "must have that shape, or be a scalar, or a vector of one entry per row"
+        )
+    if is_vector:
         condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
-    if x.shape != y.shape or condition.shape != x.shape[: condition.ndim] + (1,) * (condition.ndim - x.ndim):
-        _check_select(condition, x, y)
     if xp is np and x.size >= _MASK_ELEMENTS and condition.shape == x.shape and x.dtype.itemsize in _MASK_TYPES:
         arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in (condition, x, y)]
         return _select_by_masks(arrays, np.empty_like(arrays[1]) if out is None else out)
@@ -372,15 +376,6 @@ def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out
     xp.copyto(out, y)
     xp.copyto(out, x, where=condition)
     return out
-
-
-def _check_select(condition: Array, x: Array, y: Array) -> None:
-    fits = condition.ndim == 0 or all(n in (1, m) for n, m in zip(condition.shape, x.shape, strict=True))
-    if x.shape != y.shape or not fits:
-        raise InvalidArgumentError(
-            f"where: x has shape {x.shape} and y {y.shape}, which must agree; condition {condition.shape} "
-            "must have that shape, or be a scalar, or a vector of one entry per row"
-        )
 
 
 def _select_by_masks(arrays: list[Array], out: Array) -> Array:

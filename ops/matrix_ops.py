@@ -9,7 +9,6 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
-from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.broadcast_ops import zeros_like
 from tfray.ops.shape_ops import cast, host_int, index_tensor
@@ -243,6 +242,11 @@ def _matrix_band_part_kernel(ctx: KernelContext, input: Array, num_lower: Array,
     return ctx.xp.where(band, input, ctx.xp.zeros((), input.dtype))
 
 
+def _matrix_band_part_shape(op: Operation) -> list[TensorShape]:
+    _matrix_diag_part_shape(op)  # which checks that there are matrices
+    return [op.inputs[0].shape]
+
+
 def _matrix_band_part_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     return [matrix_band_part(d_output, op.inputs[1], op.inputs[2]), None, None]
 
@@ -253,7 +257,7 @@ MATRIX_BAND_PART = register(
         inputs=("input: T", "num_lower: int64", "num_upper: int64"),
         outputs=("band: T",),
         types=_TYPES,
-        shape=like_input(0),
+        shape=_matrix_band_part_shape,
         kernels=on_every_device(_matrix_band_part_kernel),
         gradient=_matrix_band_part_gradient,
     )

@@ -58,11 +58,17 @@ def unique_with_counts(x: Any, out_idx: DTypeLike = dtypes.int32, name: str | No
 
 def _unique_with_counts_kernel(ctx: KernelContext, x: Array) -> list[Array]:
     xp, index_dtype = ctx.xp, ctx.output_dtype(1)
+    _check_vector(x)
     _, first, inverse, counts = xp.unique(x, return_index=True, return_inverse=True, return_counts=True)
     order = xp.argsort(first)  # np.unique sorts by value
     position = xp.empty_like(order)
     position[order] = xp.arange(order.size)
     return [x[first[order]], position[inverse].astype(index_dtype), counts[order].astype(index_dtype)]
+
+
+def _check_vector(x: Array) -> None:
+    if x.ndim != 1:
+        raise InvalidArgumentError(f"expected a vector, found shape {x.shape}")
 
 
 def _unique_with_counts_shape(op: Operation) -> list[TensorShape]:
@@ -98,6 +104,7 @@ def setdiff1d(x: Any, y: Any, index_dtype: DTypeLike = dtypes.int32, name: str |
 
 
 def _list_diff_kernel(ctx: KernelContext, x: Array, y: Array) -> list[Array]:
+    _check_vector(x)
     kept = ctx.xp.flatnonzero(~ctx.xp.isin(x, y))
     return [x[kept], kept.astype(ctx.output_dtype(1))]
 
