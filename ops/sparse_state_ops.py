@@ -273,3 +273,110 @@ def _write_max(xp: Any, array: Array, indices: Array, updates: Array) -> None:
 
 
 SCATTER_MAX = _scatter("ScatterMax", _write_max, dtypes.REAL)
+
+
+# -- updating elements by their full index -------------------------------------------------------------
+
+
+def _scatter_nd_kernel(write: Callable[[Any, Array, tuple[Array, ...], Array], None]) -> Callable[..., Array]:
+    """The kernel that lets ``write(xp, array, places, updates)`` change elements at a tuple of index arrays."""
+
+    def kernel(ctx: KernelContext, resource: Any, indices: Array, updates: Array) -> Array:
+        with resource.lock:
+            array = resource.read()
+            depth = indices.shape[-1]
+            if depth > array.ndim or updates.shape != indices.shape[:-1] + array.shape[depth:]:
+                raise InvalidArgumentError(
+                    f"variable {resource.name!r} has shape {array.shape}: updates of shape {updates.shape} "
+                    f"do not fit indices of shape {indices.shape}"
+                )
+            for axis in range(depth):
+                check_rows(ctx, indices[..., axis], array.shape[axis], resource.name)
+            write(ctx.xp, array, tuple(indices[..., axis] for axis in range(depth)), updates)
+            return array
+
+    return kernel
+
+
+def _scatter_nd_shape(op: Operation) -> list[TensorShape]:
+    shape: TensorShape = op.attrs["shape"]
+    indices, updates = op.inputs[1].shape, op.inputs[2].shape
+    if indices.rank == 0:
+        raise ValueError("indices need at least one dimension, that of the index")
+    depth = None if indices.rank is None else indices.sizes[-1]
+    if depth is not None and shape.rank is not None:
+        if depth > shape.rank:
+            raise ValueError(f"an index of {depth} entries does not fit shape {shape}")
+        updates.assert_is_compatible_with(indices[:-1].concatenate(shape[depth:]))
+    return [shape]
+
+
+def _scatter_nd(
+    name: str, write: Callable[[Any, Array, tuple[Array, ...], Array], None], types: tuple[DType, ...]
+) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            inputs=("handle: resource", "indices: Tindices", "updates: dtype"),
+            outputs=("new_value: dtype",),
+            attrs=("shape",),
+            types={"dtype": types, "Tindices": dtypes.INDICES},
+            shape=_scatter_nd_shape,
+            kernels=on_every_device(_scatter_nd_kernel(write)),
+            gradient=not_differentiable,
+            stateful=True,
+            access="update",
+        )
+    )
+
+
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """Set elements or slices of a variable, ``ref[indices[i]] = updates[i]``.
+
+    Args:
+        ref: The variable.
+        indices: Shape ``[..., k]``: each vector along the last dimension indexes the first k dimensions.
+        updates: Shape ``indices.shape[:-1] + ref.shape[k:]``.
+        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
+        name: Name of the operation.
+
+    Returns:
+        The new value of the whole variable.
+
+    Raises:
+        InvalidArgumentError: While running: an index that the variable does not have.
+    """
+    return add_access(SCATTER_ND_UPDATE, ref, indices, updates, name=name)
+
+
+def _write_nd_update(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+    array[places] = updates
+
+
+SCATTER_ND_UPDATE = _scatter_nd("ScatterNdUpdate", _write_nd_update, dtypes.VALUES)
+
+
+def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Add to elements or slices of a variable; equal indices add up. See `scatter_nd_update`."""
+    return add_access(SCATTER_ND_ADD, ref, indices, updates, name=name)
+
+
+def _write_nd_add(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+    xp.add.at(array, places, updates)
+
+
+SCATTER_ND_ADD = _scatter_nd("ScatterNdAdd", _write_nd_add, dtypes.NUMERIC)
+
+
+def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Subtract from elements or slices of a variable; equal indices add up. See `scatter_nd_update`."""
+    return add_access(SCATTER_ND_SUB, ref, indices, updates, name=name)
+
+
+def _write_nd_sub(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+    xp.subtract.at(array, places, updates)
+
+
+SCATTER_ND_SUB = _scatter_nd("ScatterNdSub", _write_nd_sub, dtypes.NUMERIC)

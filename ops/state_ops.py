@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -398,6 +398,54 @@ ASSIGN_SUB = register(
         types={"dtype": dtypes.NUMERIC},
         shape=_dense_update_shape,
         kernels=on_every_device(_assign_sub_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+        access="update",
+    )
+)
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """Add 1 to an integer scalar variable until it reaches `limit`.
+
+    Args:
+        ref: The variable, int32 or int64.
+        limit: Where to stop.
+        name: Name of the operation.
+
+    Returns:
+        The value from before. Unlike other updates it is a copy.
+
+    Raises:
+        OutOfRangeError: While running: the variable has reached `limit`.
+    """
+    return add_access(COUNT_UP_TO, ref, name=name, limit=int(limit))
+
+
+def _count_up_to_kernel(ctx: KernelContext, resource: Any) -> Array:
+    with resource.lock:
+        array = resource.read()
+        before = ctx.to_host(array).copy()
+        if before >= ctx.attr("limit"):
+            raise OutOfRangeError(f"variable {resource.name!r} has reached {ctx.attr('limit')}")
+        array += 1
+        return ctx.asarray(before)
+
+
+def _count_up_to_shape(op: Operation) -> list[TensorShape]:
+    op.attrs["shape"].assert_has_rank(0)
+    return [op.attrs["shape"]]
+
+
+COUNT_UP_TO = register(
+    OpDef(
+        name="CountUpTo",
+        inputs=("handle: resource",),
+        outputs=("before: dtype",),
+        attrs=("shape", "limit"),
+        types={"dtype": dtypes.INDICES},
+        shape=_count_up_to_shape,
+        kernels=on_every_device(_count_up_to_kernel),
         gradient=not_differentiable,
         stateful=True,
         access="update",

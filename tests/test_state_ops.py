@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from tfray.errors import FailedPreconditionError, InvalidArgumentError
+from tfray.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
@@ -206,6 +206,41 @@ def test_updates_that_do_not_fit_the_rows_are_refused():
     v = Variable(np.zeros((4, 2), np.float32))
     with pytest.raises(InvalidArgumentError, match="incompatible"):
         sparse_state_ops.scatter_add(v, [0, 1], np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("method", ["scatter_nd_update", "scatter_nd_add", "scatter_nd_sub"])
+def test_scatter_by_full_indices(method, depth):
+    old = np.arange(12.0).reshape(3, 4)
+    indices = np.array([[2, 1], [0, 3]])[:, :depth]
+    updates = np.arange(1.0, 1 + 2 * 4 ** (2 - depth)).reshape(2, *[4] * (2 - depth))
+    expected = old.copy()
+    places = tuple(indices.T)
+    expected[places] = {"update": updates, "add": old[places] + updates, "sub": old[places] - updates}[method[11:]]
+    v = Variable(old)
+    assert (run_initialized(getattr(v, method)(indices, updates)) == expected).all()
+
+
+def test_scatter_by_full_indices_adds_repeated_ones_and_checks():
+    v = Variable(np.zeros((2, 2)), name="table")
+    assert run_initialized(v.scatter_nd_add([[1, 1], [1, 1]], [1.0, 2.0])).tolist() == [[0, 0], [0, 3]]
+    with pytest.raises(InvalidArgumentError, match="'table'"):
+        run_initialized(v.scatter_nd_add([[1, 2]], [1.0]))
+    with pytest.raises(InvalidArgumentError, match="incompatible"):
+        v.scatter_nd_add([[1, 1]], [1.0, 2.0])
+    with pytest.raises(InvalidArgumentError, match="does not fit shape"):
+        v.scatter_nd_add([[1, 1, 1]], [1.0])
+
+
+def test_counting_up_to_a_limit():
+    v = Variable(0, name="counter")
+    with Session() as session:
+        session.run(v.initializer)
+        count = v.count_up_to(3)
+        assert [session.run(count) for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(OutOfRangeError, match="'counter' has reached 3"):
+            session.run(count)
+        assert session.run(v) == 3
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32, np.complex64])

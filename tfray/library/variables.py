@@ -275,6 +275,10 @@ class Variable:
         """Subtract `delta` from the value; arguments and result as for `assign`."""
         return _value_or_op(state_ops.assign_sub(self, delta, name=name), read_value)
 
+    def count_up_to(self, limit: int) -> Tensor:
+        """Add 1 to an integer scalar until it reaches `limit`; see `tf.count_up_to`."""
+        return state_ops.count_up_to(self, limit)
+
     def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Set the rows that `sparse_delta` has. Returns the new value."""
         return sparse_state_ops.scatter_update(self, sparse_delta.indices, sparse_delta.values, name=name)
@@ -286,6 +290,18 @@ class Variable:
     def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Subtract `sparse_delta`. Returns the new value."""
         return sparse_state_ops.scatter_sub(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Set elements or slices by their indices; see `tf.scatter_nd_update`."""
+        return sparse_state_ops.scatter_nd_update(self, indices, updates, name=name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Add to elements or slices by their indices."""
+        return sparse_state_ops.scatter_nd_add(self, indices, updates, name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Subtract from elements or slices by their indices."""
+        return sparse_state_ops.scatter_nd_sub(self, indices, updates, name=name)
 
     def load(self, value: Any, session: Any = None) -> None:
         """Set the value in a session at once, without adding operations to the graph."""
