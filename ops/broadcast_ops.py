@@ -85,13 +85,19 @@ def ones(shape: Any, dtype: DTypeLike = dtypes.float32, name: str | None = None)
 
 
 def _filled(shape: Any, dtype: DType, value: int, name: str) -> Tensor:
-    if dtype is dtypes.string and value:
-        raise InvalidArgumentError("ones has no meaning for strings")
-    element = np.array(value, dtype.numpy) if dtype is not dtypes.string else make_array(b"", dtype)
+    element = _element(dtype, value)
     sizes = _static_sizes(shape)
     if sizes is not None and math.prod(sizes) <= MAX_CONSTANT_ELEMENTS:
         return constant_tensor(np.full(sizes, element, dtype.numpy), name)
     return fill(shape, constant_tensor(element), name)
+
+
+def _element(dtype: DType, value: int) -> np.ndarray[Any, Any]:
+    if dtype is not dtypes.string:
+        return np.array(value, dtype.numpy)
+    if value:
+        raise InvalidArgumentError("ones has no meaning for strings")
+    return make_array(b"", dtype)
 
 
 def _static_sizes(shape: Any) -> tuple[int, ...] | None:
@@ -129,7 +135,7 @@ def _filled_like(tensor: Any, dtype: DTypeLike | None, value: int, name: str, op
     wanted = tensor.dtype if dtype is None else as_dtype(dtype)
     if optimize and tensor.shape.is_fully_defined():
         return _filled(tensor.shape, wanted, value, name)
-    result = _filled(add_op(SHAPE, tensor, out_type=dtypes.int32), wanted, value, name)
+    result = fill(add_op(SHAPE, tensor, out_type=dtypes.int32), constant_tensor(_element(wanted, value)), name)
     result.set_shape(tensor.shape)
     return result
 
