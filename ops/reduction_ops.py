@@ -265,8 +265,11 @@ def _sum(ctx: KernelContext, input: Array, plan: Layout, out: Array | None) -> A
     return ctx.xp.sum(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
 
 
-_CHAIN: Final = 1024
+_RUN: Final = 1024
 """Longest run of a total that is added up one by one; runs are then added pairwise, which rounds less."""
+
+_TILE: Final = 1 << 18
+"""Most elements in one product: for more OpenBLAS starts threads, which gain nothing where memory is the limit."""
 
 
 def _blas_sum(input: Array, plan: Layout, out: Array | None) -> Array:
@@ -288,27 +291,62 @@ def _blas_sum(input: Array, plan: Layout, out: Array | None) -> Array:
 
 
 def _sum_middle(array: Array, outer: int, count: int, inner: int, out: Array | None) -> Array:
-    ones = _ones(1 << (count - 1).bit_length(), array.dtype)[:count]
+    """Sums over the second of three dimensions."""
     if inner == 1:
-        return np.matmul(array.reshape(outer, count), ones, out=out)
+        return _sum_columns(array.reshape(outer, count), out)
     if outer == 1:
-        return np.matmul(ones, array.reshape(count, inner), out=out)
+        return _sum_rows(array.reshape(count, inner), out)
     out = None if out is None else out.reshape(outer, inner)
-    if count * inner < 64:
+    if not 64 <= count * inner <= _TILE:
         return np.add.reduce(array.reshape(outer, count, inner), axis=1, out=out)
-    return np.matmul(ones, array.reshape(outer, count, inner), out=out)
+    return np.matmul(_ones(count, array.dtype), array.reshape(outer, count, inner), out=out)
 
 
-def _total(array: Array) -> Any:
-    runs = array.size // _CHAIN
+def _sum_columns(matrix: Array, out: Array | None) -> Array:
+    """Sum of each row."""
+    rows, columns = matrix.shape
+    ones, step = _ones(columns, matrix.dtype), _TILE // columns
+    if step >= rows:
+        return np.matmul(matrix, ones, out=out)
+    out = np.empty(rows, matrix.dtype) if out is None else out
+    if step == 0:
+        for i in range(rows):
+            out[i] = _total(matrix[i])
+        return out
+    for start in range(0, rows, step):
+        np.matmul(matrix[start : start + step], ones, out=out[start : start + step])
+    return out
+
+
+def _sum_rows(matrix: Array, out: Array | None) -> Array:
+    """Sum of each column."""
+    rows, columns = matrix.shape
+    if columns > _TILE // 16:
+        return np.add.reduce(matrix, axis=0, out=out)
+    ones, step = _ones(rows, matrix.dtype), _TILE // columns
+    if step >= rows:
+        return np.matmul(ones, matrix, out=out)
+    parts = np.empty((-(-rows // step), columns), matrix.dtype)
+    for i, start in enumerate(range(0, rows, step)):
+        tile = matrix[start : start + step]
+        np.matmul(ones[: len(tile)], tile, out=parts[i])
+    return np.add.reduce(parts, axis=0, out=out)
+
+
+def _total(vector: Array) -> Any:
+    runs = vector.size // _RUN
     if runs < 2:
-        return np.add.reduce(array)
-    head = array[: runs * _CHAIN].reshape(runs, _CHAIN)
-    return np.add.reduce(head @ _ones(_CHAIN, array.dtype)) + np.add.reduce(array[runs * _CHAIN :])
+        return np.add.reduce(vector)
+    of_runs = _sum_columns(vector[: runs * _RUN].reshape(runs, _RUN), None)
+    return np.add.reduce(of_runs) + np.add.reduce(vector[runs * _RUN :])
+
+
+def _ones(count: int, dtype: Any) -> Array:
+    return _ones_buffer(1 << (count - 1).bit_length(), dtype)[:count]
 
 
 @lru_cache(maxsize=64)
-def _ones(count: int, dtype: Any) -> Array:
+def _ones_buffer(count: int, dtype: Any) -> Array:
     return np.ones(count, dtype)
 
 

@@ -72,7 +72,13 @@ def _long_rows(op, build, reference):
             tolerance=20,
             label=f"long-{axis}",
         )
-        for shape, axis in [((5000,), 0), ((71, 43), None), ((133, 7), 0), ((7, 133), 1), ((3, 50, 5, 20), [1, 3])]
+        for shape, axis in [
+            ((5000,), 0),
+            ((71, 43), None),
+            ((133, 7), 0),
+            ((7, 133), 1),
+            ((3, 50, 5, 20), [1, 3]),
+        ]
     ]
 
 
@@ -82,6 +88,19 @@ SUMS = [
     *reduction_rows("Max", reduction_ops.reduce_max, np.max),
     *reduction_rows("Min", reduction_ops.reduce_min, np.min),
     *_long_rows("Sum", reduction_ops.reduce_sum, np.sum),
+    *[
+        OpSample(
+            "Sum",
+            lambda x, axis=axis: reduction_ops.reduce_sum(x, axis),
+            [grid(*shape, low=0.5, high=1.5)],
+            lambda x, axis=axis: np.sum(x, axis=axis),
+            dtypes=(dtypes.float32,),
+            modes=("known",),
+            tolerance=30,
+            label=f"tiled-{axis}",
+        )
+        for shape, axis in [((150001, 2), 0), ((150001, 2), 1), ((2, 270001), 1), ((2, 70001), 0), ((2, 150001, 2), 1)]
+    ],
     *_long_rows("Mean", reduction_ops.reduce_mean, np.mean),
     *_long_rows("Max", reduction_ops.reduce_max, np.max),
     *_long_rows("Min", reduction_ops.reduce_min, np.min),
