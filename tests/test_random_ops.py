@@ -17,7 +17,7 @@ from tfray.framework.random_seed import get_seed, set_random_seed
 from tfray.ops import random_ops
 from tfray.ops.random_streams import CHUNK, RandomStream, truncated_normal, uniform
 from tfray.ops.source_ops import constant, placeholder
-from tfray.runtime.device import Device
+from tfray.runtime.device import Device, cupy
 
 FLOATS = [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64]
 ALPHA = 1e-3
@@ -255,6 +255,28 @@ def test_numbers_are_the_same_in_every_process():
     process.start()
     assert queue.get() == interpret(random_ops.random_normal([5], seed=11)).tolist()
     process.join()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(cupy() is None, reason="needs a GPU")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: random_ops.random_uniform([3, 4], -1, 1, seed=1),
+        lambda: random_ops.random_uniform([3, 4], 0, 9, dtypes.int64, seed=1),
+        lambda: random_ops.random_normal([2 * CHUNK], seed=1),
+        lambda: random_ops.truncated_normal([3, 4], seed=1),
+        lambda: random_ops.random_gamma([3], [1.0, 2.0], seed=1),
+        lambda: random_ops.random_poisson([1.0, 2.0], [3], seed=1),
+        lambda: random_ops.multinomial([[0.0, 1.0]], 5, seed=1),
+        lambda: random_ops.random_shuffle(np.arange(9), seed=1),
+        lambda: random_ops.random_orthogonal(3, 2, seed=1),
+    ],
+)
+def test_numbers_are_the_same_on_a_gpu(make):
+    tensor = make()
+    on_gpu = interpret(tensor, device=Device.open("/job:localhost/task:0/device:GPU:0"))
+    assert (on_gpu == interpret(tensor, device=new_device())).all()
 
 
 # -- shapes ----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tfray.library.variables import Variable, global_variables_initializer
 from tfray.ops import array_ops, grouping_ops, math_ops, sparse_state_ops, state_ops
 from tfray.ops.row_sums import add_rows, group_equal, sum_groups
 from tfray.ops.source_ops import constant, placeholder
+from tfray.runtime.device import cupy
 from tfray.session import Session
 
 
@@ -260,6 +261,25 @@ def test_sums_of_equal_rows(count, row, dtype):
     distinct, order, starts = group_equal(indices)
     assert (distinct == np.unique(indices)).all()
     assert (sum_groups(rows, order, starts) == expected[distinct]).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(cupy() is None, reason="needs a GPU")
+@pytest.mark.parametrize("scatter", SCATTERS)
+def test_scatter_on_a_gpu(scatter, graph):
+    old, indices = np.arange(1.0, 13.0).reshape(4, 3), [1, 1, 3]
+    updates = np.arange(2.0, 11.0).reshape(3, 3)
+    with graph.device("/device:GPU:0"):
+        v = Variable(old)
+        results = [v.assign_add(old), v.assign(old), scatter(v, indices, updates)]
+    with Session() as session:
+        session.run(v.initializer)
+        doubled, again, scattered = [session.run(result) for result in results]
+        rows = session.run(v.sparse_read(indices))
+    expected = old.copy()
+    SCATTERS[scatter].at(expected, indices, updates)
+    np.testing.assert_allclose(scattered, expected)
+    assert (doubled == 2 * old).all() and (again == old).all() and (rows == scattered[indices]).all()
 
 
 # -- grouping --------------------------------------------------------------------------------------------
