@@ -17,7 +17,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.dtypes import DType
+from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import (
     Array,
@@ -131,11 +131,11 @@ def _reduce_rows_on_host(ufunc: str, rows: Array, ids: Array, count: int, empty:
 
 
 def _lowest(dtype: Any) -> Any:
-    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+    return as_dtype(dtype).min
 
 
 def _highest(dtype: Any) -> Any:
-    return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+    return as_dtype(dtype).max
 
 
 # -- the transpose of a sum by segment -----------------------------------------------------------------
@@ -346,7 +346,7 @@ UNSORTED_SEGMENT_SUM = register(
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """Take the greatest of each segment (arguments as `unsorted_segment_sum`; integers and floats).
 
-    Segments without rows get the least value of the dtype, ``-inf`` for floats.
+    Segments without rows get the least finite value of the dtype.
     """
     return add_op(UNSORTED_SEGMENT_MAX, data, segment_ids, index_tensor(num_segments), name=name)
 
@@ -379,7 +379,7 @@ UNSORTED_SEGMENT_MAX = register(
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """Take the least of each segment (arguments as `unsorted_segment_sum`; integers and floats).
 
-    Segments without rows get the greatest value of the dtype, ``inf`` for floats.
+    Segments without rows get the greatest finite value of the dtype.
     """
     return add_op(UNSORTED_SEGMENT_MIN, data, segment_ids, index_tensor(num_segments), name=name)
 
