@@ -267,6 +267,9 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     return add_op(DIV_NO_NAN, x, y, name=name)
 
 
+divide_no_nan = div_no_nan
+
+
 def _div_no_nan_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
     xp = ctx.xp
     zero = y == 0

@@ -1,18 +1,17 @@
-"""Exponential, trigonometric, hyperbolic and special functions, element by element."""
+"""Exponential, trigonometric and hyperbolic functions, element by element."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, Kernel, KernelContext, out_kernel, register
-from tfray.ops.arithmetic_ops import add, conj, exp, multiply, negative, realdiv, rsqrt, square, subtract
+from tfray.framework.op_def import Array, KernelContext, out_kernel, register
+from tfray.ops.arithmetic_ops import add, conj, multiply, negative, realdiv, rsqrt, square, subtract
 from tfray.ops.broadcast_ops import sum_to_shape_of
-from tfray.ops.elementwise import binary, special, unary
-from tfray.ops.precision import assign, widened
+from tfray.ops.elementwise import binary, unary
+from tfray.ops.precision import widened
 
 # -- exponential ---------------------------------------------------------------------------------------
 
@@ -365,132 +364,3 @@ def _atanh_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 
 
 ATANH = register(unary("Atanh", "arctanh", dtypes.INEXACT, _atanh_gradient))
-
-
-# -- special -------------------------------------------------------------------------------------------
-
-
-def _special_kernel(function: str) -> Kernel:
-    """A kernel that is one function of the device's module of special functions."""
-
-    def kernel(ctx: KernelContext, *arrays: Array, out: Array | None = None) -> Array:
-        return getattr(special(ctx), function)(*arrays, out=out)
-
-    return out_kernel(widened(kernel), may_overwrite=(0,))
-
-
-def erf(x: Any, name: str | None = None) -> Tensor:
-    """Compute the error function.
-
-    Args:
-        x: Shape ``[...]``, a floating dtype.
-        name: Name of the operation.
-    """
-    return add_op(ERF, x, name=name)
-
-
-def _erf_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
-    x = op.inputs[0]
-    return [multiply(d_y, multiply(exp(negative(square(x))), 2 / math.sqrt(math.pi)))]
-
-
-ERF = register(unary("Erf", _special_kernel("erf"), dtypes.FLOATS, _erf_gradient))
-
-
-def erfc(x: Any, name: str | None = None) -> Tensor:
-    """Compute ``1 - erf(x)``, precisely also for large `x`.
-
-    Args:
-        x: Shape ``[...]``, a floating dtype.
-        name: Name of the operation.
-    """
-    return add_op(ERFC, x, name=name)
-
-
-def _erfc_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
-    x = op.inputs[0]
-    return [multiply(d_y, multiply(exp(negative(square(x))), -2 / math.sqrt(math.pi)))]
-
-
-ERFC = register(unary("Erfc", _special_kernel("erfc"), dtypes.FLOATS, _erfc_gradient))
-
-
-def lgamma(x: Any, name: str | None = None) -> Tensor:
-    """Compute the logarithm of the absolute value of the gamma function.
-
-    Args:
-        x: Shape ``[...]``, a floating dtype.
-        name: Name of the operation.
-    """
-    return add_op(LGAMMA, x, name=name)
-
-
-def _lgamma_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
-    return [multiply(d_y, digamma(op.inputs[0]))]
-
-
-LGAMMA = register(unary("Lgamma", _special_kernel("gammaln"), dtypes.FLOATS, _lgamma_gradient))
-
-
-def digamma(x: Any, name: str | None = None) -> Tensor:
-    """Compute the derivative of `lgamma`.
-
-    Args:
-        x: Shape ``[...]``, a floating dtype.
-        name: Name of the operation.
-    """
-    return add_op(DIGAMMA, x, name=name)
-
-
-def _digamma_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
-    return [multiply(d_y, polygamma(1, op.inputs[0]))]
-
-
-DIGAMMA = register(unary("Digamma", _special_kernel("digamma"), dtypes.FLOATS, _digamma_gradient))
-
-
-def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """Compute the derivative of order `a` of `digamma`.
-
-    Args:
-        a: The order: whole numbers from 0, a floating dtype. No gradient flows to it.
-        x: Same dtype; the shapes broadcast.
-        name: Name of the operation.
-    """
-    return add_op(POLYGAMMA, a, x, name=name)
-
-
-def _polygamma_kernel(ctx: KernelContext, a: Array, x: Array, out: Array | None = None) -> Array:
-    functions, xp = special(ctx), ctx.xp
-    # (-1)^(a+1) a! zeta(a + 1, x); order 0 is digamma itself.
-    order = a + a.dtype.type(1)
-    size = functions.gamma(order) * functions.zeta(order, x)
-    value = xp.where(a == 0, functions.digamma(x), xp.where(a % 2 == 0, -size, size))
-    return assign(ctx, value, x.dtype, out)
-
-
-def _polygamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
-    a, x = op.inputs
-    return [None, sum_to_shape_of(multiply(d_z, polygamma(add(a, 1), x)), x, a)]
-
-
-POLYGAMMA = register(binary("Polygamma", out_kernel(widened(_polygamma_kernel)), dtypes.FLOATS, _polygamma_gradient))
-
-
-def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
-    """Compute the Hurwitz zeta function: the sum of ``(q + n) ** -x`` over ``n = 0, 1, ...``.
-
-    Args:
-        x: The exponent, above 1: a floating dtype. No gradient flows to it.
-        q: Same dtype; the shapes broadcast.
-        name: Name of the operation.
-    """
-    return add_op(ZETA, x, q, name=name)
-
-
-def _zeta_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
-    x, q = op.inputs
-    return [None, sum_to_shape_of(negative(multiply(d_z, multiply(x, zeta(add(x, 1), q)))), q, x)]
-
-
-ZETA = register(binary("Zeta", _special_kernel("zeta"), dtypes.FLOATS, _zeta_gradient))

@@ -282,6 +282,18 @@ from tfray.ops.sparse_state_ops import (
     scatter_sub as scatter_sub,
     scatter_update as scatter_update,
 )
+from tfray.ops.special_ops import (
+    betainc as betainc,
+    digamma as digamma,
+    erf as erf,
+    erfc as erfc,
+    igamma as igamma,
+    igammac as igammac,
+    lbeta as lbeta,
+    lgamma as lgamma,
+    polygamma as polygamma,
+    zeta as zeta,
+)
 from tfray.ops.transcendental_ops import (
     acos as acos,
     acosh as acosh,
@@ -292,19 +304,13 @@ from tfray.ops.transcendental_ops import (
     atanh as atanh,
     cos as cos,
     cosh as cosh,
-    digamma as digamma,
-    erf as erf,
-    erfc as erfc,
     expm1 as expm1,
-    lgamma as lgamma,
     log1p as log1p,
-    polygamma as polygamma,
     sigmoid as sigmoid,
     sin as sin,
     sinh as sinh,
     tan as tan,
     tanh as tanh,
-    zeta as zeta,
 )
 from tfray.ops.tuple_ops import (
     identity_n as identity_n,

@@ -8,7 +8,7 @@ import scipy.special
 from tests.op_samples import OpError, OpSample, binary_rows, grid, unary_rows
 from tfray.framework import dtypes
 from tfray.framework.graph import Tensor
-from tfray.ops import math_ops, transcendental_ops
+from tfray.ops import math_ops, special_ops, transcendental_ops
 
 WIDE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 """Dtypes in which functions with steep slopes are compared: 16 bits carry too little."""
@@ -225,6 +225,74 @@ FUNCTIONS = [
     ),
 ]
 
+SPECIAL = [
+    *unary_rows("Erfinv", special_ops.erfinv, scipy.special.erfinv, -0.8, 0.8, tolerance=4),
+    *unary_rows("Ndtri", special_ops.ndtri, scipy.special.ndtri, 0.1, 0.9, tolerance=4),
+    *unary_rows("BesselI0e", special_ops.bessel_i0e, scipy.special.i0e, tolerance=4),
+    *unary_rows("BesselI1e", special_ops.bessel_i1e, scipy.special.i1e, tolerance=4),
+    *[
+        OpSample(
+            op,
+            build,
+            [grid(3, 1, low=0.5, high=4), grid(3, 4, low=0.5, high=4, seed=1)],
+            reference,
+            differentiable=(1,),
+            tolerance=40,
+        )
+        for op, build, reference in [
+            ("Igamma", special_ops.igamma, scipy.special.gammainc),
+            ("Igammac", special_ops.igammac, scipy.special.gammaincc),
+        ]
+    ],
+    OpSample(
+        "Betainc",
+        special_ops.betainc,
+        [grid(3, 1, low=0.5, high=4), grid(4, low=0.5, high=4), grid(3, 4, low=0.1, high=0.9, seed=1)],
+        scipy.special.betainc,
+        differentiable=(2,),
+        tolerance=40,
+    ),
+    OpSample(
+        "Lgamma",
+        special_ops.lbeta,
+        [grid(3, 2, low=0.5, high=4)],
+        lambda x: scipy.special.betaln(x[:, 0], x[:, 1]),
+        dtypes=(dtypes.float32, dtypes.float64),
+        tolerance=10,
+        label="lbeta",
+    ),
+    *binary_rows("Xlogy", special_ops.xlogy, scipy.special.xlogy, second=(0.5, 3), tolerance=4),
+    *binary_rows("Xlog1py", special_ops.xlog1py, scipy.special.xlog1py, second=(0.5, 3), tolerance=4),
+    *binary_rows("Xdivy", special_ops.xdivy, np.divide, second=(0.5, 3), tolerance=2),
+    *binary_rows("MulNoNan", special_ops.multiply_no_nan, np.multiply),
+    *[
+        OpSample(op, build, [x, y], lambda x, y: np.zeros(2), differentiable=(), label="zeros")
+        for op, build, x, y in [
+            ("Xlogy", special_ops.xlogy, np.zeros(2), np.array([0.0, 1.0])),
+            ("Xlog1py", special_ops.xlog1py, np.zeros(2), np.array([-1.0, 1.0])),
+            ("Xdivy", special_ops.xdivy, np.zeros(2), np.array([0.0, 1.0])),
+            ("MulNoNan", special_ops.multiply_no_nan, np.array([np.inf, np.nan]), np.zeros(2)),
+        ]
+    ],
+    OpSample(
+        "NextAfter",
+        special_ops.nextafter,
+        [np.array([1.0, 2.0]), np.array([2.0, 1.0])],
+        np.nextafter,
+        dtypes=(dtypes.float64,),
+        differentiable=(0,),
+    ),
+    OpSample(
+        "Add",
+        lambda x, c: special_ops.polyval([2.0, c, -1.0], x),
+        [grid(4), grid()],
+        lambda x, c: 2 * x * x + c * x - 1,
+        dtypes=(dtypes.float32, dtypes.float64),
+        tolerance=8,
+        label="polyval",
+    ),
+]
+
 COMPLEX = [
     OpSample("Complex", math_ops.complex, [grid(2, 3), grid(2, 3, seed=1)], lambda x, y: x + 1j * y),
     OpSample("Complex", math_ops.complex, [grid(2, 1), grid(3, seed=1)], lambda x, y: x + 1j * y),
@@ -274,7 +342,7 @@ OPERATORS = [
     OpSample("Invert", lambda x: ~x, _BITS[:1], np.invert, label="operator"),
 ]
 
-SAMPLES = [*ARITHMETIC, *ROUNDING, *COMPARISON, *LOGIC, *FUNCTIONS, *COMPLEX, *OPERATORS]
+SAMPLES = [*ARITHMETIC, *ROUNDING, *COMPARISON, *LOGIC, *FUNCTIONS, *SPECIAL, *COMPLEX, *OPERATORS]
 
 ERRORS = [
     OpError("Add", math_ops.add, [np.zeros((2, 3)), np.zeros(2)], r"\(2, 3\) and \(2,\) cannot be broadcast"),
