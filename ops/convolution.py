@@ -128,7 +128,7 @@ def _threads(xp: Any, geo: Geometry) -> int:
 def _columns(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
     """The windows of a tile as a matrix [P, K], in a buffer that the thread's next call reuses."""
     height, width = geo.height, geo.width
-    source = _padded(xp, images, geo, tile, dtype)
+    source = padded_part(xp, images, geo, tile, dtype)
     if geo.is_pointwise and geo.layout == "NHWC":
         return source.reshape(-1, geo.depth)
     shape = (source.shape[0], tile.height, width.steps, height.window, width.window, geo.channels)
@@ -151,7 +151,7 @@ def _columns(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> A
     return columns.reshape(-1, geo.depth)
 
 
-def _padded(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+def padded_part(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
     """The part of the images (NHWC view) that a tile's windows see, with its padding, in `dtype`."""
     height, width = geo.height, geo.width
     top = tile.rows.start * height.stride - height.before
@@ -277,8 +277,8 @@ def convolve_backward_images(
     if out is None:
         out = xp.empty(geo.images_shape, d_outputs.dtype)
     if geo.height.stride == geo.width.stride == 1 and geo.channels >= _FEW_CHANNELS:
-        mirrored = xp.ascontiguousarray(filters[::-1, ::-1].transpose(0, 1, 3, 2))
-        return convolve(xp, d_outputs, mirrored, _mirrored(geo), out)
+        flipped = xp.ascontiguousarray(filters[::-1, ::-1].transpose(0, 1, 3, 2))
+        return convolve(xp, d_outputs, flipped, mirrored(geo), out)
     if geo.is_empty:
         out[...] = 0
         return out
@@ -295,7 +295,7 @@ def convolve_backward_images(
     return out
 
 
-def _mirrored(geo: Geometry) -> Geometry:
+def mirrored(geo: Geometry) -> Geometry:
     """The convolution of the outputs that gives the images' gradient at stride 1."""
     axes = [
         axis._replace(

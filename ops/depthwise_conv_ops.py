@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
@@ -16,7 +18,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.broadcast_ops import accumulator_dtype
 from tfray.ops.conv_ops import conv2d, conv_attrs, same_conv_attrs
-from tfray.ops.convolution import Geometry, geometry
+from tfray.ops.convolution import Geometry, geometry, mirrored, padded_part
 from tfray.ops.shape_ops import host_ints, index_tensor, shape, sizes_from_input
 from tfray.ops.tiles import (
     LARGE_ELEMENTS,
@@ -57,69 +59,69 @@ def _rows_of_filters(xp: Any, filters: Array, geo: Geometry, dtype: Any) -> Arra
     return xp.array(xp.broadcast_to(filters.reshape(height, width, 1, geo.filters), shape), dtype)
 
 
-def _whole_images(xp: Any, geo: Geometry, dtype: Any) -> tuple[list[Tile], int]:
-    """Tiles of whole images, and how many to compute at once."""
-    elements = geo.batch * geo.height.steps * geo.width.steps * geo.filters
-    threads = min(threads_for(xp, elements >= LARGE_ELEMENTS), max(geo.batch, 1))
-    row_bytes = max(1, geo.width.steps * geo.filters * dtype.itemsize * 4)
-    count = len(cut_tiles(geo.batch, 1, geo.height.steps * row_bytes, tile_bytes(xp), threads))
-    return [Tile(images, slice(0, geo.height.steps)) for images in cut(geo.batch, count)], threads
+def _tiles(xp: Any, geo: Geometry, dtype: Any) -> tuple[list[Tile], int]:
+    """Tiles of the outputs, and how many to compute at once."""
+    is_large = geo.batch * geo.height.steps * geo.width.steps * geo.filters >= LARGE_ELEMENTS
+    threads = threads_for(xp, is_large)
+    row_bytes = geo.width.steps * geo.filters * dtype.itemsize * 4
+    return cut_tiles(geo.batch, geo.height.steps, row_bytes, tile_bytes(xp), threads), threads
 
 
-def _padded_sizes(geo: Geometry) -> tuple[int, int]:
-    height, width = (
-        max((axis.steps - 1) * axis.stride + axis.extent, axis.before + axis.size) for axis in (geo.height, geo.width)
-    )
-    return height, width
+def _sources(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+    """What the windows of a tile see, each channel repeated for its filters: [images, rows, columns, outputs]."""
+    part = padded_part(xp, images, geo, tile, dtype)
+    if geo.filters == geo.channels and part.strides[2:] == (geo.channels * dtype.itemsize, dtype.itemsize):
+        return part
+    repeated = buffer(xp, "repeated", (*part.shape, geo.filters // geo.channels), dtype)
+    repeated[...] = part[..., None]
+    return repeated.reshape(*part.shape[:3], geo.filters)
 
 
-def _interior(geo: Geometry) -> tuple[slice, slice]:
-    height, width = (slice(axis.before, axis.before + axis.size) for axis in (geo.height, geo.width))
-    return height, width
-
-
-def _padded(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
-    """Images (NHWC view) with their padding, every channel repeated for its filters: [n, rows, columns, outputs]."""
-    multiplier = geo.filters // geo.channels
-    shape = (tile.batch, *_padded_sizes(geo), geo.channels, multiplier)
-    padded = buffer(xp, "padded", shape, dtype)
-    if geo.height.is_padded or geo.width.is_padded:
-        padded[...] = 0
-    rows, columns = _interior(geo)
-    padded[:, rows, columns] = images[tile.images][..., None]
-    return padded.reshape(*shape[:3], geo.filters)
-
-
-def _strips(padded: Array, geo: Geometry) -> Iterator[tuple[int, int, Array]]:
-    """For each element (i, j) of the window, the part of padded images that all windows see there."""
+def _strips(sources: Array, geo: Geometry, rows: int) -> Iterator[tuple[int, int, Array]]:
+    """For each element (i, j) of the window, the part of the sources that all windows of `rows` rows see there."""
     height, width = geo.height, geo.width
     for i in range(height.window):
         top = i * height.dilation
-        rows = padded[:, top : top + (height.steps - 1) * height.stride + 1 : height.stride]
+        strip = sources[:, top : top + (rows - 1) * height.stride + 1 : height.stride]
         for j in range(width.window):
             left = j * width.dilation
-            yield i, j, rows[:, :, left : left + (width.steps - 1) * width.stride + 1 : width.stride]
+            yield i, j, strip[:, :, left : left + (width.steps - 1) * width.stride + 1 : width.stride]
+
+
+def _sum_of_products(xp: Any, sources: Array, rows_of_filters: Array, geo: Geometry, out: Array) -> None:
+    """Write the convolution of a tile's sources to `out`, contiguous, [images, rows, columns, outputs]."""
+    batch, rows, columns, filters = out.shape
+    if xp is np and geo.width.stride == 1:
+        # A row of outputs is one run of elements, so that one pass of einsum sums over the window.
+        image, row, column, item = sources.strides
+        shape = (batch, rows, *rows_of_filters.shape[:2], columns * filters)
+        strides = (image, row * geo.height.stride, row * geo.height.dilation, column * geo.width.dilation, item)
+        windows = np.lib.stride_tricks.as_strided(sources, shape, strides)
+        run_filters = rows_of_filters.reshape(*shape[2:])
+        np.einsum("nyijr,ijr->nyr", windows, run_filters, out=out.reshape(batch, rows, -1))
+        return
+    product = buffer(xp, "product", out.shape, out.dtype)
+    out[...] = 0
+    for i, j, strip in _strips(sources, geo, rows):
+        xp.multiply(strip, rows_of_filters[i, j], out=product)
+        xp.add(out, product, out=out)
 
 
 def _forward(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array | None) -> Array:
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
-    if 0 in out.shape:
-        return out
     dtype = accumulator_dtype(images.dtype)
     rows_of_filters = _rows_of_filters(xp, filters, geo, dtype)
-    tiles, threads = _whole_images(xp, geo, dtype)
+    tiles, threads = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
     images, outputs = as_nhwc(images, geo.layout), as_nhwc(out, geo.layout)
 
     def work(index: int) -> None:
         part = tiles[index].of(outputs)
-        total = buffer(xp, "total", part.shape, dtype)
-        product = buffer(xp, "product", part.shape, dtype)
-        total[...] = 0
-        for i, j, strip in _strips(_padded(xp, images, geo, tiles[index], dtype), geo):
-            xp.multiply(strip, rows_of_filters[i, j], out=product)
-            xp.add(total, product, out=total)
-        part[...] = total
+        is_direct = part.dtype == dtype and geo.layout == "NHWC"
+        total = part if is_direct else buffer(xp, "total", part.shape, dtype)
+        _sum_of_products(xp, _sources(xp, images, geo, tiles[index], dtype), rows_of_filters, geo, total)
+        if not is_direct:
+            part[...] = total
 
     run_tiles(work, len(tiles), threads)
     return out
@@ -128,28 +130,48 @@ def _forward(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array |
 def _backward_images(xp: Any, d_outputs: Array, filters: Array, geo: Geometry, out: Array | None) -> Array:
     if out is None:
         out = xp.empty(geo.images_shape, d_outputs.dtype)
-    if 0 in out.shape or geo.filters == 0:
+    if geo.filters == 0 or geo.batch == 0:
         out[...] = 0
-        return out
+    elif geo.height.stride == geo.width.stride == 1:
+        # The outputs' gradient, convolved with mirrored filters, is the gradient of the repeated channels.
+        flipped = xp.ascontiguousarray(filters[::-1, ::-1]).reshape(*filters.shape[:2], geo.filters, 1)
+        back = mirrored(geo)._replace(channels=geo.filters, filters=geo.filters)
+        d_repeated = _forward(xp, d_outputs, flipped, back, out if geo.filters == geo.channels else None)
+        if geo.filters != geo.channels:
+            _sum_multiples(d_repeated, geo, out)
+    else:
+        _scatter(xp, d_outputs, filters, geo, out)
+    return out
+
+
+def _sum_multiples(d_repeated: Array, geo: Geometry, out: Array) -> None:
+    """Add up what flows to a channel from its filters."""
+    d_repeated, d_images = as_nhwc(d_repeated, geo.layout), as_nhwc(out, geo.layout)
+    by_channel = d_repeated.reshape(*d_repeated.shape[:3], geo.channels, -1)
+    d_images[...] = by_channel.sum(axis=-1, dtype=accumulator_dtype(out.dtype))
+
+
+def _scatter(xp: Any, d_outputs: Array, filters: Array, geo: Geometry, out: Array) -> None:
+    """Add the windows' gradients up to the gradient of the images, one whole image after the other."""
     dtype = accumulator_dtype(d_outputs.dtype)
     rows_of_filters = _rows_of_filters(xp, filters, geo, dtype)
-    tiles, threads = _whole_images(xp, geo, dtype)
+    sizes = [max((axis.steps - 1) * axis.stride + axis.extent, axis.before + axis.size) for axis in geo[4:]]
+    inside = tuple(slice(axis.before, axis.before + axis.size) for axis in geo[4:])
     d_outputs, d_images = as_nhwc(d_outputs, geo.layout), as_nhwc(out, geo.layout)
+    images = cut(geo.batch, geo.batch if xp is np else 1)
 
     def work(index: int) -> None:
-        part = tiles[index].of(d_outputs).astype(dtype, copy=False)
+        part = d_outputs[images[index]].astype(dtype, copy=False)
         product = buffer(xp, "product", part.shape, dtype)
-        padded = buffer(xp, "padded", (tiles[index].batch, *_padded_sizes(geo), geo.filters), dtype)
+        padded = buffer(xp, "padded", (len(part), *sizes, geo.filters), dtype)
         padded[...] = 0
-        for i, j, strip in _strips(padded, geo):
+        for i, j, strip in _strips(padded, geo, geo.height.steps):
             xp.multiply(part, rows_of_filters[i, j], out=product)
             xp.add(strip, product, out=strip)
-        rows, columns = _interior(geo)
-        inside = padded[:, rows, columns]
-        d_images[tiles[index].images] = inside.reshape(*inside.shape[:3], geo.channels, -1).sum(axis=-1)
+        d_part = padded[:, inside[0], inside[1]]
+        d_images[images[index]] = d_part.reshape(*d_part.shape[:3], geo.channels, -1).sum(axis=-1)
 
-    run_tiles(work, len(tiles), threads)
-    return out
+    run_tiles(work, len(images), threads_for(xp, d_outputs.size >= LARGE_ELEMENTS))
 
 
 def _backward_filters(xp: Any, images: Array, d_outputs: Array, geo: Geometry, out: Array | None) -> Array:
@@ -158,23 +180,28 @@ def _backward_filters(xp: Any, images: Array, d_outputs: Array, geo: Geometry, o
         multiplier = geo.filters // geo.channels if geo.channels else 0
         out = xp.empty((*window, geo.channels, multiplier), images.dtype)
     dtype = accumulator_dtype(images.dtype)
-    tiles, threads = _whole_images(xp, geo, dtype) if geo.filters else ([], 1)
+    tiles, threads = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
     # One sum per thread, added up in order: the result does not depend on who was faster.
     shares = cut(len(tiles), min(threads, len(tiles)))
-    sums = xp.zeros((max(len(shares), 1), *window, geo.width.steps, geo.filters), dtype)
+    sums = xp.zeros((len(shares), *window, geo.width.steps, geo.filters), dtype)
     images, d_outputs = as_nhwc(images, geo.layout), as_nhwc(d_outputs, geo.layout)
 
     def work(index: int) -> None:
         for tile in tiles[shares[index]]:
-            part = tile.of(d_outputs).astype(dtype, copy=False)
-            product = buffer(xp, "product", part.shape, dtype)
-            for i, j, strip in _strips(_padded(xp, images, geo, tile, dtype), geo):
-                xp.multiply(strip, part, out=product)
-                sums[index, i, j] += product.sum(axis=(0, 1))
+            d_part = tile.of(d_outputs).astype(dtype, copy=False)
+            sources = _sources(xp, images, geo, tile, dtype)
+            for i, j, strip in _strips(sources, geo, tile.height):
+                sums[index, i, j] += _sum_over_rows(xp, strip, d_part)
 
     run_tiles(work, len(shares), threads)
     out[...] = sums.sum(axis=(0, 3)).reshape(out.shape)
     return out
+
+
+def _sum_over_rows(xp: Any, strip: Array, d_part: Array) -> Array:
+    if xp is np:
+        return np.einsum("nyxc,nyxc->xc", strip, d_part)
+    return (strip * d_part).sum(axis=(0, 1))
 
 
 # -- operations ----------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def for_each_rows(xp: Any, work: Callable[[slice], None], matrix: Array, large_e
         work(slice(0, rows))
         return
     threads = threads_for(xp, matrix.size >= large_elements)
-    parts = cut(rows, min(rows, max(threads, -(-4 * matrix.nbytes // CPU_TILE_BYTES))))
+    parts = cut(rows, min(rows, max(threads, -(-matrix.nbytes // (CPU_TILE_BYTES // 8)))))
     run_tiles(lambda index: work(parts[index]), len(parts), threads)
 
 
