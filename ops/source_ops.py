@@ -60,7 +60,10 @@ def _const_kernel(ctx: KernelContext) -> Array:
 
 
 def _const_shape(op: Operation) -> list[TensorShape]:
-    return [TensorShape(op.attr("value").shape)]
+    value = op.attr("value")
+    if as_dtype(value.dtype) is not op.attr("dtype"):
+        raise ValueError(f"the value is {value.dtype}, expected {op.attr('dtype').name}")
+    return [TensorShape(value.shape)]
 
 
 CONST = register(

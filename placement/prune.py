@@ -16,8 +16,11 @@ def prune(targets: Iterable[Operation], fed: Collection[Tensor]) -> list[Operati
         fed: Tensors whose values the caller gives. An operation all of whose uses are fed is not run.
     """
     fed = set(fed)
+    # A placeholder that is fed has nothing to run, not even for those who wait for it.
+    done = {tensor.op for tensor in fed if tensor.op.type == "Placeholder"}
 
     def needed(op: Operation) -> list[Operation]:
-        return [tensor.op for tensor in op.inputs if tensor not in fed] + op.control_inputs
+        waits_for = [control for control in op.control_inputs if control not in done]
+        return [tensor.op for tensor in op.inputs if tensor not in fed] + waits_for
 
-    return topological_order(reachable_backward(targets, needed))
+    return topological_order(reachable_backward([op for op in targets if op not in done], needed))

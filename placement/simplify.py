@@ -61,15 +61,18 @@ class _Simplifier:
     def run(self, ops: Sequence[Operation], fed: Sequence[Tensor]) -> Simplified:
         graph = self._result.graph
         with graph.as_default():
+            run = set(ops)
             for tensor in fed:
-                self._add_feed(tensor)
+                self._add_feed(tensor, tensor.op in run)
             for op in ops:
                 self._add(op)
         return self._result
 
-    def _add_feed(self, tensor: Tensor) -> None:
+    def _add_feed(self, tensor: Tensor, beside_its_operation: bool) -> None:
         attrs = {"dtype": tensor.dtype, "shape": tensor.shape}
-        name = f"_feed/{tensor.op.name}/{tensor.value_index}"
+        # Errors show the name: that of the operation, where it is free.
+        free = not beside_its_operation and len(tensor.op.outputs) == 1
+        name = tensor.op.name if free else f"_feed/{tensor.op.name}/{tensor.value_index}"
         op = self._result.graph.create_op(
             "Placeholder", [], attrs, name, exact_name=True, device="", site=tensor.op.site
         )

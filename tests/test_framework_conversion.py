@@ -34,6 +34,7 @@ def value_of(tensor):
         ([1, 2.5], tf.float32, [2]),
         ([[1], [2]], tf.int32, [2, 1]),
         (["a", b"b"], tf.string, [2]),
+        (["a", b"\xff\x00"], tf.string, [2]),
         (np.float64(1), tf.float64, []),
         ([np.float64(1), 2], tf.float64, [2]),
         (np.arange(3), tf.int64, [3]),

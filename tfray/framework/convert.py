@@ -127,7 +127,10 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
             value = [operator.index(Dimension(size)) for size in value.sizes]
         elif isinstance(value, Dimension):
             value = int(value)
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except UnicodeDecodeError:  # bytes beside text
+            array = np.asarray(value, dtype=object)
         if array.dtype.kind == "O" and array.size:
             array = _demote_objects(array)
     except (ValueError, TypeError) as error:

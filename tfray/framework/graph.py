@@ -70,6 +70,10 @@ class Graph:
         """Every operation, in order of creation."""
         return list(self._ops.values())
 
+    def __contains__(self, name: str) -> bool:
+        """Whether there is an operation of that name."""
+        return name in self._ops
+
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name. Raises `KeyError`."""
         element = self.as_graph_element(name, allow_tensor=False)
@@ -177,8 +181,10 @@ class Graph:
         definition = op_def.lookup(op_type)
         site = site or user_site()
         if exact_name:
-            if not name or name in self._ops:
-                raise InvalidArgumentError(f"the graph has an operation {name!r} already")
+            if not name or not _NAME.fullmatch(name):
+                raise InvalidArgumentError(f"{op_type}: {_not_a_name(name or '', 'an operation')}", site=site)
+            if name in self._ops:
+                raise InvalidArgumentError(f"the graph has an operation {name!r} already", op_name=name, site=site)
             self._names[name.lower()] = self._names.get(name.lower(), 0) + 1
         elif name and name.endswith("/") and name[:-1] not in self._ops:
             name = name[:-1]  # the name of a scope, which the scope has reserved

@@ -10,10 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.errors import DataLossError, InvalidArgumentError, OpError
+from tfray.framework.device_spec import canonical_name
 from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.traversal import topological_order
 
 FORMAT_VERSION: Final = 1
 
@@ -68,8 +70,11 @@ class GraphDef:
         try:
             if plain["version"] != FORMAT_VERSION:
                 raise DataLossError(f"graph of version {plain['version']!r}; this tfray reads {FORMAT_VERSION}")
-            return cls([_node_from_plain(node) for node in plain["node"]], plain["version"], plain.get("seed"))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            nodes, seed = plain["node"], plain.get("seed")
+            if not isinstance(nodes, list) or not (seed is None or isinstance(seed, int)):
+                raise TypeError("fields of the wrong type")
+            return cls([_node_from_plain(node) for node in nodes], FORMAT_VERSION, seed)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise DataLossError(f"not a serialised graph: {type(error).__name__}: {error}") from error
 
     def SerializeToString(self) -> bytes:
@@ -81,7 +86,7 @@ class GraphDef:
         """The graph that `SerializeToString` gave. Raises `DataLossError` for anything else."""
         try:
             plain = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataLossError(f"not a serialised graph: {error}") from error
         return cls.from_plain(plain)
 
@@ -118,7 +123,8 @@ def import_graph_def(
         name: Prefix of the new names; ``import`` when None, none at all when ``""``.
 
     Raises:
-        InvalidArgumentError: An operation type, an input or a returned element is not there.
+        InvalidArgumentError: An operation type, an input or a returned element is not there, or an operation does
+            not fit its type.
     """
     graph = get_default_graph()
     if name is None:
@@ -153,30 +159,42 @@ class _Importer:
         self._ops: dict[str, Operation] = {}
 
     def add(self, node: NodeDef) -> None:
-        inputs = [self._tensor(text, node) for text in node.input if not text.startswith("^")]
+        inputs = [self._input(text, node) for text in node.input if not text.startswith("^")]
         controls = [self._ops[text[1:]] for text in node.input if text.startswith("^") and text[1:] in self._ops]
-        attrs = dict(node.attr)
-        if self._prefix and "_class" in attrs:
-            attrs["_class"] = [self._prefix + other for other in attrs["_class"]]
         try:
-            op = self._graph.create_op(
-                node.op,
-                inputs,
-                attrs,
-                self._prefix + node.name,
-                control_inputs=controls,
-                exact_name=True,
-                device=node.device,
-                site=node.site or None,
-            )
+            self._ops[node.name] = self._create(node, inputs, controls)
+        except OpError:
+            raise
         except KeyError as error:
             raise InvalidArgumentError(f"{error.args[0]} (needed by {node.name!r} of the imported graph)") from error
+        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+            # Attributes can be anything at all, and shape functions trust them.
+            raise InvalidArgumentError(
+                f"operation {node.name!r} of the imported graph is no {node.op}: {type(error).__name__}: {error}",
+                op_name=node.name,
+            ) from error
+
+    def _create(self, node: NodeDef, inputs: list[Tensor], controls: list[Operation]) -> Operation:
+        attrs = dict(node.attr)
+        if "_class" in attrs:
+            attrs["_class"] = [self._prefix + other for other in attrs["_class"]]
+        op = self._graph.create_op(
+            node.op,
+            inputs,
+            attrs,
+            self._prefix + node.name,
+            control_inputs=controls,
+            exact_name=True,
+            device=canonical_name(node.device),
+            site=node.site or None,
+        )
         for tensor, shape in zip(op.outputs, node.shapes, strict=False):
             tensor.set_shape(shape)
-        self._ops[node.name] = op
+        return op
 
     def add_late_controls(self, nodes: Iterable[NodeDef]) -> None:
         """Control inputs on operations made later, which a graph may have gained after the fact."""
+        late = False
         for node in nodes:
             op = self._ops[node.name]
             for text in node.input:
@@ -185,22 +203,30 @@ class _Importer:
                         raise InvalidArgumentError(f"control input {text!r} of {node.name!r} is not in the graph")
                     if self._ops[text[1:]] not in op.control_inputs:
                         op.add_control_inputs([self._ops[text[1:]]])
+                        late = True
+        if late:
+            topological_order(self._ops.values())  # raises when they close a cycle
 
-    def _tensor(self, text: str, node: NodeDef) -> Tensor:
+    def _input(self, text: str, node: NodeDef) -> Tensor:
         text = _tensor_name(text)
         if text in self._replaced:
             return self._replaced[text]
+        tensor = self._tensor(text)
+        if tensor is None:
+            raise InvalidArgumentError(f"input {text!r} of {node.name!r} is not an earlier tensor of the graph")
+        return tensor
+
+    def _tensor(self, text: str) -> Tensor | None:
         op_name, _, index = text.partition(":")
         op = self._ops.get(op_name)
-        if op is None or int(index) >= len(op.outputs):
-            raise InvalidArgumentError(f"input {text!r} of {node.name!r} is not an earlier tensor of the graph")
-        return op.outputs[int(index)]
+        found = op is not None and index.isdecimal() and int(index) < len(op.outputs)
+        return op.outputs[int(index)] if op is not None and found else None
 
     def element(self, name: str) -> Tensor | Operation:
-        op = self._ops.get(name.partition(":")[0])
-        if op is None:
+        element = self._tensor(name) if ":" in name else self._ops.get(name)
+        if element is None:
             raise InvalidArgumentError(f"{name!r} was asked for and is not in the imported graph")
-        return op.outputs[int(name.partition(":")[2])] if ":" in name else op
+        return element
 
 
 def _tensor_name(name: str) -> str:

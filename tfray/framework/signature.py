@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -12,6 +12,8 @@ from tfray.framework.op_def import Argument, OpDef
 
 if TYPE_CHECKING:
     from tfray.framework.operation import Tensor
+
+MAX_OUTPUTS: Final = 1 << 20
 
 
 def resolve_attrs(
@@ -36,7 +38,9 @@ def resolve_attrs(
                 attrs[variable] = allowed[0]
             elif any(argument.type == variable for argument in definition.output_arguments):
                 raise blame(f"attribute {variable!r} is needed and no input determines it")
-        elif isinstance(attrs[variable], DType) and attrs[variable] not in allowed:
+        elif not isinstance(attrs[variable], DType):
+            raise blame(f"attribute {variable!r} is {attrs[variable]!r}, expected a dtype")
+        elif attrs[variable] not in allowed:
             names = ", ".join(dtype.name for dtype in allowed)
             raise blame(f"dtype {attrs[variable].name} is not supported; expected one of {names}")
     return attrs
@@ -81,7 +85,10 @@ def output_dtypes(definition: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
         if argument.count is None:
             result.append(value)
         elif argument.count:
-            result.extend([value] * attrs[argument.count])
+            count = attrs[argument.count]
+            if not 0 <= count <= MAX_OUTPUTS:
+                raise ValueError(f"attribute {argument.count!r} is {count}, expected a number of outputs")
+            result.extend([value] * count)
         else:
             result.extend(value)
     return result

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tfray.framework import dtypes
 from tfray.framework.constant_value import evaluate_operation, is_small
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
@@ -54,20 +55,25 @@ def specialize(body: Body, shapes: Sequence[tuple[int, ...] | None]) -> Body:
     mapping: dict[Tensor, Tensor] = {}
     constants: dict[Tensor, Any] = {}
     for tensor, shape in zip(body.inputs, shapes, strict=True):
-        entered = scratch.create_op(
-            "Placeholder",
-            [],
-            {"dtype": tensor.dtype, "shape": tensor.shape},
-            tensor.name.replace(":", "_"),
-            exact_name=True,
-            device="",
-            site=tensor.op.site,
-            shapes=[tensor.shape if shape is None else TensorShape(shape)],
-        )
-        mapping[tensor] = entered.outputs[0]
+        mapping[tensor] = _enter(tensor, tensor.shape if shape is None else TensorShape(shape), scratch)
     ops = [_respecialize(op, scratch, mapping, constants, body.constants) for op in body.ops]
     inputs = [mapping[tensor] for tensor in body.inputs]
     return Body(ops, inputs, [mapping[tensor] for tensor in body.outputs], constants)
+
+
+def _enter(tensor: Tensor, shape: TensorShape, scratch: Graph) -> Tensor:
+    """What stands in `scratch` for a tensor that enters."""
+    source = tensor.op
+    # The name of its operation, which errors show, unless another of its outputs has that already.
+    name = f"_input/{source.name}/{tensor.value_index}" if source.name in scratch else source.name
+    if tensor.dtype is dtypes.resource:
+        type_name, attrs = source.type, dict(source.attrs)
+    else:
+        type_name, attrs = "Placeholder", {"dtype": tensor.dtype, "shape": tensor.shape}
+    entered = scratch.create_op(
+        type_name, [], attrs, name, exact_name=True, device="", site=source.site, shapes=[shape]
+    )
+    return entered.outputs[0]
 
 
 def _respecialize(
