@@ -191,14 +191,15 @@ def _one_hot_kernel(
     place = axis if axis >= 0 else indices.ndim + 1 + axis
     codes = empty_or(ctx, out, (*indices.shape[:place], count, *indices.shape[place:]))
     codes[...] = off_value
-    rows, labels = xp.moveaxis(codes, place, -1), indices
-    if indices.ndim == 0:
-        rows, labels = rows[None], xp.reshape(indices, (1,))
-    if xp is np:
-        valid = np.nonzero((labels >= 0) & (labels < count))
-        rows[(*valid, labels[valid])] = on_value
-    else:
-        xp.copyto(rows, on_value, where=labels[..., None] == xp.arange(count))
+    before, after = math.prod(indices.shape[:place]), math.prod(indices.shape[place:])
+    labels = indices.reshape(before, after)
+    if xp is not np:
+        hot = labels[:, None] == xp.arange(count)[:, None]
+        xp.copyto(codes.reshape(before, count, after), on_value, where=hot)
+        return codes
+    places = labels * np.intp(after) + np.arange(after) + (np.arange(before) * (count * after))[:, None]
+    valid = (labels >= 0) & (labels < count)
+    codes.reshape(-1)[places if valid.all() else places[valid]] = on_value
     return codes
 
 

@@ -34,18 +34,23 @@ def check_indices(ctx: KernelContext, indices: Array, size: int) -> None:
     """
     if ctx.xp is not np or indices.size == 0:
         return
-    low, high = indices.min(), indices.max()
-    if low < 0 or high >= size:
-        raise InvalidArgumentError(f"index {low if low < 0 else high} is not in [0, {size})")
+    # As unsigned numbers the negative ones are the largest: one pass finds both kinds of error.
+    unsigned = indices.view(_UNSIGNED[indices.dtype.itemsize])
+    if np.maximum.reduce(unsigned, axis=None) >= size:
+        wrong = indices[(indices < 0) | (indices >= size)]
+        raise InvalidArgumentError(f"index {wrong.flat[0]} is not in [0, {size})")
+
+
+_UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def take_rows(ctx: KernelContext, params: Array, indices: Array, axis: int, out: Array | None = None) -> Array:
     """Slices of `params` along `axis` at `indices`, which are checked."""
     check_indices(ctx, indices, params.shape[axis])
     if ctx.xp is not np:
-        return ctx.xp.take(params, indices, axis=axis)
+        return params.take(indices, axis)
     # Anything but mode="raise", which would check again and buffer `out`.
-    result = np.take(params, indices, axis=axis, out=out, mode="clip")
+    result = params.take(indices, axis, out, "clip")
     return np.array(result, dtype=object) if isinstance(result, bytes) else result
 
 

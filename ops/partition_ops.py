@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.broadcast_ops import zeros_like
-from tfray.ops.gather_ops import check_indices, gather
+from tfray.ops.gather_ops import check_indices, gather, take_rows
 from tfray.ops.shape_ops import cast, host_ints
 
 # -- unique --------------------------------------------------------------------------------------------
@@ -59,11 +59,33 @@ def unique_with_counts(x: Any, out_idx: DTypeLike = dtypes.int32, name: str | No
 def _unique_with_counts_kernel(ctx: KernelContext, x: Array) -> list[Array]:
     xp, index_dtype = ctx.xp, ctx.output_dtype(1)
     _check_vector(x)
-    _, first, inverse, counts = xp.unique(x, return_index=True, return_inverse=True, return_counts=True)
-    order = xp.argsort(first)  # np.unique sorts by value
-    position = xp.empty_like(order)
-    position[order] = xp.arange(order.size)
-    return [x[first[order]], position[inverse].astype(index_dtype), counts[order].astype(index_dtype)]
+    if x.dtype == object:
+        places: dict[bytes, int] = {}
+        idx = np.array([places.setdefault(word, len(places)) for word in x], index_dtype)
+        return [np.array(list(places), object), idx, np.bincount(idx, minlength=len(places)).astype(index_dtype)]
+    first = _first_places(xp, x)
+    is_first = first == xp.arange(x.size)
+    idx = (xp.cumsum(is_first) - 1)[first]
+    y = x[is_first]
+    return [y, idx.astype(index_dtype), xp.bincount(idx, minlength=y.size).astype(index_dtype)]
+
+
+def _first_places(xp: Any, x: Array) -> Array:
+    """For each element of a vector, where an equal one stands first."""
+    if xp is np and x.size and x.dtype.kind in "iu":
+        low, high = int(x.min()), int(x.max())
+        if high - low < _TABLE_FACTOR * x.size:
+            # A table by value; only entries that were written are read. Backwards, so that the first wins.
+            table = np.empty(high - low + 1, np.intp)
+            # Without overflow: unsigned numbers may exceed the index type, and signed ones their own by subtraction.
+            values = (x - x.dtype.type(low)).astype(np.intp) if x.dtype.kind == "u" else x.astype(np.intp) - low
+            table[values[::-1]] = np.arange(x.size - 1, -1, -1)
+            return table[values]
+    _, first, inverse = xp.unique(x, return_index=True, return_inverse=True)
+    return first[inverse]
+
+
+_TABLE_FACTOR: Final = 8
 
 
 def _check_vector(x: Array) -> None:
@@ -151,7 +173,8 @@ def _order_of_partitions(ctx: KernelContext, partitions: Array, count: int) -> A
     check_indices(ctx, partitions, count)
     flat = partitions.reshape(-1)
     if ctx.xp is np:
-        return np.argsort(flat, kind="stable")
+        # Integers of 16 bits are sorted by counting.
+        return np.argsort(flat.astype(np.uint16) if count <= 1 << 16 else flat, kind="stable")
     # CuPy's sort keeps no order among equal keys: make them distinct.
     return ctx.xp.argsort(flat * flat.size + ctx.xp.arange(flat.size))
 
@@ -163,7 +186,7 @@ def _dynamic_partition_kernel(ctx: KernelContext, data: Array, partitions: Array
             f"data of shape {data.shape} does not begin with that of partitions, {partitions.shape}"
         )
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
-    ordered = rows[_order_of_partitions(ctx, partitions, count)]
+    ordered = take_rows(ctx, rows, _order_of_partitions(ctx, partitions, count), 0)
     counts = ctx.xp.bincount(partitions.reshape(-1), minlength=count)
     return ctx.xp.split(ordered, host_ints(ctx, counts.cumsum()[:-1]))
 

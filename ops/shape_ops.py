@@ -104,7 +104,7 @@ def shape(input: Any, name: str | None = None, out_type: DTypeLike = dtypes.int3
 
 
 def _shape_kernel(ctx: KernelContext, input: Array) -> Array:
-    return ctx.asarray(np.array(input.shape, ctx.output_dtype()))
+    return ctx.xp.array(input.shape, ctx.output_dtype())
 
 
 def _shape_shape(op: Operation) -> list[TensorShape]:
@@ -143,7 +143,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 def _rank_kernel(ctx: KernelContext, input: Array) -> Array:
-    return ctx.asarray(np.int32(input.ndim))
+    return ctx.xp.array(input.ndim, np.int32)
 
 
 RANK = register(
@@ -168,7 +168,7 @@ def size(input: Any, name: str | None = None, out_type: DTypeLike = dtypes.int32
 
 
 def _size_kernel(ctx: KernelContext, input: Array) -> Array:
-    return ctx.asarray(np.array(input.size, ctx.output_dtype()))
+    return ctx.xp.array(input.size, ctx.output_dtype())
 
 
 SIZE = register(
@@ -264,11 +264,28 @@ def reshape_like(tensor: Tensor, example: Tensor) -> Tensor:
 def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
     sizes = host_ints(ctx, shape)
     try:
-        return tensor.reshape(sizes)
+        return in_order(ctx, tensor).reshape(sizes)
     except ValueError as error:
         raise InvalidArgumentError(
             f"cannot reshape a tensor of shape {tensor.shape} ({tensor.size} elements) to {sizes}"
         ) from error
+
+
+def in_order(ctx: KernelContext, array: Array) -> Array:
+    """`array`, or a copy in row-major order when it is a large transposed one, which others copy slowly."""
+    size = array.dtype.itemsize
+    if ctx.xp is not np or array.size < _STRIPED_ELEMENTS or array.strides[-1] == size or size not in (1, 2, 4, 8):
+        return array
+    copy = np.empty(array.shape, array.dtype)
+    # One cache line of each row of the copy at a time: large strides would meet in the same few lines of the cache.
+    for start in range(0, array.shape[-1], _CACHE_LINE_BYTES // size):
+        stripe = (..., slice(start, start + _CACHE_LINE_BYTES // size))
+        copy[stripe] = array[stripe]
+    return copy
+
+
+_CACHE_LINE_BYTES: Final = 64
+_STRIPED_ELEMENTS: Final = 1 << 16
 
 
 def _reshape_shape(op: Operation) -> list[TensorShape]:
@@ -378,10 +395,10 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 def _expand_dims_kernel(ctx: KernelContext, input: Array, dim: Array) -> Array:
     axis = host_int(ctx, dim)
-    try:
-        return ctx.xp.expand_dims(input, axis)
-    except ValueError as error:
-        raise InvalidArgumentError(f"axis {axis} is out of range for input shape {input.shape}") from error
+    place = axis if axis >= 0 else axis + input.ndim + 1
+    if not 0 <= place <= input.ndim:
+        raise InvalidArgumentError(f"axis {axis} is out of range for input shape {input.shape}")
+    return input[(slice(None),) * place + (None,)]
 
 
 def _expand_dims_shape(op: Operation) -> list[TensorShape]:
@@ -472,7 +489,7 @@ TRANSPOSE = register(
 
 
 def _reversed_axes_kernel(ctx: KernelContext, input: Array) -> Array:
-    return ctx.asarray(np.arange(input.ndim, dtype=np.int32)[::-1])
+    return ctx.xp.arange(input.ndim, dtype=np.int32)[::-1]
 
 
 REVERSED_AXES = register(

@@ -60,14 +60,14 @@ def _parse_item(item: str) -> Any:
 def _substitute(key: tuple[Any, ...], bounds: Sequence[Any]) -> tuple[Any, ...]:
     """A parsed key with `bounds` in place of its tensors, in order."""
     values = iter(bounds)
-
-    def fill(part: Any) -> Any:
-        return next(values) if part is _BOUND else part
-
-    return tuple(
-        slice(fill(item.start), fill(item.stop), fill(item.step)) if isinstance(item, slice) else fill(item)
-        for item in key
-    )
+    parts: list[Any] = []
+    for item in key:
+        if isinstance(item, slice):
+            triple = item.start, item.stop, item.step
+            parts.append(slice(*[next(values) if part is _BOUND else part for part in triple]))
+        else:
+            parts.append(next(values) if item is _BOUND else item)
+    return tuple(parts)
 
 
 class _KeyWriter:
@@ -390,11 +390,14 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 def _slice_kernel(ctx: KernelContext, input: Array, begin: Array, size: Array) -> Array:
     begins, sizes = host_ints(ctx, begin), host_ints(ctx, size)
-    ends = [n if s == -1 else b + s for b, s, n in zip(begins, sizes, input.shape, strict=False)]
-    inside = all(0 <= b <= e <= n for b, e, n in zip(begins, ends, input.shape, strict=False))
-    if not inside or not len(begins) == len(sizes) == input.ndim:
+    parts, inside = [], len(begins) == len(sizes) == input.ndim
+    for first, count, whole in zip(begins, sizes, input.shape, strict=False):
+        last = whole if count == -1 else first + count
+        inside = inside and 0 <= first <= last <= whole
+        parts.append(slice(first, last))
+    if not inside:
         raise InvalidArgumentError(f"slice from {begins} of sizes {sizes} reaches outside shape {input.shape}")
-    return input[tuple(map(slice, begins, ends))]
+    return input[tuple(parts)]
 
 
 def _slice_shape(op: Operation) -> list[TensorShape]:

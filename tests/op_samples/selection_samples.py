@@ -144,7 +144,15 @@ _PARTITIONS = ints([0, 2], [2, 2])
 GROUPS = [
     *[
         OpSample("UniqueWithCounts", array_ops.unique_with_counts, [x], _first_occurrences, data_dependent=True)
-        for x in (np.array([3.0, 1.0, 3.0, 2.0, 1.0, 3.0]), grid(0), WORDS, np.array([7, 7]))
+        for x in (
+            np.array([3.0, 1.0, 3.0, 2.0, 1.0, 3.0]),
+            grid(0),
+            WORDS,
+            WORDS[:0],
+            np.array([7, -(2**62), 7, 2**62, 7]),
+            np.array([2**64 - 1, 2**64 - 2, 2**64 - 1], np.uint64),
+            np.array([127, -128, 0, -128, 127] * 8, np.int8),
+        )
     ],
     OpSample(
         "UniqueWithCounts",
