@@ -27,16 +27,18 @@ from tfray.ops.gather_ops import (
     take_rows,
 )
 from tfray.ops.join_ops import concat, parallel_stack, size_along, split, stack, static_axis, unstack
-from tfray.ops.layout_ops import pad, reverse, reverse_sequence, tile
+from tfray.ops.layout_ops import pad, reverse, reverse_sequence, roll, tile
 from tfray.ops.matrix_ops import diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from tfray.ops.partition_ops import dynamic_partition, dynamic_stitch, setdiff1d, unique, unique_with_counts
 from tfray.ops.shape_ops import (
     cast,
     expand_dims,
+    guarantee_const,
     host_int,
     host_ints,
     host_pairs,
     identity,
+    in_order,
     index_tensor,
     invert_permutation,
     known_entries,
@@ -94,10 +96,12 @@ __all__ = [
     "gather",
     "gather_nd",
     "getitem",
+    "guarantee_const",
     "host_int",
     "host_ints",
     "host_pairs",
     "identity",
+    "in_order",
     "index_tensor",
     "invert_permutation",
     "known_entries",
@@ -121,6 +125,7 @@ __all__ = [
     "reshape_like",
     "reverse",
     "reverse_sequence",
+    "roll",
     "scatter_nd",
     "sequence_mask",
     "setdiff1d",

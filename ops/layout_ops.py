@@ -1,4 +1,4 @@
-"""Elements repeated, framed and turned around: tile, pad, reverse."""
+"""Elements repeated, framed, turned around and moved along: tile, pad, reverse, roll."""
 
 from __future__ import annotations
 
@@ -389,5 +389,56 @@ REVERSE_SEQUENCE = register(
         shape=_reverse_sequence_shape,
         kernels=on_every_device(_reverse_sequence_kernel),
         gradient=_reverse_sequence_gradient,
+    )
+)
+
+
+# -- roll ----------------------------------------------------------------------------------------------
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Move elements along dimensions; what leaves at one end enters at the other.
+
+    Args:
+        input: Any shape with at least one dimension, any dtype.
+        shift: Scalar integer, or a vector with one entry per axis: how far to move, backwards when negative.
+        axis: A dimension, or a list of them, which may name one several times.
+        name: Name of the operation.
+    """
+    axes = [int(i) for i in np.atleast_1d(axis)]
+    return add_op(ROLL, input, index_tensor(shift), name=name, axis=axes, backwards=False)
+
+
+def _roll_kernel(ctx: KernelContext, input: Array, shift: Array) -> Array:
+    sign = -1 if ctx.attr("backwards") else 1
+    distances = [sign * distance for distance in np.atleast_1d(ctx.to_host(shift)).tolist()]
+    axes = ctx.attr("axis")
+    if len(distances) != len(axes):
+        raise InvalidArgumentError(f"roll: {len(distances)} shifts for {len(axes)} axes")
+    return ctx.xp.roll(input, tuple(distances), tuple(axes))
+
+
+def _roll_shape(op: Operation) -> list[TensorShape]:
+    shape = op.inputs[0].shape
+    for axis in op.attr("axis") if shape.rank is not None else ():
+        normalize_axis(axis, len(shape))
+    return [shape]
+
+
+def _roll_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    attrs = {"axis": op.attr("axis"), "backwards": not op.attr("backwards")}
+    return [add_op(ROLL, d_output, op.inputs[1], **attrs), None]
+
+
+ROLL = register(
+    OpDef(
+        name="Roll",
+        inputs=("input: T", "shift: Tshift"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tshift": dtypes.INDICES},
+        attrs=("axis", "backwards"),
+        shape=_roll_shape,
+        kernels=on_every_device(_roll_kernel),
+        gradient=_roll_gradient,
     )
 )

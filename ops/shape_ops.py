@@ -217,6 +217,11 @@ IDENTITY = register(
 )
 
 
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """Return `input`, of which the caller knows that it never changes. A hint only, as `identity` is."""
+    return identity(input, name or "GuaranteeConst")
+
+
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """Return `input` unchanged, as a constant in the eyes of `tf.gradients`."""
     return add_op(STOP_GRADIENT, input, name=name)

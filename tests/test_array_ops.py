@@ -18,6 +18,7 @@ from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.tensor_shape import TensorShape
 from tfray.gradients import gradients
 from tfray.ops import array_ops as tf
+from tfray.ops import conversion_ops
 from tfray.ops.source_ops import constant, placeholder
 
 
@@ -446,6 +447,19 @@ def test_cast_to_the_same_dtype_is_nothing():
     x = placeholder("float32", [2])
     assert tf.cast(x, "float32") is x
     assert tf.to_float(x) is x
+
+
+def test_saturating_between_floats():
+    x = placeholder("float64", [None])
+    value = np.array([-1e300, -np.inf, -2.5, 0.25, 7e4, np.inf])
+    y = conversion_ops.saturate_cast(x, "float16")
+    assert y.dtype is dtypes.float16
+    assert interpret(y, {x: value}).tolist() == [-65504, -65504, -2.5, 0.25, 65504, 65504]
+    (gradient,) = gradients(conversion_ops.saturate_cast(x, "float32"), x)
+    assert interpret(gradient, {x: value}).tolist() == [0, 0, 1, 1, 1, 0]
+    wide = conversion_ops.saturate_cast(placeholder("float32", name="narrow"), "float64")
+    assert interpret(wide, {wide.graph.get_tensor_by_name("narrow:0"): np.inf}) == np.inf
+    assert conversion_ops.saturate_cast(x, "float64") is x
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -1,4 +1,4 @@
-"""Operations that only look at values; constants and placeholders."""
+"""Operations that only look at values; constants and placeholders; unusual conversions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tests.op_samples.array_samples import WORDS
-from tfray.ops import control_ops, source_ops
+from tfray.framework import dtypes
+from tfray.ops import control_ops, conversion_ops, source_ops
 
 SAMPLES = [
     *[
@@ -27,7 +28,79 @@ SAMPLES = [
     ],
 ]
 
+_FAR = np.array([-1e300, -3e9, -129.0, -0.6, 0.5, 1.0, 127.4, 4e4, 1e6, 3e9, 1e300])
+
+
+def _saturated(x, wanted):
+    if wanted.is_floating:
+        return np.clip(x.astype(np.float64), float(wanted.min), float(wanted.max))
+    limits = np.iinfo(wanted.numpy)
+    return np.array([min(max(int(number), int(limits.min)), int(limits.max)) for number in x.tolist()], wanted.numpy)
+
+
+SAMPLES += [
+    *[
+        OpSample(
+            "SaturateCast",
+            conversion_ops.saturate_cast,
+            [_FAR],
+            lambda x, wanted=wanted: _saturated(x, wanted),
+            {"dtype": wanted},
+            dtypes=[dtypes.float64],
+            differentiable=(),
+            label=wanted.name,
+        )
+        for wanted in (dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.uint64)
+    ],
+    *[
+        OpSample(
+            "SaturateCast",
+            conversion_ops.saturate_cast,
+            [value],
+            lambda x, wanted=wanted: _saturated(x, wanted),
+            {"dtype": wanted},
+            label=f"{value.dtype}-{wanted.name}",
+        )
+        for value in (np.array([-(2**63), -1, 0, 300, 2**63 - 1]), np.array([0, 300, 2**64 - 1], np.uint64))
+        for wanted in (dtypes.int8, dtypes.uint8, dtypes.uint32, dtypes.float16)
+    ],
+    OpSample(
+        "SaturateCast",
+        conversion_ops.saturate_cast,
+        [np.array([np.nan, np.inf, -np.inf])],
+        lambda x: np.array([0, 2**31 - 1, -(2**31)], np.int32),
+        {"dtype": "int32"},
+        dtypes=[dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64],
+        differentiable=(),
+        label="not finite",
+    ),
+    *[
+        OpSample("Bitcast", conversion_ops.bitcast, [x], lambda x, wanted=wanted: x.view(wanted), {"type": wanted})
+        for x, wanted in [(np.int32([1, -2]), np.float32), (np.uint16(7), np.float16), (np.arange(3), np.float64)]
+    ],
+    OpSample(
+        "Bitcast",
+        conversion_ops.bitcast,
+        [np.int32([[1, 2], [3, -1]])],
+        lambda x: x[..., None].view(np.uint8),
+        {"type": "uint8"},
+        label="smaller",
+    ),
+    OpSample(
+        "Bitcast",
+        conversion_ops.bitcast,
+        [np.int16([[[1, 2], [3, -1]]])],
+        lambda x: x.view(np.int32)[..., 0],
+        {"type": "int32"},
+        label="larger",
+    ),
+]
+
 ERRORS = [
+    OpError("Bitcast", lambda x: conversion_ops.bitcast(x, "int64"), [np.int32([1, 2, 3])], "must be of size 2"),
+    OpError(
+        "Bitcast", lambda x: conversion_ops.bitcast(x, "int64"), [np.int32([1, 2, 3])], "does not make", at_run=True
+    ),
     OpError(
         "CheckNumerics",
         lambda x: control_ops.check_numerics(x, "loss"),

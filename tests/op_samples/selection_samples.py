@@ -344,6 +344,23 @@ LAYOUT = [
         {"seq_dim": 0, "batch_dim": 1},
         label="time first",
     ),
+    *[
+        OpSample(
+            "Roll",
+            array_ops.roll,
+            [x, shift],
+            lambda x, shift, axis=axis: np.roll(x, tuple(np.atleast_1d(shift)), axis),
+            {"axis": axis},
+            sizes=(1,),
+            label=str(axis),
+        )
+        for x, shift, axis in [
+            (grid(2, 3), INT(1), (1,)),
+            (grid(2, 3), np.array([-1, 5]), (0, 1)),
+            (grid(3), ints(1, 1), (0, 0)),
+            (WORDS, INT(-2), (0,)),
+        ]
+    ],
     OpSample("SpaceToDepth", array_ops.space_to_depth, [grid(2, 4, 6, 3)], _space_to_depth, {"block_size": 2}),
     OpSample(
         "SpaceToDepth",
@@ -671,6 +688,8 @@ ERRORS = [
         "lengths do not fit",
         at_run=True,
     ),
+    OpError("Roll", lambda x: array_ops.roll(x, 1, 2), [grid(2, 3)], "axis 2 is out of range"),
+    OpError("Roll", lambda x: array_ops.roll(x, [1, 2], 0), [grid(2, 3)], "2 shifts for 1 axes", at_run=True),
     OpError("SpaceToDepth", lambda x: array_ops.space_to_depth(x, 2), [grid(1, 3, 2, 1)], "does not divide by 2"),
     OpError("SpaceToDepth", lambda x: array_ops.space_to_depth(x, 1), [grid(1, 2, 2, 1)], "at least 2"),
     OpError(
