@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -446,13 +448,34 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def _pow_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
-    if ctx.xp.__name__ == "numpy":
-        if y.dtype.kind == "i" and (y < 0).any():
-            raise InvalidArgumentError(f"{ctx.op_name}: integers cannot be raised to negative powers; use tf.cast")
-        # The common powers are ten times cheaper than the general one.
-        if y.ndim == 0 and y == 2:
-            return ctx.xp.square(x, out=out)
-    return ctx.xp.power(x, y, out=out)
+    if ctx.xp is not np:
+        return ctx.xp.power(x, y, out=out)
+    if y.dtype.kind == "i" and (y < 0).any():
+        raise InvalidArgumentError(f"{ctx.op_name}: integers cannot be raised to negative powers; use tf.cast")
+    cheap = _CHEAP_POWERS.get(y.item()) if y.ndim == 0 else None
+    if cheap is None or (y < 1 and x.dtype.kind in "iu"):
+        return np.power(x, y, out=out)
+    return cheap(x, out=out)
+
+
+def _cube(x: Array, out: Array | None = None) -> Array:
+    return np.multiply(np.square(x), x, out=out)
+
+
+def _fourth_power(x: Array, out: Array | None = None) -> Array:
+    squared = np.square(x, out=out)
+    return np.square(squared, out=squared if squared.ndim else out)
+
+
+_CHEAP_POWERS: Final[dict[Any, Callable[..., Array]]] = {
+    -1: np.reciprocal,
+    0.5: np.sqrt,
+    1: np.positive,
+    2: np.square,
+    3: _cube,
+    4: _fourth_power,
+}
+"""The common powers: the general one takes up to fifty times as long."""
 
 
 def _pow_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
@@ -567,7 +590,18 @@ def _choice_gradient(d_z: Tensor, x: Tensor, y: Tensor, chose_x: Tensor) -> list
     return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(d_y, y, x)]
 
 
-MAXIMUM = register(binary("Maximum", "maximum", dtypes.REAL, _maximum_gradient))
+def _maximum_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+    if ctx.xp is np and _is_large_against(x, y):
+        return x.clip(y, x.dtype.type(np.inf), out=out)
+    return ctx.xp.maximum(x, y, out=out)
+
+
+def _is_large_against(x: Array, y: Array) -> bool:
+    """Whether `y` is a number and `x` long: NumPy then clips three times as fast as it compares."""
+    return y.ndim == 0 and x.size > 4096 and x.dtype.char in "fd"
+
+
+MAXIMUM = register(binary("Maximum", out_kernel(_maximum_kernel, (0, 1)), dtypes.REAL, _maximum_gradient))
 
 
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -589,7 +623,13 @@ def _minimum_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     return _choice_gradient(d_z, x, y, less_equal(x, y))
 
 
-MINIMUM = register(binary("Minimum", "minimum", dtypes.REAL, _minimum_gradient))
+def _minimum_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+    if ctx.xp is np and _is_large_against(x, y):
+        return x.clip(x.dtype.type(-np.inf), y, out=out)
+    return ctx.xp.minimum(x, y, out=out)
+
+
+MINIMUM = register(binary("Minimum", out_kernel(_minimum_kernel, (0, 1)), dtypes.REAL, _minimum_gradient))
 
 
 register_operator("add", add)

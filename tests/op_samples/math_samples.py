@@ -39,6 +39,47 @@ ARITHMETIC = [
     *binary_rows("Pow", math_ops.pow, np.power, 0.5, 3, second=(1, 3), dtypes=(*WIDE, dtypes.int32, dtypes.uint8)),
     OpSample("Pow", math_ops.pow, [grid(2, 3), np.array(2.0)], np.power, differentiable=(0,), label="square"),
     OpSample("Pow", math_ops.pow, [grid(2, 3), np.array(3.0)], np.power, differentiable=(0,), label="cube"),
+    *[
+        OpSample("Pow", math_ops.pow, [grid(5, low=0.5, high=2), np.array(y)], np.power, label=f"{y}")
+        for y in (1.0, 2.5, 4.0)
+    ],
+    *[
+        OpSample(
+            "Pow",
+            math_ops.pow,
+            [grid(5, low=0.5, high=2), np.array(y)],
+            np.power,
+            dtypes=dtypes.FLOATS,
+            differentiable=(0,),
+            label=f"{y}",
+            tolerance=2,
+        )
+        for y in (-1.0, 0.5, -0.5, 0.0)
+    ],
+    *[
+        OpSample(
+            op, build, [grid(3, 2000), np.array(0.5)], reference, dtypes=dtypes.REAL, differentiable=(), label=label
+        )
+        for op, build, reference, label in [
+            ("Maximum", math_ops.maximum, np.maximum, "long"),
+            ("Minimum", math_ops.minimum, np.minimum, "long"),
+        ]
+    ],
+    *[
+        OpSample(
+            op,
+            build,
+            [np.where(grid(5000) > 0, np.nan, grid(5000)), np.array(0.5)],
+            reference,
+            dtypes=dtypes.FLOATS,
+            differentiable=(),
+            label="nan",
+        )
+        for op, build, reference in [
+            ("Maximum", math_ops.maximum, np.maximum),
+            ("Minimum", math_ops.minimum, np.minimum),
+        ]
+    ],
     *binary_rows("DivNoNan", math_ops.div_no_nan, _safe_quotient, second=(0.5, 3), tolerance=3),
     OpSample(
         "DivNoNan",
