@@ -48,7 +48,7 @@ def take_rows(ctx: KernelContext, params: Array, indices: Array, axis: int, out:
     """Slices of `params` along `axis` at `indices`, which are checked."""
     check_indices(ctx, indices, params.shape[axis])
     if ctx.xp is not np:
-        return params.take(indices, axis)
+        return params.take(indices, axis, out)
     # Anything but mode="raise", which would check again and buffer `out`.
     result = params.take(indices, axis, out, "clip")
     return np.array(result, dtype=object) if isinstance(result, bytes) else result
@@ -66,14 +66,25 @@ def sum_rows(ctx: KernelContext, rows: Array, indices: Array, count: int) -> Arr
     xp, wide = ctx.xp, accumulator_dtype(rows.dtype)
     width = rows.shape[1]
     if xp is not np or rows.size < _SPARSE_ELEMENTS:
-        total = xp.zeros(count * width, wide)
-        places = indices if width == 1 else (indices[:, None] * width + xp.arange(width)).reshape(-1)
-        xp.add.at(total, places, rows.reshape(-1).astype(wide, copy=False))
+        places = indices if width == 1 else (indices[:, None].astype(np.intp) * width + xp.arange(width)).reshape(-1)
+        total = _sum_at(xp, places, rows.reshape(-1).astype(wide, copy=False), count * width)
         return total.reshape(count, width).astype(rows.dtype, copy=False)
     # A sparse matrix of ones times the rows is five to ten times as fast as add.at.
     ones = np.ones(len(indices), wide)
     matrix = _sparse().coo_array((ones, (indices, np.arange(len(indices)))), shape=(count, len(indices)))
     return (matrix @ rows.astype(wide, copy=False)).astype(rows.dtype, copy=False)
+
+
+def _sum_at(xp: Any, places: Array, values: Array, count: int) -> Array:
+    if xp is not np and values.dtype.kind in "iu" and values.dtype.itemsize not in (4, 8):
+        values = values.astype(np.int32)
+    total = xp.zeros(count, values.dtype)
+    if xp is not np and values.dtype == np.int64:
+        # CuPy adds to 64-bit integers without sign only: the bits are the same.
+        xp.add.at(total.view(np.uint64), places, values.view(np.uint64))
+    else:
+        xp.add.at(total, places, values)
+    return total
 
 
 _SPARSE_ELEMENTS: Final = 32768
@@ -145,7 +156,7 @@ def _gather_in_batches(ctx: KernelContext, params: Array, indices: Array, axis: 
     grid = [g.reshape(g.shape + (1,) * (indices.ndim - batch_dims)) for g in _as_list(grid)]
     found = ctx.xp.moveaxis(params, axis, batch_dims)[(*grid, indices)]
     inner = indices.ndim - batch_dims
-    return ctx.xp.moveaxis(found, range(batch_dims, indices.ndim), range(axis, axis + inner))
+    return ctx.xp.moveaxis(found, tuple(range(batch_dims, indices.ndim)), tuple(range(axis, axis + inner)))
 
 
 def _as_list(grid: Any) -> list[Array]:
@@ -204,7 +215,7 @@ def _gather_grad_kernel(ctx: KernelContext, dy: Array, indices: Array, shape: Ar
     sizes = host_ints(ctx, shape)
     axis, batch_dims = ctx.attr("axis") % len(sizes), ctx.attr("batch_dims")
     inner = indices.ndim - batch_dims
-    rows = ctx.xp.moveaxis(dy, range(axis, axis + inner), range(batch_dims, indices.ndim))
+    rows = ctx.xp.moveaxis(dy, tuple(range(axis, axis + inner)), tuple(range(batch_dims, indices.ndim)))
     batches = math.prod(sizes[:batch_dims])
     check_indices(ctx, indices, sizes[axis])
     first = ctx.xp.arange(batches).reshape(-1, 1) * sizes[axis]

@@ -383,6 +383,39 @@ def test_where_on_many_elements(dtype, contiguous):
     np.testing.assert_array_equal(value, np.where(*arrays))
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.complex128, object])
+@pytest.mark.parametrize("perm", [(1, 0, 2), (2, 0, 1), (2, 1, 0), (0, 2, 1)])
+def test_reshape_of_many_transposed_elements(dtype, perm):
+    value = np.arange(40 * 50 * 60).reshape(40, 50, 60) % 251
+    value = value.astype(dtype) if dtype is not object else value.astype("S").astype(object)
+    x = placeholder(value.dtype)
+    flat = interpret(tf.reshape(tf.transpose(x, perm), [-1]), {x: value})
+    assert flat.tolist() == value.transpose(perm).ravel().tolist()
+
+
+def test_coordinates_in_three_dimensions():
+    condition = np.random.default_rng(0).random((7, 1, 11)) > 0.5
+    np.testing.assert_array_equal(interpret(tf.where(constant(condition))), np.argwhere(condition))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float64, np.complex64, np.complex128])
+def test_band_of_a_transposed_view(dtype):
+    x = placeholder(dtype, [None, None])
+    value = np.arange(20).reshape(4, 5).astype(dtype)
+    band = interpret(tf.matrix_band_part(tf.transpose(x), 1, 0), {x: value})
+    np.testing.assert_array_equal(band, np.tril(np.triu(value.T, -1)))
+
+
+@pytest.mark.parametrize("spread", [1, 10**6])
+def test_unique_of_many(spread):
+    x = np.random.default_rng(0).integers(-1000, 1000, 20000) * spread
+    found = interpret(list(tf.unique_with_counts(constant(x))))
+    expected = list(dict.fromkeys(x.tolist()))
+    assert found[0].tolist() == expected
+    np.testing.assert_array_equal(found[0][found[1]], x)
+    np.testing.assert_array_equal(found[2], [np.count_nonzero(x == value) for value in expected])
+
+
 def test_where_keeps_nan_out():
     x, bad = constant([1.0, 2.0]), constant([np.nan, np.inf])
     np.testing.assert_array_equal(interpret(tf.where([True, True], x, bad)), [1, 2])
