@@ -9,11 +9,12 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
-from tfray.ops.arithmetic_ops import add, add_n, alike, multiply, realdiv, reciprocal, square, subtract
+from tfray.ops.arithmetic_ops import add, add_n, alike, log, multiply, realdiv, reciprocal, square, subtract
 from tfray.ops.broadcast_ops import ones_like, zeros_like
 from tfray.ops.construction_ops import eye
 from tfray.ops.linalg_ops import matmul
 from tfray.ops.matrix_ops import matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
+from tfray.ops.reduction_ops import reduce_sum
 from tfray.ops.shape_ops import cast, expand_dims, matrix_transpose
 from tfray.ops.solve_ops import DECOMPOSABLE, matrix_triangular_solve, refuses_bad_matrices, square_matrices
 
@@ -101,6 +102,16 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
         name: Name of the last operation.
     """
     return matrix_triangular_solve(chol, matrix_triangular_solve(chol, rhs), adjoint=True, name=name)
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """Compute the logarithm of the determinant of positive definite matrices (arguments as `cholesky`).
+
+    Returns:
+        Shape ``[...]``, real.
+    """
+    diagonal = matrix_diag_part(cholesky(matrix))
+    return multiply(reduce_sum(log(cast(diagonal, diagonal.dtype.real_dtype)), -1), 2, name)
 
 
 def matrix_solve_ls(

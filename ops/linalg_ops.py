@@ -304,3 +304,48 @@ def _matrix_norm(moduli: Tensor, ord: Any, axis: Any, keep: bool, name: str | No
 
 def _real(tensor: Tensor) -> Tensor:
     return cast(tensor, tensor.dtype.real_dtype)
+
+
+# -- vectors in space ----------------------------------------------------------------------------------
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """Compute the cross product of vectors in three dimensions.
+
+    Args:
+        a: Shape ``[..., 3]``, an integer or floating dtype.
+        b: Same shape and dtype.
+        name: Name of the operation.
+    """
+    return add_op(CROSS, a, b, name=name)
+
+
+def _cross_kernel(ctx: KernelContext, a: Array, b: Array) -> Array:
+    if a.shape != b.shape or a.shape[-1:] != (3,):
+        raise InvalidArgumentError(f"cross needs two tensors of one shape [..., 3], got {a.shape} and {b.shape}")
+    return ctx.xp.cross(a, b).astype(a.dtype, copy=False)
+
+
+def _cross_shape(op: Operation) -> list[TensorShape]:
+    merged = op.inputs[0].shape.merge_with(op.inputs[1].shape)
+    if merged.rank == 0 or (merged.rank is not None and merged.sizes[-1] not in (3, None)):
+        raise ValueError(f"the last dimension of {merged} must be 3")
+    return [merged]
+
+
+def _cross_gradient(op: Operation, d_product: Tensor) -> list[Tensor | None]:
+    a, b = op.inputs
+    return [cross(b, d_product), cross(d_product, a)]
+
+
+CROSS = register(
+    OpDef(
+        name="Cross",
+        inputs=("a: T", "b: T"),
+        outputs=("product: T",),
+        types={"T": dtypes.REAL},
+        shape=_cross_shape,
+        kernels=on_every_device(_cross_kernel),
+        gradient=_cross_gradient,
+    )
+)

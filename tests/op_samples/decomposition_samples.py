@@ -151,6 +151,15 @@ DECOMPOSITIONS = [
         )
         for matrix in REGULAR
     ],
+    OpSample(
+        "Cholesky",
+        lambda x: decomposition_ops.logdet(_definite(x)),
+        [_regular(2, 3, 3)],
+        lambda x: np.linalg.slogdet(_definite_arrays(x))[1],
+        modes=MODES,
+        tolerance=40,
+        label="logdet",
+    ),
     *[
         OpSample(
             "Qr",

@@ -169,11 +169,18 @@ EINSUM = [
     ]
 ]
 
-SAMPLES = [*PRODUCTS, *TENSORDOT, *COMPOSED, *EINSUM]
+CROSSES = [
+    OpSample("Cross", linalg_ops.cross, [grid(*shape), grid(*shape, seed=1)], np.cross, tolerance=10)
+    for shape in [(3,), (2, 4, 3), (0, 3)]
+]
+
+SAMPLES = [*CROSSES, *PRODUCTS, *TENSORDOT, *COMPOSED, *EINSUM]
 
 _A, _B = np.zeros((2, 3)), np.zeros((2, 3))
 
 ERRORS = [
+    OpError("Cross", linalg_ops.cross, [np.ones((2, 2)), np.ones((2, 2))], "must be 3"),
+    OpError("Cross", linalg_ops.cross, [np.ones(3), np.ones((2, 3))], "one shape", at_run=True),
     OpError("MatMul", linalg_ops.matmul, [_A, _B], "inner dimensions 3 and 2 differ"),
     OpError("MatMul", linalg_ops.matmul, [_A, np.zeros(3)], "rank"),
     OpError("BatchMatMul", linalg_ops.matmul, [np.zeros((2, 2, 3)), np.zeros((3, 3, 2))], "broadcast"),

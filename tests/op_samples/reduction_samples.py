@@ -456,6 +456,10 @@ def _highest(dtype):
     return dtypes.as_dtype(dtype).max
 
 
+def _sum_by_root(rows, axis):
+    return rows.sum(axis) / np.sqrt(len(rows))
+
+
 SEGMENTS = [
     *[
         OpSample(op, build, [data, ids], by_segment(function, empty), data_dependent=True, tolerance=4)
@@ -525,14 +529,40 @@ SEGMENTS = [
         "UnsortedSegmentSum",
         segment_ops.unsorted_segment_sqrt_n,
         [grid(4, 3), np.array([3, 0, 3, -1], np.int32), np.array(5, np.int32)],
-        by_segment(lambda rows, axis: rows.sum(axis) / np.sqrt(len(rows)), _zero),
+        by_segment(_sum_by_root, _zero),
         sizes=(2,),
         dtypes=(dtypes.float32, dtypes.float64),
         label="sqrt_n",
     ),
 ]
 
-SAMPLES = [*SUMS, *COMPOSED, *SCANS, *POSITIONS, *SEARCH, *SEGMENTS]
+_ROWS = np.array([2, 0, 2], np.int32)
+
+LOOKED_UP = [
+    OpSample(
+        op,
+        lambda x, build=build, count=count: build(x, _ROWS, np.array([0, 0, 2], np.int32), num_segments=count),
+        [grid(4, 2)],
+        lambda x, function=function, count=count: by_segment(function, _zero)(
+            x[_ROWS], np.array([0, 0, 2]), 3 if count is None else count
+        ),
+        dtypes=(dtypes.float32, dtypes.float64),
+        modes=("known", "unknown sizes"),
+        data_dependent=True,
+        tolerance=4,
+        label=f"sparse-{function.__name__}",
+    )
+    for op, build, function, count in [
+        ("SegmentSum", segment_ops.sparse_segment_sum, np.sum, None),
+        ("UnsortedSegmentSum", segment_ops.sparse_segment_sum, np.sum, 4),
+        ("SegmentMean", segment_ops.sparse_segment_mean, np.mean, None),
+        ("UnsortedSegmentSum", segment_ops.sparse_segment_mean, np.mean, 4),
+        ("UnsortedSegmentSum", segment_ops.sparse_segment_sqrt_n, _sum_by_root, None),
+        ("UnsortedSegmentSum", segment_ops.sparse_segment_sqrt_n, _sum_by_root, 4),
+    ]
+]
+
+SAMPLES = [*LOOKED_UP, *SUMS, *COMPOSED, *SCANS, *POSITIONS, *SEARCH, *SEGMENTS]
 
 _MATRIX = np.zeros((2, 3))
 
