@@ -51,7 +51,7 @@ from tfray.ops.comparison_ops import (
 )
 from tfray.ops.complex_ops import angle, complex, imag, real
 from tfray.ops.einsum_ops import einsum
-from tfray.ops.linalg_ops import matmul, norm, tensordot, trace
+from tfray.ops.linalg_ops import cross, matmul, norm, tensordot, trace
 from tfray.ops.reduction_ops import (
     count_nonzero,
     reduce_all,
@@ -87,6 +87,9 @@ from tfray.ops.segment_ops import (
     segment_min,
     segment_prod,
     segment_sum,
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
     unsorted_segment_max,
     unsorted_segment_mean,
     unsorted_segment_min,
@@ -165,6 +168,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cross",
     "cumprod",
     "cumsum",
     "digamma",
@@ -245,6 +249,9 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "sparse_segment_mean",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sum",
     "sqrt",
     "square",
     "squared_difference",
