@@ -389,21 +389,22 @@ def _whole_mean(ctx: KernelContext, input: Array, plan: Layout) -> Array:
 
 
 def _mean_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    source = op.inputs[0]
-    share = cast(_reduced_count(op), source.dtype)
-    return [_expand_like_input(op, realdiv(d_output, share)), None]
+    count, dtype = _reduced_count(op), op.inputs[0].dtype
+    # By the reciprocal: large counts have no float16.
+    share = multiply(d_output, 1.0 / max(count, 1)) if isinstance(count, int) else realdiv(d_output, cast(count, dtype))
+    return [_expand_like_input(op, share), None]
 
 
-def _reduced_count(op: Operation) -> Tensor:
-    """How many elements made one of the result, as a scalar: a constant where the shapes tell."""
+def _reduced_count(op: Operation) -> int | Tensor:
+    """How many elements made one of the result; a tensor where the shapes do not tell."""
     before, after = (tensor.shape.num_elements() for tensor in (op.inputs[0], op.outputs[0]))
     if before is not None and after:
-        return index_tensor(before // after)
+        return before // after
     axis, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
     if axis is not None and sizes.rank is not None:
         counts = [sizes.sizes[i] for i in np.ravel(axis)]
         if None not in counts:
-            return index_tensor(prod(count for count in counts if count is not None))
+            return prod(count for count in counts if count is not None)
     return floordiv(size(op.inputs[0]), maximum(size(op.outputs[0]), 1))
 
 

@@ -65,10 +65,11 @@ def _scan_kernel(ctx: KernelContext, x: Array, axis: Array, out: Array | None, f
     if ctx.attr("exclusive"):
         target[:1] = start
         source, target = source[:-1], target[1:]
-    if is_half(x.dtype):
-        target[...] = getattr(ctx.xp, function)(source, axis=0, dtype=np.float32)
+    scan = getattr(ctx.xp, function)
+    if ctx.xp is np and not is_half(x.dtype):
+        scan(source, axis=0, dtype=x.dtype, out=target)
     else:
-        getattr(ctx.xp, function)(source, axis=0, dtype=x.dtype, out=target)
+        target[...] = scan(source, axis=0, dtype=np.float32 if is_half(x.dtype) else x.dtype)
     return out
 
 

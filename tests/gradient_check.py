@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.interpreter import interpret
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
@@ -119,8 +120,6 @@ def _direction(random: np.random.Generator, value: Any) -> Any:
 
 def _dense(gradient: Any) -> Tensor:
     if isinstance(gradient, IndexedSlices):
-        from tfray.framework.convert import convert_to_tensor
-
         return convert_to_tensor(gradient)
     return gradient
 
