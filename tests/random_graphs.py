@@ -60,18 +60,15 @@ class Program:
         known = dict(feeds)
         for state, value in zip(self.states, values, strict=True):
             known.update(dict.fromkeys(state.old_reads, value))
-        after: list[np.ndarray] = []
+        after = list(values)
+        updated = [i for i, state in enumerate(self.states) if state.update is not None]
         # In order of creation, an update depends on earlier updates only.
-        for state, value in sorted(
-            zip(self.states, values, strict=True), key=lambda pair: pair[0].update.op.id if pair[0].update else 0
-        ):
-            new = value
-            if state.update is not None:
-                operand = np.array(interpret(state.operand, known))
-                new = operand if state.kind == "assign" else (value + operand).astype(np.float32)
-                known.update(dict.fromkeys([state.update, *state.new_reads], new))
-            after.append((self.states.index(state), new))
-        return interpret(self.fetches, known), [value for _, value in sorted(after, key=lambda pair: pair[0])]
+        for i in sorted(updated, key=lambda i: self.states[i].update.op.id):
+            state = self.states[i]
+            operand = np.array(interpret(state.operand, known))
+            after[i] = operand if state.kind == "assign" else (values[i] + operand).astype(np.float32)
+            known.update(dict.fromkeys([state.update, *state.new_reads], after[i]))
+        return interpret(self.fetches, known), after
 
 
 def concrete(shape: Symbolic, n: int) -> tuple[int, ...]:
@@ -205,7 +202,9 @@ class _Builder:
                 self.add(part, (shape[0] // 2, *shape[1:]))
 
     def stack(self) -> None:
-        x, shape = self.pick(lambda s: len(s) < 3)
+        x, shape = self.pick(lambda s: len(s) < 3) or (None, ())
+        if x is None:
+            return
         y, _ = self.pick(lambda s: s == shape)
         stacked = tf.stack([x, y, x])
         self.add(stacked, (3, *shape))

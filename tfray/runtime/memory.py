@@ -58,11 +58,9 @@ def plan_memory(
         sends_copy: Whether a Send has copied its tensor when it returns.
         updated_elsewhere: Names of variable operations that another segment of the plan updates.
     """
-    liveness = _Liveness(body, kernel_of, sends_copy)
     plan = MemoryPlan()
-    plan.copied_reads = liveness.reads_to_copy(updated_elsewhere)
-    for read in plan.copied_reads:
-        liveness.detach(read)
+    plan.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere)
+    liveness = _Liveness(body, kernel_of, sends_copy, plan.copied_reads)
     plan.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
     _assign_slots(body, kernel_of, liveness, plan)
     for tensor, index in liveness.last_use.items():
@@ -74,8 +72,15 @@ def plan_memory(
 class _Liveness:
     """Last uses, and the owners behind each tensor."""
 
-    def __init__(self, body: Body, kernel_of: Callable[[Operation], Kernel], sends_copy: bool) -> None:
+    def __init__(
+        self,
+        body: Body,
+        kernel_of: Callable[[Operation], Kernel],
+        sends_copy: bool,
+        copied_reads: Collection[Tensor] = (),
+    ) -> None:
         self.body = body
+        self.copied_reads = copied_reads
         self.index = {op: i for i, op in enumerate(body.ops)}
         self.last_use: dict[Tensor, float] = {}
         self.roots: dict[Tensor, set[Tensor]] = {tensor: {tensor} for tensor in body.inputs}
@@ -95,7 +100,7 @@ class _Liveness:
             self.last_use[tensor] = max(math.inf if keeps else i, self.last_use.get(tensor, 0))
         behind = set().union(*(self.roots[tensor] for tensor in op.inputs)) if op.inputs else set()
         for tensor in op.outputs:
-            fresh = tensor.value_index == 0 and self.kernel_of(op).accepts_out
+            fresh = (tensor.value_index == 0 and self.kernel_of(op).accepts_out) or tensor in self.copied_reads
             self.roots[tensor] = {tensor} if fresh else behind | {tensor}
 
     def _set_ends(self) -> None:
@@ -106,7 +111,10 @@ class _Liveness:
                 self.end[root] = max(self.end.get(root, -1), last)
 
     def reads_to_copy(self, updated_elsewhere: Collection[str]) -> set[Tensor]:
-        """Reads of a variable whose value is used after the variable is updated."""
+        """Reads of a variable whose value is used after the variable is updated, or by the update itself.
+
+        Kernels of updates write the variable part by part, and may have read only some of their inputs by then.
+        """
         updates: dict[Tensor, list[int]] = {}
         for i, op in enumerate(self.body.ops):
             if op.op_def.access == "update":
@@ -118,19 +126,11 @@ class _Liveness:
                 continue
             for tensor in op.outputs:
                 later = [u for u in updates.get(op.inputs[0], ()) if u > i]
-                clobbered = bool(later) and self.end[tensor] > later[0]
+                clobbered = bool(later) and self.end[tensor] >= later[0]
                 leaves = self.end[tensor] == math.inf and op.inputs[0].op.name in updated_elsewhere
                 if clobbered or leaves:
                     copied.add(tensor)
         return copied
-
-    def detach(self, read: Tensor) -> None:
-        """Record that `read` is a copy: it and what is derived from it no longer share the variable's memory."""
-        handles = self.roots[read] - {read}
-        for roots in self.roots.values():
-            if read in roots:
-                roots -= handles
-        self._set_ends()
 
     def is_shared(self, tensor: Tensor) -> bool:
         """Whether the user must not get this very memory: it belongs to a variable, a constant or an input."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.graph_def import GraphDef, from_graph_def, to_graph_def
 from tfray.framework.traversal import accessed_handles, predecessors
@@ -90,8 +90,12 @@ class Segment:
                 key = None
             if key not in self._compiled:
                 assert self._body is not None
-                body = self._body if key is None or not self._plan.optimize else specialize(self._body, key)
-                self._compiled[key] = self._plan.compile(self, body)
+                try:
+                    body = self._body if key is None or not self._plan.optimize else specialize(self._body, key)
+                    self._compiled[key] = self._plan.compile(self, body)
+                except OpError as error:  # shapes that do not meet
+                    error.device = error.device or self._plan.device.name
+                    raise
             return self._compiled[key]
 
     @property
