@@ -1,0 +1,406 @@
+"""The `tfray` command.
+
+``tfray run SCRIPT.py:FUNCTION`` trains what a function of a program returns; `train` gives a program the same options;
+``tfray devices`` shows what there is to run on. Exit codes: 0, 1 for a run that failed, 2 for a request that cannot
+be met, 130 for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NoReturn, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import tfray
+from tfray import report
+from tfray.actors import ray_runtime
+from tfray.errors import NotFoundError, OpError
+from tfray.framework.cpu_threads import thread_count
+from tfray.progress import TrainingProgress, format_speed
+from tfray.runtime.device import cupy, local_device_names
+from tfray.training.inputs import Batch
+from tfray.training.trainer import Result, StepRecord, Trainer
+
+Build = Callable[..., Trainer | tuple[Trainer, Iterable[Batch]]]
+"""What can be trained: a function that returns a `Trainer`, or one and the batches to test on afterwards."""
+
+SCRIPT_MODULE: Final = "__tfray_script__"
+
+INTERRUPTED: Final = 130
+
+
+class BadRequest(click.ClickException):
+    """What the user asked for cannot be done."""
+
+    exit_code = 2
+
+
+class _OneLineErrors(click.Command):
+    """A command whose errors are one line, without the usage text that Click puts before it."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run and exit."""
+        try:
+            code = super().main(*args, **kwargs | {"standalone_mode": False})
+        except click.ClickException as error:
+            click.echo(f"tfray: {error.format_message()}", err=True)
+            code = error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("tfray: interrupted", err=True)
+            code = INTERRUPTED
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+class _Group(_OneLineErrors, click.Group):
+    command_class = _OneLineErrors
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(tfray.__version__, prog_name="tfray")
+def main() -> None:
+    """Train dataflow graphs in this process or on a Ray cluster."""
+
+
+# -- training ------------------------------------------------------------------------------------------
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+# Options named after fields of ScalingConfig and RunConfig replace those that the program set.
+_TRAINING_OPTIONS: Final = (
+    click.option("--workers", type=int, metavar="N", help="Replicas of the model, backups included."),
+    click.option("--ps", "parameter_servers", type=int, metavar="P", help="Shards that hold the variables."),
+    click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N."),
+    click.option("--steps", type=int, metavar="S", help="Training steps, over all replicas."),
+    click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients."),
+    click.option("--seed", type=int, help="Seed of the model's random numbers."),
+    click.option("--cpus-per-worker", type=float, metavar="C", help="CPUs that each worker asks of Ray."),
+    click.option("--max-restarts", "max_worker_restarts", type=int, metavar="R", help="Dead workers to replace."),
+    click.option(
+        "--address",
+        metavar="ADDRESS",
+        help="Where Ray is: `local` starts it here, `auto` joins a running cluster, HOST:PORT joins that one. "
+        "Without it: $RAY_ADDRESS, or else `local`.",
+    ),
+    click.option("--local", is_flag=True, default=None, help="Train in this process, without Ray."),
+    click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every step's numbers as JSON."),
+    click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the run's curves as PNG."),
+    click.option(
+        "--variables", "variables_path", type=click.Path(path_type=Path), help="Write the trained variables as NPZ."
+    ),
+    click.option("--progress/--no-progress", default=True, help="Show progress on standard error."),
+    click.option("--debug", is_flag=True, help="Show Python's traceback of an error."),
+)
+
+
+def _with_training_options(command: _Command) -> _Command:
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(_TRAINING_OPTIONS), command)
+
+
+@main.command(name="run")
+@click.argument("target", metavar="SCRIPT_OR_MODULE:FUNCTION")
+@click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
+@_with_training_options
+def run_command(target: str, settings: Sequence[str], **options: Any) -> None:
+    """Train what a function returns.
+
+    FUNCTION returns a tf.train.Trainer, or a pair of one and the batches to test it on. It stands in a script
+    (examples/mlp.py:build) or in a module that can be imported (package.module:build). KEY=VALUE are its keyword
+    arguments, as Python literals or plain text. The options override what the Trainer was made with.
+    """
+    build = load_function(target)
+    _train(build, _parse_settings(settings), target, options)
+
+
+def train(build: Build, args: Sequence[str] | None = None) -> NoReturn:
+    """Make a program a command: ``python program.py`` then takes the options of ``tfray run``. Exits when done.
+
+    Args:
+        build: Returns what to train; see `Build`.
+        args: The command's arguments; those of this process when None.
+    """
+
+    @click.command(cls=_OneLineErrors, help=inspect.getdoc(build))
+    @click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
+    @_with_training_options
+    def command(settings: Sequence[str], **options: Any) -> None:
+        _train(build, _parse_settings(settings), Path(sys.argv[0]).name, options)
+
+    command.main(args)
+    raise AssertionError("a command exits")
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """Files to write after training."""
+
+    json_path: Path | None
+    plot_path: Path | None
+    variables_path: Path | None
+
+    def __post_init__(self) -> None:
+        """Fail before training, not after it."""
+        for path in filter(None, (self.json_path, self.plot_path, self.variables_path)):
+            if path.is_dir():
+                raise BadRequest(f"cannot write {path}: it is a directory")
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise BadRequest(f"cannot write {path}: {error.strerror}: {error.filename}") from error
+            if not os.access(path if path.exists() else path.parent, os.W_OK):
+                raise BadRequest(f"cannot write {path}: permission denied")
+        if self.plot_path is not None:
+            try:
+                report.figure_class()
+            except NotFoundError as error:
+                raise BadRequest(str(error)) from error
+
+    def write(
+        self, title: str, trainer: Trainer, records: Sequence[StepRecord], result: Result | None, test: dict[str, float]
+    ) -> None:
+        """Write what was asked for; of an interrupted run, which has no result, whatever there is."""
+        if self.json_path is not None:
+            run = {name: value for name, value in _fields(trainer.run).items() if name != "on_step"}
+            about = {"target": title, "version": tfray.__version__, "scaling": _fields(trainer.scaling), "run": run}
+            report.write_history(self.json_path, records, test, about)
+            click.echo(f"wrote {self.json_path}")
+        if self.plot_path is not None and records:
+            report.plot_history(self.plot_path, records, test, title, _describe_run(trainer))
+            click.echo(f"wrote {self.plot_path}")
+        if self.variables_path is not None and result is not None:
+            report.write_variables(self.variables_path, result.variables)
+            click.echo(f"wrote {self.variables_path}")
+
+
+def _describe_run(trainer: Trainer) -> str:
+    if trainer.run.local:
+        return "in one process"
+    scaling = trainer.scaling
+    backups = f" ({scaling.backup_workers} backup)" if scaling.backup_workers else ""
+    shards = (
+        "one parameter shard" if scaling.parameter_servers == 1 else f"{scaling.parameter_servers} parameter shards"
+    )
+    return f"{scaling.mode}, {scaling.workers} workers{backups}, {shards}"
+
+
+def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[str, Any]) -> None:
+    records: list[StepRecord] = []
+    with _reported_errors(options["debug"], records):
+        outputs = _Outputs(*(options[field.name] for field in fields(_Outputs)))
+        trainer, batches = _call(build, settings)
+        trainer.scaling = _override(trainer.scaling, options)
+        trainer.run = _override(trainer.run, options)
+        try:
+            result = _fit(trainer, records, options["progress"])
+        except KeyboardInterrupt:
+            outputs.write(title, trainer, records, None, {})
+            click.echo(f"tfray: interrupted after {len(records)} steps", err=True)
+            sys.exit(INTERRUPTED)
+        test = trainer.evaluate(result, batches) if batches is not None else {}
+        _summarize(result, test)
+        outputs.write(title, trainer, records, result, test)
+
+
+def _call(build: Build, settings: Mapping[str, Any]) -> tuple[Trainer, Iterable[Batch] | None]:
+    """Call the user's function and check what it returns."""
+    name = getattr(build, "__name__", repr(build))
+    try:
+        inspect.signature(build).bind(**settings)
+    except TypeError as error:
+        raise BadRequest(f"{name}{inspect.signature(build)} cannot be called with {dict(settings)}: {error}") from error
+    built = build(**settings)
+    trainer, batches = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+    if not isinstance(trainer, Trainer):
+        raise BadRequest(
+            f"{name} returned a {type(trainer).__name__}, expected a tf.train.Trainer, or one and its test batches"
+        )
+    return trainer, batches
+
+
+def _fields(config: Any) -> dict[str, Any]:
+    """Fields of a configuration that JSON can hold; the others as text."""
+    plain = (str, int, float, bool, dict, type(None))
+    return {
+        field.name: value if isinstance(value, plain) else repr(value)
+        for field in fields(config)
+        for value in [getattr(config, field.name)]
+    }
+
+
+_Config = TypeVar("_Config")
+
+
+def _override(config: _Config, options: Mapping[str, Any]) -> _Config:
+    """`config` with the options that were given and are named after its fields."""
+    names = {field.name for field in fields(config)}  # type: ignore[arg-type]
+    given = {name: value for name, value in options.items() if name in names and value is not None}
+    return replace(config, **given)  # type: ignore[type-var]
+
+
+def _fit(trainer: Trainer, records: list[StepRecord], show: bool) -> Result:
+    observer = trainer.run.on_step
+    with TrainingProgress(trainer.run.steps, show) as progress:
+
+        def on_step(record: StepRecord) -> None:
+            records.append(record)
+            progress.update(record)
+            if observer is not None:
+                observer(record)
+
+        trainer.run = replace(trainer.run, on_step=on_step)
+        return trainer.fit()
+
+
+def _summarize(result: Result, test: Mapping[str, float]) -> None:
+    speed = result.steps / result.duration_s if result.duration_s else 0.0
+    click.echo(f"{result.steps} steps in {result.duration_s:.1f} s ({format_speed(speed)}), {result.dropped} dropped")
+    for heading, metrics in (("last step", result.metrics), ("test", test)):
+        if metrics:
+            numbers = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+            click.echo(f"{heading + ':':<11}{numbers}")
+
+
+@contextlib.contextmanager
+def _reported_errors(debug: bool, records: Sequence[StepRecord]) -> Iterator[None]:
+    """Turn errors of tfray into one message. One that blames no operation or device is about the request."""
+    try:
+        yield
+    except OpError as error:
+        if debug:
+            raise
+        failure = click.ClickException(str(error))
+        if not records and not error.op_name and not error.device and not error.site:
+            failure = BadRequest(str(error))
+        raise failure from error
+
+
+# -- finding the function ------------------------------------------------------------------------------
+
+
+def load_function(target: str) -> Build:
+    """The function that ``SCRIPT.py:FUNCTION`` or ``package.module:FUNCTION`` names.
+
+    Raises:
+        BadRequest: There is no such file, module or function.
+    """
+    source, _, name = target.rpartition(":")
+    if not source or not name:
+        raise BadRequest(f"{target!r} is not SCRIPT.py:FUNCTION or package.module:FUNCTION")
+    is_script = source.endswith(".py") or os.sep in source
+    module = _load_script(Path(source)) if is_script else _load_module(source)
+    function = getattr(module, name, None)
+    if not callable(function):
+        found = [key for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
+        own = [key for key in found if getattr(module, key).__module__ == module.__name__]
+        raise BadRequest(f"{source} has no function {name!r}; it has {', '.join(own) or 'none'}")
+    return function
+
+
+def _load_script(path: Path) -> ModuleType:
+    """Execute a file, much as ``python FILE`` does, but with a name of its own."""
+    if not path.is_file():
+        raise BadRequest(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(SCRIPT_MODULE, path)
+    if spec is None or spec.loader is None:
+        raise BadRequest(f"{path} is not a Python file")
+    # Ray lets workers import from the directories of sys.argv[0] and of this process.
+    sys.argv[0] = str(path)
+    sys.path.insert(0, str(path.resolve().parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[SCRIPT_MODULE] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        # Workers cannot import it by that name: what it defines must travel by value, as of ``__main__``.
+        del sys.modules[SCRIPT_MODULE]
+    return module
+
+
+def _load_module(name: str) -> ModuleType:
+    sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if name != missing and not name.startswith(f"{missing}."):
+            raise
+        raise BadRequest(f"there is no module {missing!r} on sys.path or in {os.getcwd()}") from error
+
+
+def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    parsed = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.isidentifier():
+            raise BadRequest(f"{setting!r} is not KEY=VALUE")
+        try:
+            parsed[key] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            parsed[key] = text
+    return parsed
+
+
+# -- devices -------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.option("--address", metavar="ADDRESS", help="Show the nodes of the Ray cluster there: `auto` or HOST:PORT.")
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def devices(address: str | None, debug: bool) -> None:
+    """List the devices of this process, or the nodes of a Ray cluster."""
+    with _reported_errors(debug, ()):
+        table = _local_devices() if address is None else _cluster_nodes(address)
+    Console().print(table)
+
+
+def _local_devices() -> Table:
+    table = Table("device", "what it is", box=None, pad_edge=False)
+    for name in local_device_names():
+        table.add_row(name, _describe_device(name))
+    return table
+
+
+def _describe_device(name: str) -> str:
+    _, _, number = name.rpartition(":")
+    module = cupy()
+    if "GPU" not in name or module is None:
+        return f"{thread_count()} threads, NumPy"
+    properties = module.cuda.runtime.getDeviceProperties(int(number))
+    return f"{properties['name'].decode()}, {properties['totalGlobalMem'] / 2**30:.0f} GiB, CuPy"
+
+
+def _cluster_nodes(address: str) -> Table:
+    owned = ray_runtime.connect(address)
+    ray = ray_runtime.import_ray()
+    try:
+        table = Table("node", "CPU", "GPU", "memory, GiB", "other resources", box=None, pad_edge=False)
+        for node in filter(lambda node: node["Alive"], ray.nodes()):
+            table.add_row(node["NodeManagerAddress"], *_describe_resources(node["Resources"]))
+        return table
+    finally:
+        if owned:
+            ray.shutdown()
+
+
+def _describe_resources(resources: Mapping[str, float]) -> list[str]:
+    known = ("CPU", "GPU", "memory", "object_store_memory")
+    other = [f"{name}: {amount:g}" for name, amount in resources.items() if name not in known and "node:" not in name]
+    memory = resources.get("memory", 0.0) / 2**30
+    return [f"{resources.get('CPU', 0):g}", f"{resources.get('GPU', 0):g}", f"{memory:.1f}", ", ".join(other)]
+
+
+if __name__ == "__main__":
+    main()
