@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from tfray.framework.graph import (
 from tfray.placement.pipeline import compile_step
 from tfray.runtime.local import LocalRunner
 from tfray.runtime.runner import RegisteredStep, Runner
+
+_CALLABLE: Final = object()
+"""Marks the steps of `Session.make_callable`, which stay when the graph changes."""
 
 
 class Session:
@@ -83,11 +86,15 @@ class Session:
         if self._closed:
             raise CancelledError("the session is closed: open a new one")
         key = (_key(fetches), tuple(feed_dict) if feed_dict else (), self._graph.version)
-        step = self._steps.get(key)
+        try:
+            step = self._steps.get(key)
+        except TypeError:  # what cannot be hashed is nothing that can be fetched: say so
+            _Structure(self._graph, fetches)
+            raise
         if step is None:
             step = self._prepare(key, fetches, list(feed_dict or ()))
-        timeout_ms = (options.timeout_in_ms if options else 0) or self._config.operation_timeout_in_ms
-        return step.run(list(feed_dict.values()) if feed_dict else (), timeout_ms / 1000 if timeout_ms else None)
+        values = list(feed_dict.values()) if feed_dict else ()
+        return step.run(values, self._timeout_s(options.timeout_in_ms if options else 0))
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function of the values of `feed_list`, in order, that returns the values of `fetches`.
@@ -95,23 +102,27 @@ class Session:
         It saves the time that `run` takes to recognise its arguments.
         """
         feeds = list(feed_list or ())
-        step = self._prepare(("callable", _key(fetches), tuple(feeds), self._graph.version), fetches, feeds)
+        step = self._prepare((_CALLABLE, _key(fetches), tuple(feeds), self._graph.version), fetches, feeds)
 
         def call(*values: Any) -> Any:
             if len(values) != len(feeds):
                 raise InvalidArgumentError(f"the callable takes {len(feeds)} values, got {len(values)}")
             if self._closed:
                 raise CancelledError("the session is closed: open a new one")
-            return step.run(values, None)
+            return step.run(values, self._timeout_s())
 
         return call
+
+    def _timeout_s(self, timeout_ms: int = 0) -> float | None:
+        timeout_ms = timeout_ms or self._config.operation_timeout_in_ms
+        return timeout_ms / 1000 if timeout_ms else None
 
     def _prepare(self, key: tuple[Any, ...], fetches: Any, feeds: Sequence[Any]) -> _PreparedStep:
         with self._lock:
             if key not in self._steps:
                 # Plans of earlier versions of the graph stay valid for steps that still run, but are not found again.
                 version = self._graph.version
-                for stale in [other for other in self._steps if other[-1] != version]:
+                for stale in [other for other in self._steps if other[-1] != version and other[0] is not _CALLABLE]:
                     self._steps.pop(stale).close()
                 self._steps[key] = _PreparedStep(self._graph, self._runner, self._config, fetches, feeds)
             return self._steps[key]
@@ -248,35 +259,28 @@ class _Feed:
         return array[()] if self._scalar else array
 
     def _cast(self, value: Any) -> Any:
+        name, dtype = self.tensor.name, self.tensor.dtype
         if isinstance(value, (Tensor, Operation)):
-            raise InvalidArgumentError(
-                f"the value fed for {self.tensor.name} is {value!r}: feed NumPy values; run the tensor first"
-            )
-        dtype = self.tensor.dtype
-        if dtype is dtypes.string:
-            return make_array(value, dtype)
+            raise self._refusal(f"the value fed for {name} is {value!r}: feed NumPy values; run the tensor first")
         try:
             array = np.asarray(value)
+            is_python_integer = not hasattr(value, "dtype") and array.dtype.kind in "iu"
+            if dtype is dtypes.string or (dtype.is_integer and is_python_integer):
+                return make_array(value, dtype)  # refuses integers that do not fit
         except ValueError as error:
-            raise InvalidArgumentError(f"the value fed for {self.tensor.name} is no array: {error}") from error
-        is_python = not hasattr(value, "dtype")
-        if is_python and dtype.is_integer and array.dtype.kind in "iu":
-            return make_array(value, dtype)  # refuses integers that do not fit
-        if array.size and not np.can_cast(array.dtype, self._dtype, "same_kind"):
-            raise InvalidArgumentError(
-                f"the value fed for {self.tensor.name} is {array.dtype}, expected {dtype.name}",
-                op_name=self.tensor.op.name,
-                site=self.tensor.op.site,
-            )
+            text = error.message if isinstance(error, InvalidArgumentError) else str(error)
+            raise self._refusal(f"the value fed for {name} is no array of {dtype.name}: {text}") from error
+        is_flag = dtype.is_bool and array.dtype.kind in "iu"  # as programs write ``is_training: 1``
+        if array.size and not is_flag and not np.can_cast(array.dtype, self._dtype, "same_kind"):
+            raise self._refusal(f"the value fed for {name} is {array.dtype}, expected {dtype.name}")
         return array.astype(self._dtype)
 
     def _check_shape(self, array: Any) -> None:
         if not self._shape.is_compatible_with(array.shape):
-            raise InvalidArgumentError(
-                f"the value fed for {self.tensor.name} has shape {array.shape}, expected {self._shape}",
-                op_name=self.tensor.op.name,
-                site=self.tensor.op.site,
-            )
+            raise self._refusal(f"the value fed for {self.tensor.name} has shape {array.shape}, expected {self._shape}")
+
+    def _refusal(self, message: str) -> InvalidArgumentError:
+        return InvalidArgumentError(message, op_name=self.tensor.op.name, site=self.tensor.op.site)
 
 
 class _Structure:
@@ -292,8 +296,7 @@ class _Structure:
         """Record what `fetch` names, and return the function from all tensor values to its value."""
         if isinstance(fetch, dict):
             parts = [(key, self._visit(item)) for key, item in fetch.items()]
-            kind = type(fetch)
-            return lambda values: kind((key, part(values)) for key, part in parts)
+            return lambda values: _as_mapping(type(fetch), [(key, part(values)) for key, part in parts])
         if isinstance(fetch, (list, tuple)):
             return self._visit_sequence(fetch)
         expand = getattr(fetch, "_fetch_parts", None)
@@ -332,6 +335,12 @@ class _Structure:
             if op.op_def.access == "read" and len(op.inputs) == 1 and op.outputs[0].dtype is not dtypes.bool_:
                 return op.outputs[0]
         raise InvalidArgumentError(f"cannot fetch {handle.name!r}: it is a handle and nothing reads its value")
+
+
+def _as_mapping(kind: type[dict[Any, Any]], items: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    mapping = kind()  # not ``kind(items)``, which means something else to a defaultdict
+    mapping.update(items)
+    return mapping
 
 
 def _key(fetches: Any) -> Hashable:

@@ -1,0 +1,373 @@
+"""Sessions in this process: what can be fetched and fed, and what is compiled when."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tfray as tf
+from tfray.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
+from tfray.ops import state_ops
+from tfray.ops.script_ops import py_func
+
+Point = collections.namedtuple("Point", ["x", "y"])
+
+
+@pytest.fixture
+def session():
+    with tf.Session() as session:
+        yield session
+
+
+# -- fetches -------------------------------------------------------------------------------------------
+
+
+def test_structures_come_back_as_they_were(session):
+    a, b = tf.constant(1, name="a"), tf.constant([2.0], name="b")
+    fetched = session.run(
+        {
+            "list": [a, b, "a:0"],
+            "tuple": (a, (b,), []),
+            "point": Point(a, [b]),
+            "operation": a.op,
+            "named operation": "b",
+            "ordered": collections.OrderedDict([("z", a), ("y", b)]),
+            "default": collections.defaultdict(list, {"k": a}),
+        }
+    )
+    assert fetched["list"][0] == fetched["list"][2] == 1
+    assert fetched["tuple"][1][0].tolist() == [2.0] and fetched["tuple"][2] == []
+    assert type(fetched["point"]) is Point and fetched["point"].y[0].tolist() == [2.0]
+    assert fetched["operation"] is None and fetched["named operation"] is None
+    assert list(fetched["ordered"]) == ["z", "y"] and type(fetched["ordered"]) is collections.OrderedDict
+    assert fetched["default"]["k"] == 1
+    assert session.run([]) == []
+    assert session.run({}) == {}
+
+
+def test_scalars_are_numpy_scalars_and_strings_are_bytes(session):
+    number, flag, text, texts = session.run([tf.constant(1.5), tf.constant(True), tf.constant("ä"), tf.constant(["a"])])
+    assert type(number) is np.float32 and type(flag) is np.bool_
+    assert text == "ä".encode() and texts.tolist() == [b"a"] and texts.dtype == object
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int8", "uint64", "complex64", "bool"])
+def test_every_dtype_goes_in_and_out(session, dtype):
+    dtype = tf.as_dtype(dtype)
+    x = tf.placeholder(dtype, [2])
+    value = np.array([0, 1]).astype(dtype.numpy)
+    same = session.run(tf.identity(x), {x: value})
+    assert same.dtype == dtype.numpy and np.array_equal(same, value)
+
+
+def test_variables_and_their_names_are_fetched(session):
+    v = tf.Variable([1.0, 2.0], name="v")
+    session.run(v.initializer)
+    assert [value.tolist() for value in session.run([v, "v:0", v.value()])] == [[1, 2]] * 3
+
+
+def test_sparse_gradients_are_fetched_in_their_parts(session):
+    v = tf.Variable(np.ones((4, 2), np.float32))
+    (slices,) = tf.gradients(tf.reduce_sum(tf.gather(v, [1, 3, 1])), [v])
+    session.run(v.initializer)
+    value = session.run(slices)
+    assert value.indices.tolist() == [1, 3, 1] and value.values.shape == (3, 2)
+    assert value.dense_shape.tolist() == [4, 2]
+
+
+@pytest.mark.parametrize(
+    "fetch", ["nowhere:0", "a:1", "a:b", 3, None, np.zeros(2), [["a:0", 3.5]], {1: b"a"}], ids=repr
+)
+def test_what_cannot_be_fetched(session, fetch):
+    tf.constant(1, name="a")
+    with pytest.raises(InvalidArgumentError, match="cannot fetch"):
+        session.run(fetch)
+
+
+def test_elements_of_another_graph_are_refused(session):
+    with tf.Graph().as_default():
+        foreign = tf.placeholder(tf.float32, name="foreign")
+    with pytest.raises(InvalidArgumentError, match=r"foreign.*another graph"):
+        session.run(foreign)
+    with pytest.raises(InvalidArgumentError, match=r"foreign.*another graph"):
+        session.run(tf.constant(1), {foreign: 1})
+
+
+# -- feeds ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "value", "expected"),
+    [
+        (tf.float32, [None], [1, 2], [1, 2]),
+        (tf.float32, [], 1, 1),
+        (tf.float32, [2], np.float64([1.5, 2]), [1.5, 2]),
+        (tf.float32, None, [[True]], [[1]]),
+        (tf.int32, [2], np.int64([1, 2]), [1, 2]),
+        (tf.bool, [], 1, True),
+        (tf.bool, [2], [0, 1], [False, True]),
+        (tf.complex64, [], 2.0, 2),
+        (tf.string, [None], ["a", b"b"], [b"a", b"b"]),
+        (tf.string, [], "text", b"text"),
+        (tf.float32, [0], [], []),
+        (tf.bfloat16, [1], [1.5], [1.5]),
+    ],
+)
+def test_values_are_converted(session, dtype, shape, value, expected):
+    x = tf.placeholder(dtype, shape)
+    result = session.run(tf.identity(x), {x: value})
+    assert np.array_equal(result, np.asarray(expected, object if dtype is tf.string else dtype.numpy))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "value", "message"),
+    [
+        (tf.float32, [2], [1, 2, 3], r"shape \(3,\), expected \(2,\)"),
+        (tf.float32, [None, 2], [1, 2], r"shape \(2,\), expected \(\?, 2\)"),
+        (tf.int32, [], 1.5, "float64, expected int32"),
+        (tf.float32, [], 1j, "complex128, expected float32"),
+        (tf.float32, [], "text", "expected float32"),
+        (tf.uint8, [], 300, "300 does not fit uint8"),
+        (tf.float32, [None], [[1], [1, 2]], "no array"),
+        (tf.string, [], 3, "not a string"),
+        (tf.float32, [], None, "expected float32"),
+    ],
+)
+def test_values_that_do_not_fit_name_the_placeholder(session, dtype, shape, value, message):
+    x = tf.placeholder(dtype, shape, name="culprit")
+    with pytest.raises(InvalidArgumentError, match=message) as caught:
+        session.run(tf.identity(x), {x: value})
+    assert "culprit" in str(caught.value)
+    assert caught.value.op_name == "culprit" and __file__ in caught.value.site
+
+
+def test_any_tensor_is_fed_and_then_not_computed(session):
+    x = tf.placeholder(tf.float32, [], name="x")
+    y = tf.square(x, name="y")
+    z = y + 1
+    assert session.run(z, {y: 5}) == 6  # x is not needed
+    assert session.run([x, y, z], {x: 1, "y:0": 5}) == [1, 5, 6]
+    parts = tf.split(tf.constant([1.0, 2.0]), 2)
+    total = parts[0] * 10 + parts[1]
+    assert session.run(total, {parts[0]: [7.0]}).tolist() == [72]
+    v = tf.Variable(3.0)
+    assert session.run(v * 2, {v: 4.0}) == 8
+
+
+def test_a_placeholder_that_is_fed_counts_as_run(session):
+    x = tf.placeholder(tf.float32, [], name="x")
+    with tf.control_dependencies([x]):
+        y = tf.constant(1.0) + 1
+    assert session.run([y, x.op, tf.group(x)], {x: 3}) == [2, None, None]
+    assert session.run(x.op, {x: 3}) is None
+
+
+def test_feeds_that_cannot_be(session):
+    x = tf.placeholder(tf.float32, [], name="x")
+    v = tf.Variable(1.0, name="v")
+    with pytest.raises(InvalidArgumentError, match="fed twice"):
+        session.run(x, {x: 1, "x:0": 2})
+    with pytest.raises(InvalidArgumentError, match="cannot be fed"):
+        session.run(x, {x: 1, v.handle: 2})
+    with pytest.raises(InvalidArgumentError, match="cannot feed"):
+        session.run(x, {x.op: 1})
+    with pytest.raises(InvalidArgumentError, match="cannot feed 'nowhere:0'"):
+        session.run(x, {"nowhere:0": 1})
+    with pytest.raises(InvalidArgumentError, match="run the tensor first"):
+        session.run(x, {x: tf.constant(1.0)})
+
+
+def test_a_missing_feed_is_named(session):
+    x = tf.placeholder(tf.float32, [], name="forgotten")
+    with pytest.raises(InvalidArgumentError, match=r"'forgotten' has no value: pass feed_dict") as caught:
+        session.run(x * 2)
+    assert caught.value.op_name == "forgotten" and __file__ in caught.value.site
+
+
+def test_a_default_yields_to_a_feed(session):
+    x = tf.placeholder_with_default([1.0, 2.0], [None])
+    y = tf.reduce_sum(x)
+    assert session.run(y) == 3
+    assert session.run(y, {x: [5]}) == 5
+
+
+def test_arrays_of_any_layout_are_fed(session):
+    x = tf.placeholder(tf.float32, [None, None])
+    base = np.arange(24, dtype=np.float32).reshape(4, 6)
+    frozen = base.copy()
+    frozen.flags.writeable = False
+    for value in (base, base.T, base[::2, 1::2], base[::-1], np.asfortranarray(base), frozen, base[:0]):
+        total, doubled = session.run([tf.reduce_sum(x), x * 2], {x: value})
+        assert total == value.sum()
+        assert np.array_equal(doubled, value * 2)
+
+
+# -- compiling -----------------------------------------------------------------------------------------
+
+
+def test_each_combination_is_compiled_once(session):
+    x = tf.placeholder(tf.float32, [])
+    y, z = x + 1, x * 2
+    for value in range(3):
+        session.run([y, z], {x: value})
+        session.run((y, {"z": z}), {x: value})
+        session.run(y, {x: value})
+    assert len(session._steps) == 3
+    session.run(tf.square(x), {x: 1.0})  # the graph grew: earlier plans are let go
+    assert len(session._steps) == 1
+
+
+def test_the_graph_may_grow_between_steps(session):
+    v = tf.Variable(1.0)
+    session.run(v.initializer)
+    for expected in (3, 9, 27):
+        assert session.run(state_ops.assign(v, v.value() * 3)) == expected
+
+
+def test_a_callable_takes_values_in_order_and_outlives_changes_of_the_graph(session):
+    x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    call = session.make_callable({"d": x - y}, [x, y])
+    assert call(5, 3) == {"d": 2}
+    assert session.run(x * 3, {x: 1}) == 3
+    assert session.run(x * 4, {x: 1}) == 4
+    assert call(1, 2) == {"d": -1}
+    assert len(session._steps) == 2
+    with pytest.raises(InvalidArgumentError, match="takes 2 values, got 1"):
+        call(1)
+    session.close()
+    with pytest.raises(CancelledError, match="closed"):
+        call(5, 3)
+
+
+def test_values_are_the_same_with_and_without_optimization():
+    x = tf.placeholder(tf.float32, [None])
+    a = tf.identity(tf.constant([1.0, 2.0]) * 2 + 1)
+    b = tf.identity(tf.constant([1.0, 2.0]) * 2 + 1)
+    y = tf.stop_gradient(tf.identity(x)) * a + x * b
+    for level in (tf.OptimizerOptions.L0, tf.OptimizerOptions.L1):
+        config = tf.ConfigProto(graph_options=tf.GraphOptions(tf.OptimizerOptions(level)))
+        with tf.Session(config=config) as session:
+            assert session.run(y, {x: [1, 1]}).tolist() == [6, 10]
+
+
+def test_placement_is_logged(capsys):
+    with tf.device("/cpu:1"):
+        x = tf.placeholder(tf.float32, [], name="somewhere") + 1
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}, log_device_placement=True)) as session:
+        session.run(x, {"somewhere:0": 1})
+        assert session.list_devices() == [f"/job:localhost/task:0/device:CPU:{i}" for i in range(2)]
+    assert "Add) /job:localhost/task:0/device:CPU:1" in capsys.readouterr().out
+
+
+# -- default sessions, opening and closing -------------------------------------------------------------
+
+
+def test_default_sessions_nest():
+    x = tf.constant(3)
+    with pytest.raises(ValueError, match="no default session"):
+        x.eval()
+    with tf.Session() as outer:
+        assert tf.get_default_session() is outer
+        with tf.Session().as_default() as inner:
+            assert tf.get_default_session() is inner
+            assert x.eval() == 3
+        x.op.run()
+        other = tf.Graph()
+        with other.as_default():
+            y = tf.constant(4)
+        with pytest.raises(ValueError, match="another graph"):
+            y.eval()
+        assert y.eval(session=tf.Session(graph=other)) == 4
+    assert tf.get_default_session() is None
+
+
+def test_a_session_enters_its_graph():
+    graph = tf.Graph()
+    with tf.Session(graph=graph):
+        assert tf.get_default_graph() is graph
+        assert tf.constant(1).graph is graph
+    assert tf.get_default_graph() is not graph
+
+
+def test_an_interactive_session_is_the_default():
+    session = tf.InteractiveSession()
+    assert tf.constant(2).eval() == 2
+    session.close()
+    session.close()
+    assert tf.get_default_session() is None
+
+
+def test_a_closed_session_says_so():
+    session = tf.Session()
+    session.close()
+    session.close()
+    with pytest.raises(CancelledError, match="closed"):
+        session.run(tf.constant(1))
+
+
+@pytest.mark.parametrize("target", ["grpc://localhost:2222", 3, object()], ids=repr)
+def test_a_target_that_is_none(target):
+    with pytest.raises(InvalidArgumentError, match=r"tfray\.Cluster"):
+        tf.Session(target)
+
+
+def test_an_uninitialised_variable_is_named(session):
+    v = tf.Variable(1.0, name="weights")
+    with pytest.raises(FailedPreconditionError, match=r"'weights' is not initialised.*initializer") as caught:
+        session.run(v * 2)
+    assert caught.value.op_name == "weights/read" and __file__ in caught.value.site
+
+
+# -- several threads -----------------------------------------------------------------------------------
+
+
+def test_steps_run_concurrently():
+    """Two steps meet in the middle of a kernel: neither ends without the other."""
+    barrier = threading.Barrier(2, timeout=30)
+    x = tf.placeholder(tf.float32, [])
+    y = py_func(lambda value: (barrier.wait(), value)[1], [x], tf.float32) * 2
+    with tf.Session() as session, ThreadPoolExecutor(2) as pool:
+        results = [pool.submit(session.run, y, {x: value}) for value in (1, 2)]
+        assert sorted(result.result() for result in results) == [2, 4]
+
+
+def test_many_threads_compile_and_run(session):
+    x = tf.placeholder(tf.float32, [None])
+    fetches = [tf.reduce_sum(x * i + tf.cast(tf.size(x), tf.float32)) for i in range(4)]
+
+    def work(i):
+        n = 1 + i % 10
+        return session.run(fetches[i % 4], {x: np.ones(n)}) == n * (i % 4) + n * n
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(200)))
+
+
+# -- timeouts ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", [tf.ConfigProto(device_count={"CPU": 2}), tf.ConfigProto()], ids=["two", "one"])
+def test_a_step_gives_up_after_its_timeout(config):
+    """Between segments: a kernel that runs is not interrupted, but nothing is begun after the deadline."""
+    late = threading.Event()
+    with tf.device("/cpu:1" if config.device_count else None):
+        a = py_func(lambda: (late.wait(0.2), np.float32(1))[1], [], tf.float32)
+    with tf.device("/cpu:0"):
+        b = a + 1
+    options = tf.RunOptions(timeout_in_ms=50)
+    with tf.Session(config=config) as session:
+        if config.device_count:
+            with pytest.raises(DeadlineExceededError, match="timeout"):
+                session.run(b, options=options)
+        else:
+            assert session.run(b, options=options) == 2  # one segment runs to its end
+        assert session.run(b) == 2
+
+
+def test_bfloat16_values_are_of_ml_dtypes(session):
+    assert session.run(tf.constant([1.5], tf.bfloat16)).dtype == ml_dtypes.bfloat16
