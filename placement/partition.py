@@ -65,7 +65,7 @@ class _Partitioner:
     def run(self, order: Sequence[Operation], fetches: Sequence[Tensor]) -> list[Partition]:
         self._find_destinations(order)
         for op in order:
-            if op not in self._feeds:
+            if op not in self._feeds and not is_copied_constant(op):
                 self._add(op)
         for tensor in fetches:
             device = self._placement[tensor.op]
@@ -83,8 +83,7 @@ class _Partitioner:
                 self._note_crossing(control, None, device)
 
     def _note_crossing(self, op: Operation, value_index: int | None, device: str) -> None:
-        stays = op in self._feeds or self._placement[op] == device
-        if not stays and not (value_index is not None and _is_copied_constant(op)):
+        if op not in self._feeds and self._placement[op] != device and not is_copied_constant(op):
             self._destinations.setdefault(op, {})[value_index, device] = None
 
     def _on(self, device: str) -> Partition:
@@ -116,10 +115,8 @@ class _Partitioner:
 
     def _groups_seen_from(self, op: Operation, device: str) -> frozenset[int]:
         """The groups that an operation of `device` waits for because it comes after `op`."""
-        if op in self._feeds or self._placement[op] == device:
+        if op in self._feeds or is_copied_constant(op) or self._placement[op] == device:
             return self._groups.get(op, frozenset())
-        if (op, device) in self._copies:  # a copied constant
-            return frozenset()
         return frozenset([self._group(op)])
 
     def _group(self, origin: Operation) -> int:
@@ -132,18 +129,18 @@ class _Partitioner:
         op = tensor.op
         if op in self._feeds:
             return self._fed(op, device).outputs[0]
+        if is_copied_constant(op):
+            return self._constant(op, device).outputs[0]
         if self._placement[op] == device:
             return self._copies[op, device].outputs[tensor.value_index]
-        if _is_copied_constant(op):
-            if (op, device) not in self._copies:
-                self._copies[op, device] = _recreate(op, self._on(device).graph, device)
-            return self._copies[op, device].outputs[0]
         return self._received[tensor, device]
 
     def _local_control(self, control: Operation, device: str) -> Operation:
         """An operation of `device` that runs after `control` has."""
         if control in self._feeds:
             return self._fed(control, device)
+        if is_copied_constant(control):
+            return self._constant(control, device)
         if self._placement[control] == device:
             return self._copies[control, device]
         return self._received[control, device].op
@@ -154,6 +151,11 @@ class _Partitioner:
             self._copies[feed, device] = _recreate(feed, part.graph, device)
             part.feeds.append(feed.name)
         return self._copies[feed, device]
+
+    def _constant(self, op: Operation, device: str) -> Operation:
+        if (op, device) not in self._copies:
+            self._copies[op, device] = _recreate(op, self._on(device).graph, device)
+        return self._copies[op, device]
 
     def _send(self, origin: Operation, value_index: int | None, destination: str) -> None:
         """Add Send and Recv for one edge; `value_index` None is a control edge."""
@@ -201,5 +203,6 @@ def _recreate(op: Operation, graph: Graph, device: str) -> Operation:
     return graph.create_op(op.type, [], op.attrs, op.name, exact_name=True, device=device, site=op.site)
 
 
-def _is_copied_constant(op: Operation) -> bool:
+def is_copied_constant(op: Operation) -> bool:
+    """Whether an operation is a constant that each device has for itself."""
     return op.type == "Const" and not op.control_inputs and op.attrs["value"].nbytes <= MAX_COPIED_CONSTANT_BYTES

@@ -59,7 +59,8 @@ def compile_step(
     order, edges = schedule(simplified.graph)
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
-    partitions = partition(order, placement, feed_ops, fetches, edges, optimize)
+    live = simplified.live(wanted)
+    partitions = partition([op for op in order if op in live], placement, feed_ops, fetches, edges, optimize)
     position = {part.device: i for i, part in enumerate(partitions)}
     counts = [0] * len(partitions)
     places: list[tuple[int, int]] = []

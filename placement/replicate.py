@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.traversal import predecessors
-from tfray.placement.partition import partition
+from tfray.framework.traversal import predecessors, reachable_backward
+from tfray.placement.partition import is_copied_constant, partition
 from tfray.placement.placer import place
 from tfray.placement.policies import prefer
 from tfray.placement.prune import prune
@@ -63,7 +63,9 @@ def compile_replica_step(
     graph, placement, tensors, ops = _reduce_crossing_edges(simplified.graph, placement, replica)
     reported = [_on_replica(tensors[tensor], graph, placement, replica) for tensor in fetches]
     order, edges = schedule(graph)
-    partitions = partition(order, placement, [ops[op] for op in feed_ops], reported, edges)
+    roots = [ops[simplified.ops[op]] for op in wanted if op in simplified.ops]
+    live = reachable_backward([*roots, *(tensor.op for tensor in reported)])
+    partitions = partition([op for op in order if op in live], placement, [ops[op] for op in feed_ops], reported, edges)
     by_device = {part.device: part for part in partitions}
     own = by_device.pop(replica, None) or Partition(replica, Graph())
     number = {op.name: i for i, op in enumerate(feed_ops)}
@@ -91,9 +93,7 @@ def _on_replica(tensor: Tensor, graph: Graph, placement: dict[Operation, str], r
     return op.outputs[0]
 
 
-def _move_after_reduction(
-    graph: Graph, placement: dict[Operation, str], shard: str, replica: str
-) -> set[Operation]:
+def _move_after_reduction(graph: Graph, placement: dict[Operation, str], shard: str, replica: str) -> set[Operation]:
     """What depends on a combined value cannot run on a replica, which must be done before values are combined.
 
     Returns:
@@ -121,7 +121,7 @@ def _reduce_crossing_edges(
     def entering(tensor: Tensor, op: Operation) -> Tensor:
         """`tensor` as an input of `op`."""
         device = placement[op]
-        stays = placement[tensor.op] != replica or device == replica or tensor.op.type == "Const"
+        stays = placement[tensor.op] != replica or device == replica or is_copied_constant(tensor.op)
         if stays or op.type == "ReplicaReduce":
             return tensors[tensor]
         if (tensor, device) not in reduced:

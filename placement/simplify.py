@@ -3,7 +3,7 @@ skipped. The user's graph is not touched."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from tfray.framework.convert import constant_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.traversal import reachable_backward
 
 MAX_FOLDED_BYTES: Final = 1 << 20
 """Constants that grow beyond this are computed in the step instead: memory is dearer than a fill."""
@@ -34,6 +35,10 @@ class Simplified:
     tensors: dict[Tensor, Tensor] = field(default_factory=dict)
     ops: dict[Operation, Operation] = field(default_factory=dict)
     feeds: dict[Tensor, Operation] = field(default_factory=dict)
+
+    def live(self, wanted: Iterable[Operation]) -> set[Operation]:
+        """The operations of the copy that still serve `wanted`; what was folded has left its inputs behind."""
+        return reachable_backward(self.ops[op] for op in wanted if op in self.ops)
 
 
 def simplify(
