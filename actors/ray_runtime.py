@@ -52,7 +52,7 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         options |= {"include_dashboard": False, "num_cpus": max(local_cpus, os.cpu_count() or 1)}
     try:
         ray.init(**(options | (init_options or {})))
-    except (ConnectionError, ray.exceptions.RaySystemError, RuntimeError) as error:
+    except (ConnectionError, ray.exceptions.RaySystemError, RuntimeError, ValueError) as error:
         raise UnavailableError(
             f"cannot join a Ray cluster at {address!r}: {error}; start one with `ray start --head`, "
             "or use address='local'"
