@@ -23,7 +23,15 @@ from tfray.actors.messages import REPLICA_DEVICE, StepKey, StepRequest
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.packing import unpack
 from tfray.actors.replica_inbox import ReplicaInbox
-from tfray.errors import AbortedError, CancelledError, FailedPreconditionError, OpError, OutOfRangeError, UnknownError
+from tfray.errors import (
+    AbortedError,
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    OpError,
+    OutOfRangeError,
+    UnknownError,
+)
 from tfray.ops import families, script_ops
 from tfray.runtime.device import Device
 from tfray.runtime.executor import Step, run_plan
@@ -32,6 +40,9 @@ from tfray.runtime.rendezvous import Mailbox
 
 CONCURRENT_STEPS: Final = 32
 """Steps that one actor runs at once; more wait for a free thread."""
+
+EVERY_STEP: Final = 1 << 62
+"""The floor of a driver that has left: all its steps are over."""
 
 Outcome = tuple[str, Any]
 """``("ok", fetches)`` or ``("error", OpError)``: Ray would wrap a raised error in one of its own."""
@@ -47,6 +58,14 @@ class _StepRecord:
         self.early: list[tuple[int, list[tuple[str, Any]]]] = []
         self.members: tuple[int, ...] | None = None
         self.joined: list[str] = []
+        self.decided = threading.Event()
+        self.error: OpError | None = None
+
+    def end(self, error: OpError) -> None:
+        """Let whoever waits in the step raise `error`."""
+        self.error = self.error or error
+        self.mailbox.abort(error)
+        self.decided.set()
 
 
 class DeviceActor:
@@ -129,10 +148,19 @@ class DeviceActor:
         step = Step(request.step[1], rendezvous, deadline)
         with self._device.activate():
             fetched = run_plan(plan, step, [self._device.asarray(value) for value in feeds], record.mailbox)
+            if request.receivers:
+                self._stay_until_decided(record, request.timeout_s)
             if request.replica is not None:
                 # A replica is done only when the shards hold what it sent: it may die the moment after.
                 rendezvous.wait_until_received(request.timeout_s)
             return [self._device.to_host(value) for value in fetched]
+
+    def _stay_until_decided(self, record: _StepRecord, timeout_s: float | None) -> None:
+        """A shard to which no replica sends may be through at once, but replicas that join still need its tensors."""
+        if not record.decided.wait(timeout_s):
+            raise DeadlineExceededError("the step timed out waiting for replicas", device=self._device.name)
+        if record.error is not None:
+            raise record.error
 
     def _next_input(self, plan_id: str) -> Sequence[Any]:
         try:
@@ -149,6 +177,8 @@ class DeviceActor:
     def _begin(self, plan: Plan, request: StepRequest) -> _StepRecord:
         with self._lock:
             driver, _ = request.step
+            if request.step[1] < self._floors.get(driver, 0):
+                raise CancelledError("the step came after its driver had left", device=self._device.name)
             self._floors[driver] = max(request.floor, self._floors.get(driver, 0))
             finished = self._finished.setdefault(driver, set())
             finished -= {number for number in finished if number < request.floor}
@@ -158,7 +188,10 @@ class DeviceActor:
                 rendezvous.join(receiver)
             record.rendezvous = rendezvous
             keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
-            record.inbox = ReplicaInbox(keys, request.members if record.members is None else record.members)
+            record.members = request.members if record.members is None else record.members
+            record.inbox = ReplicaInbox(keys, record.members)
+            if record.members is not None:
+                record.decided.set()
             arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
             record.early.clear()
         record.mailbox.deliver(list(arrived))
@@ -167,7 +200,8 @@ class DeviceActor:
     def _end(self, step: StepKey) -> None:
         with self._lock:
             self._steps.pop(step, None)
-            self._finished[step[0]].add(step[1])
+            if step[0] in self._finished:
+                self._finished[step[0]].add(step[1])
 
     def _record(self, step: StepKey) -> _StepRecord | None:
         """The record of a step, made if need be; None when the step is over. Call with the lock held."""
@@ -204,6 +238,7 @@ class DeviceActor:
             if record is None:
                 return
             record.members = tuple(members)
+            record.decided.set()
             items = [] if record.inbox is None else list(record.inbox.commit(members))
         record.mailbox.deliver(items)
 
@@ -225,7 +260,7 @@ class DeviceActor:
         with self._lock:
             record = self._record(step)
         if record is not None:
-            record.mailbox.abort(AbortedError(reason, device=self._device.name))
+            record.end(AbortedError(reason, device=self._device.name))
 
     @ray.method(concurrency_group="messages")
     def cancel(self, step: StepKey, reason: str) -> None:
@@ -233,15 +268,17 @@ class DeviceActor:
         with self._lock:
             record = self._record(step)
         if record is not None:
-            record.mailbox.abort(CancelledError(reason, device=self._device.name))
+            record.end(CancelledError(reason, device=self._device.name))
 
     @ray.method(concurrency_group="messages")
     def abort_all(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""
         with self._lock:
+            self._floors[driver] = EVERY_STEP
+            self._finished.pop(driver, None)
             records = [record for step, record in self._steps.items() if step[0] == driver]
         for record in records:
-            record.mailbox.abort(CancelledError(reason, device=self._device.name))
+            record.end(CancelledError(reason, device=self._device.name))
 
     def status(self) -> dict[str, Any]:
         """Counts of what this actor holds, for monitoring and tests."""

@@ -34,7 +34,7 @@ class StepReport:
     """What happened in one step.
 
     Attributes:
-        step: Its number.
+        step: Its place in the order in which steps ended, from 1.
         values: Mean over the members of each fetched value.
         duration_s: Seconds from its start to its last update.
         members: Replicas that counted.
@@ -157,7 +157,7 @@ class ReplicaDriver:
                 unpack(registered, device)
                 unpack(ref, device)
             except UnavailableError:
-                return self._replace(replica)
+                return self._protocol.left(replica) + self._replace(replica)
             return self._protocol.joined(replica)
 
         self._calls[opened] = ready
@@ -191,7 +191,7 @@ class ReplicaDriver:
                     for device in self._shards:
                         self._cluster.actor(device).commit.remote(self._key(decision.step), decision.members)
                 case Complete():
-                    self._report(decision.step, decision.members)
+                    self._report(decision)
                 case Abandon():
                     self._abandon(decision.step)
 
@@ -262,12 +262,13 @@ class ReplicaDriver:
 
         return delivered
 
-    def _report(self, step: int, members: tuple[int, ...]) -> None:
-        reported = self._reported.pop(step)
-        rows = [reported[member] for member in members if member in reported]
+    def _report(self, done: Complete) -> None:
+        reported = self._reported.pop(done.step)
+        rows = [reported[member] for member in done.members if member in reported]
         values = [np.mean([row[i] for row in rows], axis=0) for i in range(len(rows[0]))] if rows else []
-        duration_s = time.perf_counter() - self._started_at.pop(step)
-        self._reports.append(StepReport(step, values, duration_s, members, self._protocol.live, self._protocol.dropped))
+        duration_s = time.perf_counter() - self._started_at.pop(done.step)
+        live, dropped = self._protocol.live, self._protocol.dropped
+        self._reports.append(StepReport(done.position, values, duration_s, done.members, live, dropped))
 
     def _key(self, step: int) -> StepKey:
         return self._driver_id, step
@@ -294,7 +295,7 @@ class ReplicaDriver:
             try:
                 ray.get(done)
             except ray.exceptions.RayActorError:
-                return self._replace(replica)
+                return self._replace(replica)  # it never was there: nobody left
             self._cluster.adopt(device, actor)
             self._introduce(replica)
             return []

@@ -1,7 +1,9 @@
 """What a parameter shard has received from the replicas of one step. Pure state: no Ray, no threads.
 
-Contributions are held per replica until the *members* of the step are known: the replicas whose gradients count.
-They are then handed over per edge, in the order of the members, so that sums do not depend on who came first.
+Contributions are held per replica until the *members* of the step are known, the replicas whose gradients count, and
+each of them has sent all that it sends. Then all is handed over at once: a replica that dies halfway leaves nothing
+behind, neither one gradient of several nor the indices of rows without the rows. The order is that of the members, so
+that sums do not depend on who came first.
 """
 
 from __future__ import annotations
@@ -22,31 +24,29 @@ class ReplicaInbox:
         self._keys = frozenset(keys)
         self._members = None if members is None else tuple(members)
         self._arrived: dict[int, dict[str, Any]] = {}
-        self._handed_over: set[str] = set()
+        self._handed_over = False
 
     def add(self, replica: int, items: Iterable[tuple[str, Any]]) -> list[tuple[str, list[Any]]]:
-        """Take tensors from a replica. Returns the edges that are complete by now, see `commit`."""
-        if not self._members or replica in self._members:
+        """Take tensors from a replica. Returns what is complete by that, see `commit`."""
+        if self._members is None or replica in self._members:
             self._arrived.setdefault(replica, {}).update(items)
         return self._complete()
 
     def commit(self, members: Sequence[int]) -> list[tuple[str, list[Any]]]:
-        """Decide which replicas count; what the others sent is dropped. No members: it is undecided again.
+        """Decide which replicas count; what the others sent is dropped. A later decision may name fewer.
 
         Returns:
-            For each edge that is complete and was not before: its key, and one tensor per member in their order.
+            For each edge its key, and one tensor per member in their order, once everything is there; else nothing.
         """
         self._members = tuple(members)
-        if members:
-            self._arrived = {replica: items for replica, items in self._arrived.items() if replica in members}
+        self._arrived = {replica: items for replica, items in self._arrived.items() if replica in members}
         return self._complete()
 
     def _complete(self) -> list[tuple[str, list[Any]]]:
-        if not self._members:
+        if self._members is None or self._handed_over:
             return []
-        done: list[tuple[str, list[Any]]] = []
-        for key in sorted(self._keys - self._handed_over):
-            if all(key in self._arrived.get(replica, ()) for replica in self._members):
-                done.append((key, [self._arrived[replica].pop(key) for replica in self._members]))
-                self._handed_over.add(key)
-        return done
+        if any(self._keys - self._arrived.get(replica, {}).keys() for replica in self._members):
+            return []
+        self._handed_over = True
+        arrived, self._arrived = self._arrived, {}
+        return [(key, [arrived[replica][key] for replica in self._members]) for key in sorted(self._keys)]

@@ -7,7 +7,8 @@ Synchronous training (`SyncProtocol`), on n replicas of which the first m count 
 3. When m replicas have delivered, they become the *members* of the step; the shards combine and apply their gradients.
    When exactly m replicas take part there is nothing to decide: they are members from the start.
 4. Whoever delivers later is *dropped*: the step stamp of its gradients is stale.
-5. A replica that dies leaves the open step; the survivors decide it.
+5. A replica that dies leaves the open step; the survivors decide it. When it was the last member of a step that was
+   decided, the step is abandoned, since shards may have applied it already, and another makes up for it.
 
 Asynchronous training (`AsyncProtocol`): every replica has steps of its own, of which it is the only member.
 
@@ -40,7 +41,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Commit:
-    """The shards shall apply the contributions of `members` to `step`; with no members it is undecided again."""
+    """The shards shall apply the contributions of `members` to `step`."""
 
     step: int
     members: tuple[int, ...]
@@ -55,10 +56,14 @@ class Abandon:
 
 @dataclass(frozen=True)
 class Complete:
-    """`step` is over: the shards have applied it, and its `members` have reported."""
+    """`step` is over: the shards have applied it, and its `members` have reported.
+
+    It is the `position`-th step to end. Numbers of steps that were abandoned are not used again.
+    """
 
     step: int
     members: tuple[int, ...]
+    position: int
 
 
 Decision = Start | Join | Commit | Abandon | Complete
@@ -113,6 +118,7 @@ class SyncProtocol:
         if not 1 <= required <= expected:
             raise ValueError(f"between 1 and {expected} replicas can be required, not {required}")
         self.dropped = 0
+        self._completed = first_step - 1
         self._required = required
         self._expected = expected
         self._next = first_step
@@ -153,6 +159,7 @@ class SyncProtocol:
     def left(self, replica: int) -> list[Decision]:
         self._idle.discard(replica)
         self._busy.pop(replica, None)
+        self._expected = max(1, self._expected - 1)  # one that dies before the first step is not waited for
         current = self._open
         if current is None:
             return self._use_idle()
@@ -177,7 +184,8 @@ class SyncProtocol:
         if current is None or not current.applied or current.computing.intersection(current.members or ()):
             return []
         self._open = None
-        return [Complete(current.number, current.members or ())]
+        self._completed += 1
+        return [Complete(current.number, current.members or (), self._completed)]
 
     def _use_idle(self) -> list[Decision]:
         """Start the next step, or let idle replicas join the open one."""
@@ -217,14 +225,15 @@ class SyncProtocol:
         return [Commit(current.number, current.members)]
 
     def _decide_without(self, current: _OpenStep, replica: int) -> list[Decision]:
-        """A member died before it delivered: the others decide the step, or whoever joins."""
+        """A member died before it delivered: the step is that of the others."""
         assert current.members is not None
         rest = tuple(member for member in current.members if member != replica)
         if rest:
             current.members = rest
             return [Commit(current.number, rest)]
-        current.members = None
-        return [Commit(current.number, ()), *self._use_idle()]
+        self._open = None
+        self._end += 1
+        return [Abandon(current.number), *self._use_idle()]
 
 
 class AsyncProtocol:
@@ -237,6 +246,7 @@ class AsyncProtocol:
 
     def __init__(self, steps: int, first_step: int = 1) -> None:
         self.dropped = 0
+        self._completed = first_step - 1
         self._next = first_step
         self._remaining = steps
         self._live: set[int] = set()
@@ -287,7 +297,8 @@ class AsyncProtocol:
             return []
         del self._outstanding[step]
         replica = self._owner.pop(step)
-        return [Complete(step, (replica,)), *self._start(replica)]
+        self._completed += 1
+        return [Complete(step, (replica,), self._completed), *self._start(replica)]
 
     def _start(self, replica: int) -> list[Decision]:
         if replica not in self._live or self._remaining == 0:

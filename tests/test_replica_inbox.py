@@ -1,0 +1,61 @@
+"""What a parameter shard has received from the replicas of one step."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfray.actors.replica_inbox import ReplicaInbox
+
+
+def test_nothing_is_handed_over_before_the_members_are_known():
+    inbox = ReplicaInbox(["a", "b"])
+    assert inbox.add(1, [("a", 10), ("b", 11)]) == []
+    assert inbox.add(0, [("a", 0), ("b", 1)]) == []
+    assert inbox.add(2, [("a", 20), ("b", 21)]) == []
+    assert inbox.commit([1, 0]) == [("a", [10, 0]), ("b", [11, 1])]
+    assert inbox.commit([1, 0]) == []
+
+
+def test_members_known_from_the_start():
+    inbox = ReplicaInbox(["a"], [0, 1])
+    assert inbox.add(2, [("a", 20)]) == []
+    assert inbox.add(1, [("a", 10)]) == []
+    assert inbox.add(0, [("a", 0)]) == [("a", [0, 10])]
+    assert inbox.add(0, [("a", 5)]) == []
+
+
+def test_a_replica_counts_with_all_or_with_nothing():
+    """One that dies between its indices and its rows must not leave the indices behind."""
+    inbox = ReplicaInbox(["indices", "rows"], [0, 1])
+    inbox.add(0, [("indices", [3])])
+    inbox.add(1, [("indices", [7])])
+    assert inbox.add(0, [("rows", [[0.5]])]) == []
+    assert inbox.commit([0]) == [("indices", [[3]]), ("rows", [[[0.5]]])]
+
+
+def test_a_replacement_sends_everything_again():
+    inbox = ReplicaInbox(["a", "b"])
+    inbox.add(0, [("a", "of the dead")])
+    inbox.add(0, [("a", 1), ("b", 2)])
+    assert inbox.commit([0]) == [("a", [1]), ("b", [2])]
+
+
+def test_a_shard_to_which_nothing_comes():
+    assert ReplicaInbox([], [0]).add(0, []) == []
+    assert ReplicaInbox([]).commit([0]) == []
+
+
+@given(st.data())
+def test_any_order_of_arrivals_gives_the_same(data):
+    keys, replicas = ["a", "b", "c"], range(4)
+    members = data.draw(st.permutations(replicas).map(lambda order: order[:2]))
+    events = [("add", replica, key) for replica in replicas for key in keys] + [("commit",)]
+    inbox = ReplicaInbox(keys, members if data.draw(st.booleans()) else None)
+    handed_over = []
+    for event in data.draw(st.permutations(events)):
+        if event[0] == "commit":
+            handed_over += inbox.commit(members)
+        else:
+            handed_over += inbox.add(event[1], [(event[2], (event[1], event[2]))])
+    assert handed_over == [(key, [(member, key) for member in members]) for key in keys]

@@ -1,0 +1,383 @@
+"""Who computes which step, and whose gradients count: the state machines, and a simulated cluster around them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfray.actors.replica_inbox import ReplicaInbox
+from tfray.actors.replica_protocol import Abandon, AsyncProtocol, Commit, Complete, Join, Start, SyncProtocol
+
+# -- synchronous training, event by event --------------------------------------------------------------
+
+
+def test_without_backups_the_members_are_known_from_the_start():
+    protocol = SyncProtocol(required=2, steps=2, expected=2)
+    assert protocol.joined(0) == []
+    assert protocol.joined(1) == [Start(1, (0, 1), (0, 1))]
+    assert protocol.delivered(0, 1) == []
+    assert protocol.delivered(1, 1) == []
+    assert protocol.applied(1) == [Complete(1, (0, 1), 1), Start(2, (0, 1), (0, 1))]
+    assert protocol.delivered(1, 2) == []
+    assert protocol.applied(2) == []  # the shards may be faster than a member's report
+    assert not protocol.finished
+    assert protocol.delivered(0, 2) == [Complete(2, (0, 1), 2)]
+    assert protocol.finished and protocol.dropped == 0
+
+
+def test_backups_are_dropped_and_nobody_waits_for_a_straggler():
+    protocol = SyncProtocol(required=2, steps=3, expected=3)
+    protocol.joined(0)
+    protocol.joined(1)
+    assert protocol.joined(2) == [Start(1, (0, 1, 2), None)]
+    assert protocol.delivered(2, 1) == []
+    assert protocol.delivered(0, 1) == [Commit(1, (0, 2))]
+    assert protocol.applied(1) == [Complete(1, (0, 2), 1), Start(2, (0, 2), (0, 2))]
+    assert protocol.delivered(1, 1) == []  # late by a step; the open one is decided
+    assert protocol.dropped == 1
+    assert protocol.delivered(0, 2) == protocol.delivered(2, 2) == []
+    assert protocol.applied(2) == [Complete(2, (0, 2), 2), Start(3, (0, 1, 2), None)]
+    assert protocol.delivered(1, 3) == []
+    assert protocol.delivered(0, 3) == [Commit(3, (0, 1))]
+    assert protocol.delivered(2, 3) == []  # within the step, but one too many
+    assert protocol.dropped == 2
+    assert protocol.applied(3) == [Complete(3, (0, 1), 3)]
+    assert protocol.finished
+
+
+def test_who_becomes_idle_joins_while_the_step_is_undecided():
+    protocol = SyncProtocol(required=2, steps=2, expected=4)
+    for replica in range(3):
+        assert protocol.joined(replica) == []
+    assert protocol.joined(3) == [Start(1, (0, 1, 2, 3), None)]
+    protocol.delivered(0, 1)
+    assert protocol.delivered(1, 1) == [Commit(1, (0, 1))]
+    protocol.delivered(2, 1)
+    assert protocol.applied(1) == [Complete(1, (0, 1), 1), Start(2, (0, 1, 2), None)]
+    assert protocol.delivered(3, 1) == [Join(2, 3)]
+    protocol.delivered(3, 2)
+    assert protocol.delivered(1, 2) == [Commit(2, (1, 3))]
+
+
+def test_the_first_step_waits_for_everybody_who_is_expected():
+    protocol = SyncProtocol(required=1, steps=1, expected=3)
+    assert protocol.joined(0) == protocol.joined(1) == []
+    assert protocol.left(5) == [Start(1, (0, 1), None)]  # one that died before it joined is not
+
+
+def test_a_member_that_dies_leaves_the_step_to_the_others():
+    protocol = SyncProtocol(required=2, steps=1, expected=2)
+    protocol.joined(0)
+    protocol.joined(1)
+    assert protocol.left(1) == [Commit(1, (0,))]
+    assert protocol.delivered(0, 1) == []
+    assert protocol.applied(1) == [Complete(1, (0,), 1)]
+
+
+def test_the_last_member_that_dies_takes_the_step_with_it():
+    protocol = SyncProtocol(required=1, steps=2, expected=1)
+    assert protocol.joined(0) == [Start(1, (0,), (0,))]
+    assert protocol.left(0) == [Abandon(1)]
+    assert protocol.live == 0 and not protocol.finished
+    assert protocol.joined(0) == [Start(2, (0,), (0,))]
+    protocol.delivered(0, 2)
+    assert protocol.applied(2) == [Complete(2, (0,), 1), Start(3, (0,), (0,))]
+    protocol.delivered(0, 3)
+    assert protocol.applied(3) == [Complete(3, (0,), 2)]
+    assert protocol.finished
+
+
+def test_an_undecided_step_is_taken_up_by_the_next_to_come():
+    protocol = SyncProtocol(required=1, steps=1, expected=2)
+    protocol.joined(0)
+    assert protocol.joined(1) == [Start(1, (0, 1), None)]
+    assert protocol.left(0) == protocol.left(1) == []
+    assert protocol.joined(0) == [Join(1, 0)]
+    assert protocol.delivered(0, 1) == [Commit(1, (0,))]
+
+
+def test_a_death_decides_a_step_for_which_enough_is_there():
+    protocol = SyncProtocol(required=3, steps=1, expected=4)
+    for replica in range(4):
+        protocol.joined(replica)
+    protocol.delivered(0, 1)
+    protocol.delivered(1, 1)
+    assert protocol.left(2) == []  # the fourth may still deliver
+    assert protocol.left(3) == [Commit(1, (0, 1))]
+
+
+@pytest.mark.parametrize(("required", "expected"), [(0, 1), (3, 2)])
+def test_a_number_that_cannot_be_required(required, expected):
+    with pytest.raises(ValueError, match=str(required)):
+        SyncProtocol(required, 1, expected=expected)
+
+
+def test_steps_are_counted_from_where_training_resumes():
+    protocol = SyncProtocol(1, steps=1, first_step=41)
+    assert protocol.joined(0) == [Start(41, (0,), (0,))]
+    protocol.delivered(0, 41)
+    assert protocol.applied(41) == [Complete(41, (0,), 41)]
+
+
+# -- asynchronous training -----------------------------------------------------------------------------
+
+
+def test_replicas_have_steps_of_their_own():
+    protocol = AsyncProtocol(steps=3)
+    assert protocol.joined(0) == [Start(1, (0,), (0,))]
+    assert protocol.joined(1) == [Start(2, (1,), (1,))]
+    assert protocol.applied(2) == []
+    assert protocol.delivered(1, 2) == [Complete(2, (1,), 1), Start(3, (1,), (1,))]
+    assert protocol.delivered(1, 3) == []
+    assert protocol.applied(3) == [Complete(3, (1,), 2)]
+    assert not protocol.finished
+    assert protocol.delivered(0, 1) == []
+    assert protocol.applied(1) == [Complete(1, (0,), 3)]
+    assert protocol.finished and protocol.dropped == 0
+
+
+def test_a_step_of_the_dead_is_made_up_for():
+    protocol = AsyncProtocol(steps=1)
+    assert protocol.joined(0) == [Start(1, (0,), (0,))]
+    assert protocol.joined(1) == []
+    assert protocol.left(0) == [Abandon(1), Start(2, (1,), (1,))]
+    assert protocol.applied(1) == []  # its shards may have had all of it
+    protocol.delivered(1, 2)
+    assert protocol.applied(2) == [Complete(2, (1,), 1)]
+    assert protocol.finished
+
+
+# -- a simulated cluster -------------------------------------------------------------------------------
+
+KEYS = ("early", "late")
+"""What a replica sends to every shard, in two messages."""
+
+
+@dataclass
+class _ShardStep:
+    receivers: list[int]
+    inbox: ReplicaInbox
+    decided: bool
+    applied: bool = False
+    sent_to: set[int] = field(default_factory=set)
+
+
+@dataclass
+class _Task:
+    """A replica's part of a step: which shards' parameters it has, and what it has yet to send."""
+
+    step: int
+    parameters: set[int] = field(default_factory=set)
+    unsent: list[tuple[int, str]] = field(default_factory=list)
+    begun: bool = False
+
+
+class Cluster:
+    """Shards, replicas and a driver that exchange messages in any order that keeps each channel's own.
+
+    It behaves as actors/driver.py and actors/device_actor.py do. Shard 0 gets nothing from replicas.
+    """
+
+    def __init__(self, protocol, replicas, shards, deaths, rng):
+        self.protocol = protocol
+        self.rng = rng
+        self.shards = range(shards)
+        self.to_shard = {shard: [] for shard in self.shards}
+        self.steps = {shard: {} for shard in self.shards}
+        self.tasks = {}
+        self.alive = set()
+        self.coming = set(range(replicas))
+        self.deaths = deaths
+        self.to_driver = []
+        self.waiting_shards = {}
+        self.completed, self.members, self.deliveries, self.died_in = [], {}, [], set()
+        self.started = {}
+
+    # -- the driver ------------------------------------------------------------------------------
+
+    def execute(self, decisions):
+        for decision in decisions:
+            match decision:
+                case Start(step, replicas, members):
+                    assert len(set(replicas)) == len(replicas) > 0
+                    assert members is None or set(members) <= set(replicas)
+                    assert step not in self.started
+                    self.started[step] = set(replicas)
+                    self.waiting_shards[step] = set(self.shards)
+                    self.tell("start", step, list(replicas), members)
+                    for replica in replicas:
+                        self.compute(step, replica)
+                case Join(step, replica):
+                    assert replica not in self.started[step] or replica not in self.tasks
+                    self.started[step].add(replica)
+                    self.tell("join", step, replica)
+                    self.compute(step, replica)
+                case Commit(step, members):
+                    assert members and set(members) <= self.started[step]
+                    self.tell("commit", step, members)
+                case Abandon(step):
+                    del self.waiting_shards[step]
+                    self.tell("cancel", step)
+                case Complete(step, members, position):
+                    assert not self.waiting_shards.get(step)
+                    self.completed.append(position)
+                    self.members[step] = members
+
+    def tell(self, *message):
+        for shard in self.shards:
+            self.to_shard[shard].append(message)
+
+    def compute(self, step, replica):
+        assert replica not in self.tasks or replica not in self.alive, "a busy replica was given a step"
+        if replica in self.alive:
+            unsent = [(shard, key) for key in KEYS for shard in self.shards if shard or len(self.shards) == 1]
+            self.tasks[replica] = _Task(step, unsent=unsent)
+        else:
+            self.to_driver.append(("left", replica))
+
+    def handle(self, kind, *event):
+        match kind:
+            case "left":
+                self.execute(self.protocol.left(*event))
+                self.coming.add(event[0])
+            case "delivered":
+                self.deliveries.append(event)
+                self.execute(self.protocol.delivered(*event))
+            case "applied":
+                shard, step = event
+                if step in self.waiting_shards:
+                    self.waiting_shards[step].discard(shard)
+                    if not self.waiting_shards[step]:
+                        self.execute(self.protocol.applied(step))
+
+    # -- shards ----------------------------------------------------------------------------------
+
+    def on_shard(self, shard, kind, step, *rest):
+        steps = self.steps[shard]
+        if kind == "start":
+            receivers, members = rest
+            keys = KEYS if shard or len(self.shards) == 1 else ()
+            steps[step] = _ShardStep(receivers, ReplicaInbox(keys, members), members is not None)
+        current = steps.get(step)
+        if current is None or current.applied:
+            return
+        match kind:
+            case "join":
+                current.receivers.append(rest[0])
+                current.sent_to.discard(rest[0])  # that was its predecessor
+            case "commit":
+                current.decided = True
+                self.hand_over(shard, step, current.inbox.commit(rest[0]))
+            case "cancel":
+                del steps[step]
+                return
+            case "contribution":
+                replica, key = rest
+                self.hand_over(shard, step, current.inbox.add(replica, [(key, replica)]))
+        for replica in set(current.receivers) - current.sent_to:
+            current.sent_to.add(replica)
+            task = self.tasks.get(replica)
+            if replica in self.alive and task is not None and task.step == step:
+                task.parameters.add(shard)
+        if current.decided and not current.inbox._keys:
+            self.apply(shard, step)
+
+    def hand_over(self, shard, step, items):
+        if items:
+            assert [key for key, _ in items] == sorted(KEYS)
+            assert len({tuple(values) for _, values in items}) == 1, "the edges come from different replicas"
+            self.apply(shard, step)
+
+    def apply(self, shard, step):
+        current = self.steps[shard][step]
+        if not current.applied:
+            current.applied = True
+            self.to_driver.append(("applied", shard, step))
+
+    # -- replicas --------------------------------------------------------------------------------
+
+    def send(self, replica):
+        """The replica's next message; after the last one its report is on the way."""
+        task = self.tasks[replica]
+        shard, key = task.unsent.pop(0)
+        self.on_shard(shard, "contribution", task.step, replica, key)
+        if not task.unsent:
+            del self.tasks[replica]
+            self.to_driver.append(("delivered", replica, task.step))
+
+    def die(self, replica):
+        self.deaths -= 1
+        self.alive.discard(replica)
+        task = self.tasks.pop(replica, None)
+        if task is not None:
+            self.died_in.add(task.step)
+            self.to_driver.append(("left", replica))
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def events(self):
+        """Everything that may happen next."""
+        for shard in self.shards:
+            if self.to_shard[shard]:
+                yield lambda shard=shard: self.on_shard(shard, *self.to_shard[shard].pop(0))
+        for replica, task in self.tasks.items():
+            if len(task.parameters) == len(self.shards):
+                yield lambda replica=replica: self.send(replica)
+        for i in range(len(self.to_driver)):
+            yield lambda i=i: self.handle(*self.to_driver.pop(i))
+        for replica in self.coming - self.alive:
+            yield lambda replica=replica: self.arrive(replica)
+        if self.deaths:
+            for replica in self.alive:
+                yield lambda replica=replica: self.die(replica)
+
+    def arrive(self, replica):
+        if any(event[:2] == ("left", replica) for event in self.to_driver):
+            return  # its predecessor's end is not known yet
+        self.coming.discard(replica)
+        self.alive.add(replica)
+        self.execute(self.protocol.joined(replica))
+
+    def run(self):
+        for _ in range(20_000):
+            if self.protocol.finished:
+                return
+            events = list(self.events())
+            assert events, f"deadlock: {vars(self.protocol)}"
+            self.rng.choice(events)()
+        raise AssertionError("it does not end")
+
+
+@settings(max_examples=20000, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 6), st.integers(1, 3), st.integers(0, 6), st.integers(0))
+def test_synchronous_training_never_stops_short(replicas, required, steps, shards, deaths, seed):
+    required = min(required, replicas)
+    protocol = SyncProtocol(required, steps, expected=replicas)
+    cluster = Cluster(protocol, replicas, shards, deaths, random.Random(seed))
+    cluster.run()
+    assert cluster.completed == list(range(1, steps + 1))
+    for members in cluster.members.values():
+        assert 1 <= len(members) <= required
+        assert list(members) == sorted(set(members))
+        if not deaths:
+            assert len(members) == required
+    counted = {(replica, step) for step, members in cluster.members.items() for replica in members}
+    late = [delivery for delivery in cluster.deliveries if delivery not in counted]
+    assert protocol.dropped == len(late)
+    if not deaths:
+        assert protocol.live == replicas
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 12), st.integers(1, 3), st.integers(0, 6), st.integers(0))
+def test_asynchronous_training_never_stops_short(replicas, steps, shards, deaths, seed):
+    protocol = AsyncProtocol(steps)
+    cluster = Cluster(protocol, replicas, shards, deaths, random.Random(seed))
+    cluster.run()
+    assert cluster.completed == list(range(1, steps + 1))
+    assert all(len(members) == 1 for members in cluster.members.values())
+    assert protocol.dropped == 0
