@@ -1,0 +1,273 @@
+"""The layers, the names and the packaging, as the house rules have them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tfray
+from tfray.framework.traversal import reachable_backward
+
+ROOT = Path(__file__).resolve().parent.parent
+MAPPED = ("ops", "actors", "placement")
+"""Top-level folders that import as ``tfray.<folder>``."""
+
+RANKS = {
+    "tfray.errors": 0,
+    "tfray.config": 0,
+    "tfray.framework": 1,
+    "tfray.ops": 2,
+    "tfray.gradients": 3,
+    "tfray.runtime": 3,
+    "tfray.placement": 4,
+    "tfray.actors": 5,
+    "tfray.session": 6,
+    "tfray.library": 7,
+    "tfray.training": 8,
+    "tfray.report": 9,
+    "tfray.progress": 9,
+    "tfray.cli": 9,
+    "tfray": 9,
+}
+"""A module imports from lower ranks, or from its own package."""
+
+HEAVY = ("ray", "cupy", "scipy", "pyarrow", "pandas", "sklearn", "matplotlib", "rich", "click", "cloudpickle")
+IMPORT_BUDGET_S = 0.3
+
+
+def source_files() -> dict[str, Path]:
+    """Module name to file, for the whole package."""
+    files: dict[str, Path] = {}
+    for folder in ("tfray", *MAPPED):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            relative = path.relative_to(ROOT)
+            if folder == "tfray" and len(relative.parts) > 2 and relative.parts[1] in MAPPED:
+                continue  # seen through the link
+            parts = relative.with_suffix("").parts if folder == "tfray" else ("tfray", *relative.with_suffix("").parts)
+            files[".".join(parts).removesuffix(".__init__")] = path
+    return files
+
+
+FILES = source_files()
+
+
+def imports(path: Path, everywhere: bool = True) -> Iterator[tuple[str, int]]:
+    """Names of modules that a file imports, with the line; `everywhere` includes functions and type checking."""
+    tree = ast.parse(path.read_text())
+    nodes = ast.walk(tree) if everywhere else iter(tree.body)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield (inner if inner in FILES else node.module or ""), node.lineno
+
+
+def layer(module: str) -> str:
+    """The entry of `RANKS` for a module of tfray."""
+    two = ".".join(module.split(".")[:2])
+    return two if two in RANKS else "tfray"
+
+
+def test_every_module_has_a_layer():
+    for module in FILES:
+        if module not in ("tfray", "tfray.__main__"):
+            assert layer(module) != "tfray", f"{module} stands in no layer: add it to RANKS"
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_go_down(module):
+    mine = layer(module)
+    for name, line in imports(FILES[module]):
+        if name == "tfray" or name.startswith("tfray."):
+            theirs = layer(name)
+            fine = theirs == mine or RANKS[theirs] < RANKS[mine] or RANKS[mine] == RANKS["tfray"]
+            assert fine, f"{FILES[module]}:{line} imports {name} ({theirs}) from {mine}"
+            assert name != "tfray" or RANKS[mine] == RANKS["tfray"], f"{FILES[module]}:{line} imports the facade"
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_folders_are_imported_under_their_full_names(module):
+    for name, line in imports(FILES[module]):
+        assert name.split(".")[0] not in MAPPED, f"{FILES[module]}:{line} imports {name}: write tfray.{name}"
+
+
+def test_ray_is_imported_in_actors_only_and_cupy_in_one_place():
+    for module, path in FILES.items():
+        roots = {name.split(".")[0] for name, _ in imports(path)}
+        if "ray" in roots:
+            assert module.startswith("tfray.actors."), f"{path} imports ray"
+        if roots & {"cupy", "cupyx"}:
+            assert module == "tfray.runtime.device", f"{path} imports cupy"
+        assert not roots & {"torch", "jax", "tensorflow"}, path
+
+
+def test_protocols_know_nothing_of_ray():
+    for name in ("replica_protocol", "replica_inbox"):
+        roots = {imported.split(".")[0] for imported, _ in imports(FILES[f"tfray.actors.{name}"])}
+        assert roots <= {"__future__", "collections", "dataclasses", "typing"}
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    edges = {
+        module: {name for name, _ in imports(path, everywhere=False) if name in FILES and name != module}
+        for module, path in FILES.items()
+        if module != "tfray"
+    }
+    for module in edges:
+        behind = reachable_backward(edges[module], lambda name: edges.get(name, ()))
+        assert module not in behind, f"{module} imports itself by way of others"
+
+
+def test_nothing_is_unpickled():
+    """What is loaded from files or graphs is never executed; Ray's own transport is the only place for pickles."""
+    for path in FILES.values():
+        roots = {name.split(".")[0] for name, _ in imports(path)}
+        assert not roots & {"pickle", "marshal", "shelve", "dill", "joblib"}, path
+
+
+# -- packaging -----------------------------------------------------------------------------------------
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_packages_listed_are_the_tree():
+    setuptools = project()["tool"]["setuptools"]
+    there = {module for module, path in FILES.items() if path.name == "__init__.py"}
+    assert set(setuptools["packages"]) == there
+    assert setuptools["package-dir"] == {"tfray": "tfray"} | {f"tfray.{folder}": folder for folder in MAPPED}
+
+
+@pytest.mark.parametrize("folder", MAPPED)
+def test_mapped_folders_are_linked_and_guard_their_name(folder):
+    link = ROOT / "tfray" / folder
+    assert link.is_symlink() and os.readlink(link) == f"../{folder}"
+    found = run_python(f"import {folder}", check=False)
+    assert found.returncode != 0 and f"import this package as tfray.{folder}" in found.stderr
+
+
+def test_the_top_level_holds_what_it_may():
+    there = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    tracked = set(git("ls-files").split("\n"))
+    top = {name.split("/")[0] for name in tracked if not name.startswith(".")} & there
+    allowed = {"pyproject.toml", "README.md", "LICENSE", "tfray", "tests", "examples", "scripts", *MAPPED}
+    assert top <= allowed, top - allowed
+
+
+def git(*arguments: str) -> str:
+    found = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    if found.returncode:
+        pytest.skip("not a git checkout")
+    return found.stdout
+
+
+def test_files_and_functions_stay_small():
+    for path in FILES.values():
+        text = path.read_text()
+        assert len(text.splitlines()) <= 800, f"{path} has more than 800 lines"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+                length = (node.end_lineno or 0) - body[0].lineno + 1
+                assert length <= 80, f"{path}:{node.lineno} {node.name} has {length} lines"
+
+
+# -- importing -----------------------------------------------------------------------------------------
+
+
+def run_python(code: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **environment}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=check,
+        env=environment,
+        timeout=120,
+    )
+
+
+def test_importing_is_light():
+    found = run_python(f"import sys, tfray; print([name for name in {HEAVY} if name in sys.modules])")
+    assert found.stdout.strip() == "[]"
+    assert found.stderr == ""
+
+
+def test_importing_is_fast():
+    def best(code: str) -> float:
+        times = []
+        for _ in range(5):
+            started = time.perf_counter()
+            run_python(code)
+            times.append(time.perf_counter() - started)
+        return min(times)
+
+    beyond = best("import tfray") - best("pass")
+    assert beyond < IMPORT_BUDGET_S, f"import tfray takes {beyond:.2f} s"
+
+
+BLOCK = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Block())
+"""
+
+LOCAL_PROGRAM = """
+import numpy as np, tfray as tf
+x = tf.placeholder(tf.float32, [None, 2])
+w = tf.Variable(tf.ones([2, 1]))
+loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - 1.0))
+step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(20):
+        session.run(step, {x: np.eye(2)})
+    print(round(float(session.run(loss, {x: np.eye(2)})), 6))
+"""
+
+
+def test_a_local_session_needs_no_ray():
+    found = run_python(BLOCK.format(blocked=("ray", "cupy", "pyarrow", "pandas")) + LOCAL_PROGRAM)
+    assert float(found.stdout) < 1.0
+
+
+def test_without_ray_a_cluster_says_what_to_install():
+    found = run_python(BLOCK.format(blocked=("ray",)) + "import tfray as tf\ntf.Cluster({'worker': 1})", check=False)
+    assert "NotFoundError" in found.stderr and "pip install" in found.stderr
+
+
+# -- the facade ----------------------------------------------------------------------------------------
+
+
+def test_every_public_name_resolves_and_is_documented():
+    for module in (tfray, tfray.train):
+        names = [name for name in dir(module) if not name.startswith("_")]
+        assert names
+        for name in names:
+            value = getattr(module, name)
+            is_ours = getattr(value, "__module__", "").startswith("tfray") and callable(value)
+            assert not is_ours or value.__doc__, f"{module.__name__}.{name} has no docstring"
+
+
+def test_the_facade_only_lists_names():
+    tree = ast.parse(FILES["tfray"].read_text())
+    for node in tree.body:
+        allowed = isinstance(node, (ast.ImportFrom, ast.Import, ast.Assign, ast.Expr, ast.AnnAssign, ast.If))
+        allowed = allowed or (isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__"))
+        assert allowed, f"{FILES['tfray']}:{node.lineno} does more than list names"
