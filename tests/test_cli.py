@@ -1,0 +1,275 @@
+"""The `tfray` command: training from a script or a module, its files, its errors, its progress."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from tfray import cli
+from tfray.progress import TrainingProgress
+from tfray.training.trainer import StepRecord
+
+SCRIPT = '''
+import numpy as np
+import tfray as tf
+from neighbour import slope
+
+def batches(context):
+    random = np.random.default_rng(context.index)
+    while True:
+        x = random.normal(size=(8, 2)).astype(np.float32)
+        yield x, slope(x)
+
+def model(x, y):
+    w = tf.get_variable("w", [2, 1], initializer=tf.zeros_initializer())
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
+    return tf.train.ModelSpec(loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss), {"twice": 2 * loss})
+
+def build(steps=20, unused="text"):
+    """Fit a plane."""
+    x = np.eye(2, dtype=np.float32)
+    return tf.train.Trainer(model, batches, run=tf.train.RunConfig(steps=steps)), [(x, slope(x))]
+
+def only_trainer():
+    return build()[0]
+
+def broken_graph():
+    def model(x, y):
+        return tf.train.ModelSpec(tf.reduce_mean(tf.matmul(x, x)), tf.no_op())
+    return tf.train.Trainer(model, batches)
+
+def interrupted():
+    def on_step(record):
+        if record.step == 3:
+            raise KeyboardInterrupt
+    return tf.train.Trainer(model, batches, run=tf.train.RunConfig(on_step=on_step))
+
+def wrong_type():
+    return 7
+
+def raises():
+    raise RuntimeError("a mistake of the program")
+
+limit = 3
+
+if __name__ == "__main__":
+    from tfray import cli
+    cli.train(build)
+'''
+
+NEIGHBOUR = """
+import numpy as np
+
+def slope(x):
+    return x @ np.float32([[2.0], [-1.0]])
+"""
+
+
+@pytest.fixture(autouse=True)
+def program(tmp_path, monkeypatch):
+    """A directory with a script and a module beside it, as the current one."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "neighbour.py").write_text(NEIGHBOUR)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    for name in ("neighbour", "script"):
+        sys.modules.pop(name, None)
+
+
+def run(*args):
+    return CliRunner().invoke(cli.main, args)
+
+
+def in_a_process(*args, **environment):
+    root = os.path.dirname(os.path.dirname(cli.__file__))
+    path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment
+    return subprocess.run([sys.executable, *args], env=environment, capture_output=True, text=True, timeout=120)
+
+
+# -- training ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["script.py:build", "./script.py:build", "script:build"])
+def test_trains_what_a_function_of_a_script_or_a_module_returns(target):
+    result = run("run", target, "--local")
+    assert result.exit_code == 0, result.output
+    assert "20 steps in" in result.stdout
+    assert "test:" in result.stdout and "twice" in result.stdout
+    assert "step 20/20" in result.stderr
+
+
+def test_options_and_settings_override_the_program():
+    assert "7 steps" in run("run", "script.py:build", "--local", "steps=7").stdout
+    assert "5 steps" in run("run", "script.py:build", "--local", "--steps", "5", "--", "steps=7").stdout
+
+
+def test_a_trainer_alone_is_not_tested():
+    assert "test:" not in run("run", "script.py:only_trainer", "--local").stdout
+
+
+def test_no_progress_says_nothing_on_standard_error():
+    assert run("run", "script.py:build", "--local", "--no-progress").stderr == ""
+
+
+def test_writes_history_curves_and_variables(program):
+    pytest.importorskip("matplotlib")
+    files = [
+        *("--json", "new/folder/history.json"),
+        *("--plot", "new/curves.png"),
+        *("--variables", "new/variables.npz"),
+    ]
+    result = run("run", "script.py:build", "--local", "--seed", "3", *files)
+    assert result.exit_code == 0, result.output
+    written = json.loads((program / "new/folder/history.json").read_text())
+    assert written["target"] == "script.py:build"
+    assert written["run"]["seed"] == 3
+    assert [row["step"] for row in written["history"]] == list(range(1, 21))
+    assert written["history"][0]["twice"] == 2 * written["history"][0]["loss"] > 0
+    assert written["history"][-1]["loss"] < written["history"][0]["loss"]
+    assert written["test"]["loss"] >= 0
+    assert (program / "new/curves.png").read_bytes().startswith(b"\x89PNG")
+    with np.load(program / "new/variables.npz") as variables:
+        assert variables["w"].shape == (2, 1)
+
+
+def test_a_loss_that_is_not_finite_is_null_in_the_history(program):
+    (program / "neighbour.py").write_text(NEIGHBOUR.replace("2.0", "np.nan"))
+    assert run("run", "script.py:build", "--local", "--json", "h.json", "--plot", "p.png").exit_code == 0
+    assert json.loads((program / "h.json").read_text())["history"][-1]["loss"] is None
+
+
+def test_interruption_keeps_the_history_so_far(program):
+    result = run("run", "script.py:interrupted", "--local", "--json", "h.json", "--variables", "v.npz")
+    assert result.exit_code == 130
+    assert "interrupted after 3 steps" in result.stderr
+    assert len(json.loads((program / "h.json").read_text())["history"]) == 3
+    assert not (program / "v.npz").exists()
+
+
+def test_a_program_takes_the_options_itself():
+    result = in_a_process("script.py", "--local", "steps=4")
+    assert result.returncode == 0, result.stderr
+    assert "4 steps in" in result.stdout
+    assert "Fit a plane." in in_a_process("script.py", "--help").stdout
+
+
+@pytest.mark.ray
+def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(program):
+    pytest.importorskip("ray")
+    arguments = ["--workers", "3", "--ps", "2", "--backup-workers", "1", "--cpus-per-worker", "0.5"]
+    result = in_a_process(
+        *("-m", "tfray.cli", "run", f"{program}/script.py:build", "--address", "local", "--json", "h.json", *arguments)
+    )
+    assert result.returncode == 0, result.stderr
+    history = json.loads((program / "h.json").read_text())
+    assert all(len(row["members"]) == 2 for row in history["history"])
+    assert history["test"]["loss"] < 0.5
+    assert "3 live" in result.stderr
+
+
+# -- errors --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "absent.py:build"], "there is no file absent.py"),
+        (["run", "no_such_package.module:build"], "there is no module 'no_such_package'"),
+        (["run", "script.py"], "is not SCRIPT.py:FUNCTION"),
+        (["run", "script.py:absent"], "no function 'absent'; it has batches, model, build"),
+        (["run", "script.py:limit"], "no function 'limit'"),
+        (["run", "script.py:wrong_type"], "wrong_type returned a int, expected a tf.train.Trainer"),
+        (["run", "script.py:build", "steps"], "'steps' is not KEY=VALUE"),
+        (["run", "script.py:build", "absent=1"], "unexpected keyword argument 'absent'"),
+        (["run", "script.py:build", "--workers", "0"], "at least one worker"),
+        (["run", "script.py:build", "--workers", "2", "--backup-workers", "2"], "of 2 workers"),
+        (["run", "script.py:build", "--steps", "0"], "steps must be at least 1"),
+        (["run", "script.py:build", "--steps", "many"], "'many' is not a valid integer"),
+        (["run", "script.py:build", "--mode", "best"], "'best' is not one of"),
+        (["run", "script.py:build", "--json", "."], "it is a directory"),
+        (["run", "script.py:build", "--json", "script.py/h.json"], "cannot write script.py/h.json"),
+        (["devices", "--address", "nowhere"], "not a cluster address"),
+        (["unknown"], "No such command 'unknown'"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_one_line_and_exit_code_2(arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.startswith("tfray: ") and result.stderr.count("\n") == 1
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    ("address", "message"), [("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"), ("x", "not a cluster address")]
+)
+def test_an_address_without_a_cluster_is_exit_code_2(address, message):
+    result = in_a_process("-m", "tfray.cli", "run", "script.py:build", "--no-progress", "--address", address)
+    assert result.returncode == 2
+    assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_an_error_of_an_operation_names_it_without_a_traceback():
+    result = run("run", "script.py:broken_graph", "--local")
+    assert result.exit_code == 1
+    assert "MatMul" in result.stderr and "script.py" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_debug_raises_the_error():
+    result = run("run", "script.py:broken_graph", "--local", "--debug")
+    assert "MatMul" in str(result.exception)
+
+
+def test_an_error_of_the_program_itself_keeps_its_traceback():
+    result = in_a_process("-m", "tfray.cli", "run", "script.py:raises", "--local")
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr and "a mistake of the program" in result.stderr
+
+
+# -- the rest ------------------------------------------------------------------------------------------
+
+
+def test_version_and_devices():
+    assert cli.tfray.__version__ in run("--version").stdout
+    assert "/job:localhost/task:0/device:CPU:0" in run("devices").stdout
+
+
+def terminal(width):
+    return Console(file=io.StringIO(), force_terminal=True, width=width, _environ={})
+
+
+@pytest.mark.parametrize(("width", "shows_metrics"), [(80, False), (120, True)])
+def test_the_bar_shows_step_loss_speed_and_replicas(width, shows_metrics):
+    console = terminal(width)
+    with TrainingProgress(2, console=console) as progress:
+        for step in (1, 2):
+            progress.update(StepRecord(step, {"loss": 0.5, "accuracy": 0.75}, 0.1, live=3, dropped=4))
+    shown = console.file.getvalue()
+    for part in ("step 2/2", "loss 0.5", "steps/s", "3 live", "4 dropped"):
+        assert part in shown
+    assert ("accuracy 0.75" in shown) == shows_metrics
+
+
+def test_the_bar_gives_way_to_a_debugger(monkeypatch):
+    stopped = []
+    monkeypatch.setenv("PYTHONBREAKPOINT", "some.debugger")
+    monkeypatch.setattr(sys, "breakpointhook", lambda: stopped.append(True))
+    hook = sys.breakpointhook
+    with TrainingProgress(2, console=terminal(80)) as progress:
+        assert sys.breakpointhook is not hook
+        breakpoint()
+        assert stopped
+        progress.update(StepRecord(1, {"loss": 0.5}, 0.1))
+    assert sys.breakpointhook is hook
