@@ -7,6 +7,7 @@ policy sends the variables (OSDI 2016, section 4.4).
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -51,8 +52,8 @@ class JobSpec:
     runtime_env: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise InvalidArgumentError(f"a job needs at least one task, got {self.count}")
+        if not isinstance(self.count, int) or self.count < 1:
+            raise InvalidArgumentError(f"a job needs at least one task, got {self.count!r}")
         if self.num_cpus < 0 or self.num_gpus < 0:
             raise InvalidArgumentError("a task cannot ask for a negative number of CPUs or GPUs")
 
@@ -112,6 +113,9 @@ class Cluster:
     ) -> None:
         if not jobs:
             raise InvalidArgumentError("a cluster needs at least one job, such as {'worker': 1}")
+        for name in jobs:
+            if not re.fullmatch(r"[A-Za-z_]\w*", name):
+                raise InvalidArgumentError(f"{name!r} is not the name of a job: use letters, digits and '_'")
         self._jobs = {name: spec if isinstance(spec, JobSpec) else JobSpec(spec) for name, spec in jobs.items()}
         self._op_modules = tuple(op_modules)
         self._actors: dict[str, Any] = {}

@@ -6,7 +6,8 @@ import itertools
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,7 +25,10 @@ POLL_S: Final = 0.5
 """How often a waiting driver looks whether it was closed."""
 
 ABORT_GRACE_S: Final = 5.0
-"""How long a failed step waits for the other devices to stop before it reports."""
+"""How long an aborted step waits for the device at fault before it reports."""
+
+TIMEOUT_GRACE_S: Final = 0.5
+"""The same for a step that ran past its timeout: its caller does not want to wait."""
 
 
 class RemoteRunner:
@@ -46,18 +50,21 @@ class RemoteRunner:
 
     def register(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> RemoteStep:
         """Send each partition to its device, which compiles it."""
+        return RemoteStep(self, partitions, functions)
+
+    def send_plans(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> str:
+        """Let the devices compile partitions. Returns the name by which they know them."""
         plan_id = uuid.uuid4().hex
-        devices = [partition.device for partition in partitions]
         calls = {
             self._cluster.actor(partition.device).register.remote(
                 plan_id, partition.to_wire(), _functions_used(partition, functions)
             ): partition.device
             for partition in partitions
         }
+        self._plans[plan_id] = [partition.device for partition in partitions]
         for ref, device in calls.items():
             unpack(ref, device)
-        self._plans[plan_id] = devices
-        return RemoteStep(self, plan_id, devices)
+        return plan_id
 
     def deregister(self, plan_id: str) -> None:
         """Let the devices forget a plan."""
@@ -102,26 +109,60 @@ class RemoteRunner:
 
 
 class RemoteStep:
-    """The partitions of one step on their device actors."""
+    """The partitions of one step on their device actors.
 
-    def __init__(self, runner: RemoteRunner, plan_id: str, devices: list[str]) -> None:
+    A step may be closed while other threads run it: the plans go when the last of them is through.
+    """
+
+    def __init__(
+        self, runner: RemoteRunner, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]
+    ) -> None:
         self._runner = runner
-        self._plan_id = plan_id
-        self._devices = devices
+        self._partitions = partitions
+        self._functions = functions
+        self._devices = [partition.device for partition in partitions]
+        self._plan_id: str | None = runner.send_plans(partitions, functions)
+        self._users = 0
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def _in_use(self) -> Iterator[str]:
+        """The plans' name; they stay within the block."""
+        with self._lock:
+            if self._plan_id is None:  # closed after this thread had found the step
+                self._plan_id = self._runner.send_plans(self._partitions, self._functions)
+            self._users += 1
+        try:
+            yield self._plan_id
+        finally:
+            with self._lock:
+                self._users -= 1
+                self._forget_if_unused()
+
+    def _forget_if_unused(self) -> None:
+        if self._closed and self._users == 0 and self._plan_id is not None and not self._runner.closed:
+            self._runner.deregister(self._plan_id)
+            self._plan_id = None
 
     def run(self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None) -> list[list[Any]]:
         """Run once; see `tfray.runtime.runner.RegisteredStep`."""
-        step, floor = self._runner.begin_step()
-        request = StepRequest(step, floor, timeout_s)
+        with self._in_use() as plan_id:
+            step, floor = self._runner.begin_step()
+            try:
+                return self._run(plan_id, StepRequest(step, floor, timeout_s), feeds)
+            finally:
+                self._runner.end_step(step)
+
+    def _run(self, plan_id: str, request: StepRequest, feeds: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        # All actors first: a device that is gone must not leave the others waiting for it.
+        actors = [self._runner.actor(device) for device in self._devices]
         objects: dict[int, Any] = {}
-        try:
-            calls = {}
-            for i, device in enumerate(self._devices):
-                inline, large = pack([_shared(value, objects) for value in feeds[i]])
-                calls[self._runner.actor(device).run_step.remote(self._plan_id, request, inline, *large)] = i
-            return self._gather(step, calls, timeout_s)
-        finally:
-            self._runner.end_step(step)
+        calls = {}
+        for i, actor in enumerate(actors):
+            inline, large = pack([_shared(value, objects) for value in feeds[i]])
+            calls[actor.run_step.remote(plan_id, request, inline, *large)] = i
+        return self._gather(request.step, calls, request.timeout_s)
 
     def _gather(self, step: StepKey, calls: dict[Any, int], timeout_s: float | None) -> list[list[Any]]:
         """Wait for every device; on the first failure end the step everywhere and raise it."""
@@ -161,7 +202,8 @@ class RemoteStep:
         """A timeout or abort may only be the echo of another device's failure: prefer that one."""
         if not isinstance(first, (AbortedError, DeadlineExceededError)) or not pending:
             return first
-        done, _ = ray.wait(pending, num_returns=len(pending), timeout=ABORT_GRACE_S)
+        grace_s = ABORT_GRACE_S if isinstance(first, AbortedError) else TIMEOUT_GRACE_S
+        done, _ = ray.wait(pending, num_returns=len(pending), timeout=grace_s)
         for ref in done:
             try:
                 unpack(ref, self._devices[calls[ref]])
@@ -172,9 +214,10 @@ class RemoteStep:
         return first
 
     def close(self) -> None:
-        """Let the devices forget the step."""
-        if not self._runner.closed:
-            self._runner.deregister(self._plan_id)
+        """Let the devices forget the step, as soon as no thread runs it."""
+        with self._lock:
+            self._closed = True
+            self._forget_if_unused()
 
 
 def unpack(ref: Any, device: str) -> Any:
@@ -185,7 +228,7 @@ def unpack(ref: Any, device: str) -> Any:
         raise UnavailableError(
             f"the actor of {device} died: {str(error).splitlines()[0]}; its state is lost", device=device
         ) from error
-    except ray.exceptions.RayTaskError as error:
+    except (ray.exceptions.RayTaskError, ray.exceptions.ObjectLostError, ray.exceptions.RaySystemError) as error:
         raise UnavailableError(f"the call to {device} failed: {error}", device=device) from error
     if status == "error":
         raise value

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from pathlib import Path
 
 import pytest
 
 from tfray.framework.graph import get_default_graph, reset_default_graph
+
+# What tests define must be importable in Ray's processes too.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
 
 RAY_CPUS = 8
 """What the local Ray offers, whatever the machine has: the tasks share it."""
@@ -35,10 +40,8 @@ def _ray_of_the_session():
     ray.shutdown()
 
 
-@pytest.fixture
-def ray_local(_ray_of_the_session):
-    """Ray on this machine, started once; tests of several nodes stop it and the next test starts it again."""
-    ray = _ray_of_the_session
+def start_local_ray(ray):
+    """Start Ray on this machine unless this process is connected already."""
     if not ray.is_initialized():
         ray.init(
             address="local",
@@ -47,7 +50,13 @@ def ray_local(_ray_of_the_session):
             object_store_memory=512 << 20,
             logging_level="warning",
         )
-    return ray
+
+
+@pytest.fixture
+def ray_local(_ray_of_the_session):
+    """Ray on this machine, started once; tests of several nodes stop it and the next test starts it again."""
+    start_local_ray(_ray_of_the_session)
+    return _ray_of_the_session
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_structures_come_back_as_they_were(session):
 def test_scalars_are_numpy_scalars_and_strings_are_bytes(session):
     number, flag, text, texts = session.run([tf.constant(1.5), tf.constant(True), tf.constant("ä"), tf.constant(["a"])])
     assert type(number) is np.float32 and type(flag) is np.bool_
-    assert text == "ä".encode() and texts.tolist() == [b"a"] and texts.dtype == object
+    assert type(text) is bytes and text == "ä".encode() and texts.tolist() == [b"a"] and texts.dtype == object
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int8", "uint64", "complex64", "bool"])

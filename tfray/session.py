@@ -222,11 +222,16 @@ class _PreparedStep:
         else:
             feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
             outputs = self._registered.run(feeds, timeout_s)
-        return self._rebuild([outputs[p][i] if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 
     def close(self) -> None:
         if self._registered is not None:
             self._registered.close()
+
+
+def _plain(value: Any) -> Any:
+    """A scalar for an array of rank 0: a number of NumPy, or bytes."""
+    return value[()] if type(value) is np.ndarray and value.ndim == 0 else value
 
 
 class _Feed:
