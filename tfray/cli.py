@@ -266,7 +266,9 @@ def _fit(trainer: Trainer, records: list[StepRecord], show: bool) -> Result:
 
 def _summarize(result: Result, test: Mapping[str, float]) -> None:
     speed = result.steps / result.duration_s if result.duration_s else 0.0
-    click.echo(f"{result.steps} steps in {result.duration_s:.1f} s ({format_speed(speed)}), {result.dropped} late gradients dropped")
+    click.echo(
+        f"{result.steps} steps in {result.duration_s:.1f} s ({format_speed(speed)}), {result.dropped} late gradients dropped"
+    )
     for heading, metrics in (("last step", result.metrics), ("test", test)):
         if metrics:
             numbers = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
@@ -377,7 +379,8 @@ def _describe_device(name: str) -> str:
     _, _, number = name.rpartition(":")
     module = cupy()
     if "GPU" not in name or module is None:
-        return f"{thread_count()} threads, NumPy"
+        count = thread_count()
+        return f"{count} thread{'s' if count > 1 else ''}, NumPy"
     properties = module.cuda.runtime.getDeviceProperties(int(number))
     return f"{properties['name'].decode()}, {properties['totalGlobalMem'] / 2**30:.0f} GiB, CuPy"
 
