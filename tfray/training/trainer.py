@@ -16,7 +16,7 @@ from tfray.library import variables as variables_lib
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
-from tfray.training.model import BuiltModel, ModelFunction, ModeKeys, build_model
+from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
 
 if TYPE_CHECKING:
     from tfray.actors.cluster import Cluster
