@@ -266,9 +266,8 @@ def _fit(trainer: Trainer, records: list[StepRecord], show: bool) -> Result:
 
 def _summarize(result: Result, test: Mapping[str, float]) -> None:
     speed = result.steps / result.duration_s if result.duration_s else 0.0
-    click.echo(
-        f"{result.steps} steps in {result.duration_s:.1f} s ({format_speed(speed)}), {result.dropped} late gradients dropped"
-    )
+    took = f"{result.steps} steps in {result.duration_s:.1f} s ({format_speed(speed)})"
+    click.echo(f"{took}, {result.dropped} late gradients dropped")
     for heading, metrics in (("last step", result.metrics), ("test", test)):
         if metrics:
             numbers = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
