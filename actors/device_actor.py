@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import ray
 
-from tfray.actors.messages import REPLICA_DEVICE, StepKey, StepRequest
+from tfray.actors.messages import REPLICA_DEVICE, SERVED, StepKey, StepRequest
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.packing import unpack
 from tfray.actors.replica_inbox import ReplicaInbox
@@ -139,7 +139,7 @@ class DeviceActor:
                 feeds = self._next_input(plan_id)
             return self._run(plan, request, record, feeds)
         finally:
-            self._end(request.step)
+            self._end(request.own)
 
     def _run(self, plan: Plan, request: StepRequest, record: _StepRecord, feeds: Sequence[Any]) -> list[Any]:
         rendezvous = record.rendezvous
@@ -148,7 +148,7 @@ class DeviceActor:
         step = Step(request.step[1], rendezvous, deadline)
         with self._device.activate():
             fetched = run_plan(plan, step, [self._device.asarray(value) for value in feeds], record.mailbox)
-            if request.receivers:
+            if request.receivers and not request.serves:
                 self._stay_until_decided(record, request.timeout_s)
             if request.replica is not None:
                 # A replica is done only when the shards hold what it sent: it may die the moment after.
@@ -176,13 +176,13 @@ class DeviceActor:
 
     def _begin(self, plan: Plan, request: StepRequest) -> _StepRecord:
         with self._lock:
-            driver, _ = request.step
-            if request.step[1] < self._floors.get(driver, 0):
+            driver, number = request.own
+            if number < self._floors.get(driver, 0):
                 raise CancelledError("the step came after its driver had left", device=self._device.name)
             self._floors[driver] = max(request.floor, self._floors.get(driver, 0))
             finished = self._finished.setdefault(driver, set())
-            finished -= {number for number in finished if number < request.floor}
-            record = self._record(request.step) or _StepRecord()
+            finished -= {other for other in finished if other < request.floor}
+            record = self._record(request.own) or _StepRecord()
             rendezvous = ObjectRendezvous(request, self._peers, self._device.to_host)
             for receiver in record.joined:
                 rendezvous.join(receiver)
@@ -274,9 +274,10 @@ class DeviceActor:
     def abort_all(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""
         with self._lock:
-            self._floors[driver] = EVERY_STEP
-            self._finished.pop(driver, None)
-            records = [record for step, record in self._steps.items() if step[0] == driver]
+            for name in (driver, driver + SERVED):
+                self._floors[name] = EVERY_STEP
+                self._finished.pop(name, None)
+            records = [record for step, record in self._steps.items() if step[0] in (driver, driver + SERVED)]
         for record in records:
             record.end(CancelledError(reason, device=self._device.name))
 

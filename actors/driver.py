@@ -17,7 +17,7 @@ import numpy as np
 import ray
 
 from tfray.actors.cluster import Cluster
-from tfray.actors.messages import StepKey, StepRequest
+from tfray.actors.messages import SERVED, StepKey, StepRequest
 from tfray.actors.remote_runner import unpack
 from tfray.actors.replica_protocol import Abandon, Commit, Complete, Decision, Join, ReplicaProtocol, Start
 from tfray.errors import CancelledError, DeadlineExceededError, OpError, OutOfRangeError, UnavailableError
@@ -108,6 +108,8 @@ class ReplicaDriver:
         self._replacements: dict[Any, int] = {}
         self._lonely_since: float | None = None
         self._exhausted: set[int] = set()
+        self._next_serving = 1
+        self._serving: dict[int, int] = {}
 
     def run(self) -> Generator[StepReport, None, None]:
         """Run to the end, yielding a report as each step is applied.
@@ -138,9 +140,11 @@ class ReplicaDriver:
 
     def _register_shards(self) -> None:
         calls = {}
-        for partition in self._compiled.shards:
-            actor = self._cluster.actor(partition.device)
-            calls[actor.register.remote(self._plan_id, partition.to_wire(), self._functions)] = partition.device
+        plans = [(part.device, self._plan_id, part) for part in self._compiled.shards]
+        plans += [(shard, self._plan_id + SERVED, part) for shard, part in self._compiled.serving.items()]
+        for device, plan_id, part in plans:
+            actor = self._cluster.actor(device)
+            calls[actor.register.remote(plan_id, part.to_wire(), self._functions)] = device
         for ref, device in calls.items():
             unpack(ref, device)
 
@@ -217,10 +221,56 @@ class ReplicaDriver:
     def _compute(self, step: int, replica: int) -> None:
         device = self._workers[replica]
         request = StepRequest(
-            self._key(step), self._floor(), self._faults.step_timeout_s, replica=replica, read_input=True
+            self._key(step),
+            self._floor(),
+            self._faults.step_timeout_s,
+            replica=replica,
+            read_input=True,
+            served=self._serve(step, replica) if self._compiled.serving else None,
         )
         ref = self._cluster.actor(device).run_step.remote(self._plan_id, request)
         self._calls[ref] = self._when_delivered(step, replica)
+
+    def _serve(self, step: int, replica: int) -> StepKey:
+        """Let the shards answer a replica in a step. Returns the identity under which they do."""
+        number = self._serving[replica] = self._next_serving
+        self._next_serving += 1
+        key = self._driver_id + SERVED, number
+        request = StepRequest(
+            self._key(step),
+            min(self._serving.values()),
+            self._faults.step_timeout_s,
+            receivers=(self._workers[replica],),
+            served=key,
+            serves=True,
+        )
+        for shard in self._compiled.serving:
+            ref = self._cluster.actor(shard).run_step.remote(self._plan_id + SERVED, request)
+            self._calls[ref] = self._when_served(step, replica, shard)
+        return key
+
+    def _when_served(self, step: int, replica: int, shard: str) -> Callable[[Any], list[Decision]]:
+        def served(ref: Any) -> list[Decision]:
+            try:
+                unpack(ref, shard)
+            except CancelledError:
+                pass  # the replica is gone
+            except UnavailableError:
+                raise
+            except OpError as error:
+                error.message = f"what replica {replica} asked of {shard} in step {step} failed: {error.message}"
+                raise
+            return []
+
+        return served
+
+    def _stop_serving(self, replica: int) -> None:
+        """A replica that is gone asks no more."""
+        number = self._serving.pop(replica, None)
+        if number is not None:
+            for shard in self._compiled.serving:
+                key = self._driver_id + SERVED, number
+                self._cluster.actor(shard).cancel.remote(key, f"replica {replica} is gone")
 
     def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
@@ -248,14 +298,17 @@ class ReplicaDriver:
                 values = unpack(ref, device)
             except OutOfRangeError:
                 self._exhausted.add(replica)
+                self._stop_serving(replica)
                 return self._protocol.left(replica)
             except UnavailableError as error:
                 if error.device != device:
                     raise
+                self._stop_serving(replica)
                 return self._protocol.left(replica) + self._replace(replica)
             except OpError as error:
                 error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
                 raise
+            self._serving.pop(replica, None)
             if step in self._reported:
                 self._reported[step][replica] = values
             return self._protocol.delivered(replica, step)
@@ -340,6 +393,6 @@ class ReplicaDriver:
             if device in self._cluster.devices:
                 actor = self._cluster.actor(device)
                 actor.abort_all.remote(self._driver_id, "training has ended")
-                actor.deregister.remote([self._plan_id])
+                actor.deregister.remote([self._plan_id, self._plan_id + SERVED])
         for ref in self._replacements:
             ray.cancel(ref, force=False)

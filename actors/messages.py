@@ -8,6 +8,9 @@ from typing import Final
 StepKey = tuple[str, int]
 """(driver, number): the driver's own identity, and the number of the step in the order in which it hands them out."""
 
+SERVED: Final = "/served"
+"""Ends the driver's part of the identities under which shards serve replicas."""
+
 REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
 """The device that stands for every replica in a partitioned training graph."""
 
@@ -24,6 +27,8 @@ class StepRequest:
         receivers: Replicas to which tensors for `REPLICA_DEVICE` go, by full device name.
         members: Replicas whose contributions count, when that is known from the start.
         read_input: Whether the device takes its feeds from its own input pipeline.
+        served: Identity under which shards serve the replica in this step, where they do.
+        serves: Whether the device takes part by serving that replica, under that identity.
     """
 
     step: StepKey
@@ -33,3 +38,10 @@ class StepRequest:
     receivers: tuple[str, ...] = ()
     members: tuple[int, ...] | None = None
     read_input: bool = False
+    served: StepKey | None = None
+    serves: bool = False
+
+    @property
+    def own(self) -> StepKey:
+        """Identity under which the device takes part, and is sent tensors."""
+        return self.served if self.serves and self.served is not None else self.step

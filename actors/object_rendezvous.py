@@ -16,6 +16,7 @@ import ray
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.packing import is_large, pack
 from tfray.errors import UnavailableError
+from tfray.placement.replicate import serving_device
 
 
 class ObjectRendezvous:
@@ -82,9 +83,16 @@ class ObjectRendezvous:
     def _post(self, destination: str, items: list[tuple[str, Any]]) -> None:
         inline, objects = pack([value for _, value in items])
         keys = [key for key, _ in items]
-        ref = self._peers[destination].deliver.remote(self._request.step, self._request.replica, keys, inline, *objects)
-        if self._request.replica is not None:
+        request = self._request
+        step, replica = request.step, request.replica
+        if destination not in self._peers:  # what a shard serves is asked of the shard, under an identity of its own
+            destination, step, replica = self._serving_shard(destination), request.served or step, None
+        ref = self._peers[destination].deliver.remote(step, replica, keys, inline, *objects)
+        if request.replica is not None:
             self._unacknowledged[ref] = destination
+
+    def _serving_shard(self, destination: str) -> str:
+        return next(shard for shard in self._peers if serving_device(shard) == destination)
 
     def _packed(self, key: str, value: Any) -> Any:
         array = self._to_host(value)

@@ -1,0 +1,95 @@
+"""Models and inputs for tests of training: small, and with a known optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tfray as tf
+
+CLASSES, FEATURES, WORDS, LENGTH = 3, 8, 50, 4
+
+
+def classification_data(examples=240):
+    """Points around one centre per class."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, CLASSES, examples).astype(np.int32)
+    centres = rng.normal(size=(CLASSES, FEATURES)) * 2
+    features = (centres[labels] + rng.normal(size=(examples, FEATURES))).astype(np.float32)
+    return features, labels
+
+
+def text_data(examples=240):
+    """Sequences of words; the label is the sum of the words' hidden weights."""
+    rng = np.random.default_rng(1)
+    words = rng.integers(0, WORDS, (examples, LENGTH)).astype(np.int32)
+    weights = rng.normal(size=WORDS)
+    return words, weights[words].sum(1).astype(np.float32)
+
+
+def dense_model(optimizer):
+    """A network of one hidden layer."""
+
+    def model_fn(features, labels):
+        rng = np.random.default_rng(2)
+
+        def variable(name, *shape):
+            return tf.Variable((rng.normal(size=shape) * 0.3).astype(np.float32), name=name)
+
+        hidden = tf.tanh(tf.matmul(features, variable("w1", FEATURES, 16)) + variable("b1", 16))
+        logits = tf.matmul(hidden, variable("w2", 16, CLASSES)) + variable("b2", CLASSES)
+        log_sums = tf.reduce_logsumexp(logits, 1)
+        picked = tf.reduce_sum(logits * tf.one_hot(labels, CLASSES), 1)
+        loss = tf.reduce_mean(log_sums - picked)
+        right = tf.equal(tf.cast(tf.argmax(logits, 1), tf.int32), labels)
+        step = optimizer().minimize(loss, global_step=tf.train.get_or_create_global_step())
+        accuracy = tf.reduce_mean(tf.cast(right, tf.float32))
+        return tf.train.ModelSpec(loss, step, metrics={"accuracy": accuracy})
+
+    return model_fn
+
+
+def embedding_model(optimizer, shards=1):
+    """A sum of embeddings: the gradients of the table are sparse."""
+
+    def model_fn(features, labels):
+        rng = np.random.default_rng(3)
+        rows = WORDS // shards
+        tables = [
+            tf.Variable((rng.normal(size=(rows, 6)) * 0.3).astype(np.float32), name=f"table_{i}") for i in range(shards)
+        ]
+        out = tf.Variable((rng.normal(size=(6, 1)) * 0.3).astype(np.float32), name="out")
+        if shards == 1:
+            looked_up = tf.gather(tables[0], features)
+        else:
+            flat = tf.reshape(features, [-1])
+            shard = tf.mod(flat, shards)
+            places = tf.dynamic_partition(tf.range(tf.size(flat)), shard, shards)
+            parts = tf.dynamic_partition(tf.floordiv(flat, shards), shard, shards)
+            found = [tf.gather(table, part) for table, part in zip(tables, parts, strict=True)]
+            looked_up = tf.reshape(tf.dynamic_stitch(places, found), [-1, LENGTH, 6])
+        predicted = tf.squeeze(tf.matmul(tf.reduce_sum(looked_up, 1), out), [1])
+        loss = tf.reduce_mean(tf.square(predicted - labels))
+        step = optimizer().minimize(loss, global_step=tf.train.get_or_create_global_step())
+        return tf.train.ModelSpec(loss, step)
+
+    return model_fn
+
+
+def normalized_model(optimizer):
+    """Features scaled by moving averages, whose updates come before the gradients as TensorFlow programs write it."""
+
+    def model_fn(features, labels):
+        rng = np.random.default_rng(5)
+        moving = tf.Variable(np.zeros(FEATURES, np.float32), trainable=False, name="moving")
+        links = tf.Variable(np.arange(CLASSES, dtype=np.int32), trainable=False, name="links")
+        centres = tf.Variable((rng.normal(size=(CLASSES, FEATURES)) * 0.3).astype(np.float32), name="centres")
+        update = moving.assign_sub((moving - tf.reduce_mean(features, 0)) * 0.1)
+        nearest = tf.gather(centres, tf.gather(links, labels))  # an answer is the next question
+        loss = tf.reduce_mean(tf.square(features - 0.1 * moving - nearest))
+        with tf.control_dependencies([update]):
+            step = optimizer().minimize(loss, global_step=tf.train.get_or_create_global_step())
+        with tf.control_dependencies([step]):
+            step = tf.group(tf.Variable(0, trainable=False, name="steps").assign_add(1))
+        return tf.train.ModelSpec(loss, step)
+
+    return model_fn
