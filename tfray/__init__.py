@@ -380,6 +380,75 @@ from tfray.library.variables import (
 from tfray.ops.construction_ops import lin_space as lin_space
 from tfray.ops.rounding_ops import mod as mod
 from tfray.session import InteractiveSession as InteractiveSession, Session as Session
+from tfray.ops.control_ops import (
+    Assert as Assert,
+    Print as Print,
+    add_check_numerics_ops as add_check_numerics_ops,
+    check_numerics as check_numerics,
+    verify_tensor_all_finite as verify_tensor_all_finite,
+)
+from tfray.ops.control_ops import (
+    print_ as print,
+)
+from tfray.ops.check_ops import (
+    assert_equal as assert_equal,
+    assert_greater as assert_greater,
+    assert_greater_equal as assert_greater_equal,
+    assert_integer as assert_integer,
+    assert_less as assert_less,
+    assert_less_equal as assert_less_equal,
+    assert_near as assert_near,
+    assert_negative as assert_negative,
+    assert_non_negative as assert_non_negative,
+    assert_non_positive as assert_non_positive,
+    assert_none_equal as assert_none_equal,
+    assert_positive as assert_positive,
+    assert_rank as assert_rank,
+    assert_rank_at_least as assert_rank_at_least,
+    assert_rank_in as assert_rank_in,
+    assert_scalar as assert_scalar,
+    assert_type as assert_type,
+    is_non_decreasing as is_non_decreasing,
+    is_numeric_tensor as is_numeric_tensor,
+    is_strictly_increasing as is_strictly_increasing,
+)
+from tfray.ops.script_ops import (
+    numpy_function as numpy_function,
+    py_func as py_func,
+)
+from tfray.ops.einsum_ops import (
+    einsum as einsum,
+)
+from tfray.ops.solve_ops import (
+    matrix_determinant as matrix_determinant,
+    matrix_inverse as matrix_inverse,
+    matrix_solve as matrix_solve,
+    matrix_triangular_solve as matrix_triangular_solve,
+)
+from tfray.ops.decomposition_ops import (
+    cholesky as cholesky,
+    cholesky_solve as cholesky_solve,
+    matrix_solve_ls as matrix_solve_ls,
+    qr as qr,
+    self_adjoint_eig as self_adjoint_eig,
+    svd as svd,
+)
+from tfray.ops.layout_ops import (
+    roll as roll,
+)
+from tfray.ops.conversion_ops import (
+    bitcast as bitcast,
+    saturate_cast as saturate_cast,
+)
+from tfray.ops.sparse_state_ops import (
+    scatter_nd_add as scatter_nd_add,
+    scatter_nd_sub as scatter_nd_sub,
+    scatter_nd_update as scatter_nd_update,
+)
+from tfray.ops.state_ops import (
+    count_up_to as count_up_to,
+)
+from tfray.library import nn as nn
 from tfray.training import api as train
 
 newaxis = None

@@ -1,0 +1,71 @@
+"""The names of ``tf.nn``."""
+
+# isort: skip_file
+from tfray.ops.activation_ops import (
+    crelu as crelu,
+    elu as elu,
+    leaky_relu as leaky_relu,
+    relu as relu,
+    relu6 as relu6,
+    selu as selu,
+    softplus as softplus,
+    softsign as softsign,
+    swish as swish,
+)
+from tfray.ops.cross_entropy_ops import (
+    log_softmax as log_softmax,
+    sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
+    softmax as softmax,
+    softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
+)
+from tfray.ops.nn_ops import (
+    bias_add as bias_add,
+    dropout as dropout,
+    l2_loss as l2_loss,
+    relu_layer as relu_layer,
+    xw_plus_b as xw_plus_b,
+    zero_fraction as zero_fraction,
+)
+from tfray.ops.normalization_ops import (
+    batch_normalization as batch_normalization,
+    fused_batch_norm as fused_batch_norm,
+    l2_normalize as l2_normalize,
+    moments as moments,
+)
+from tfray.ops.conv_ops import (
+    atrous_conv2d as atrous_conv2d,
+    atrous_conv2d_transpose as atrous_conv2d_transpose,
+    conv1d as conv1d,
+    conv2d as conv2d,
+    conv2d_backprop_filter as conv2d_backprop_filter,
+    conv2d_backprop_input as conv2d_backprop_input,
+    conv2d_transpose as conv2d_transpose,
+    convolution as convolution,
+)
+from tfray.ops.depthwise_conv_ops import (
+    depthwise_conv2d as depthwise_conv2d,
+    depthwise_conv2d_native as depthwise_conv2d_native,
+    depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter,
+    depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
+    separable_conv2d as separable_conv2d,
+)
+from tfray.ops.pooling_ops import (
+    avg_pool as avg_pool,
+    max_pool as max_pool,
+    max_pool_with_argmax as max_pool_with_argmax,
+    pool as pool,
+)
+from tfray.ops.search_ops import (
+    in_top_k as in_top_k,
+    top_k as top_k,
+)
+from tfray.ops.embedding_ops import (
+    embedding_lookup as embedding_lookup,
+)
+from tfray.ops.transcendental_ops import (
+    sigmoid as sigmoid,
+    tanh as tanh,
+)
