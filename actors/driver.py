@@ -108,6 +108,7 @@ class ReplicaDriver:
         self._replacements: dict[Any, int] = {}
         self._lonely_since: float | None = None
         self._exhausted: set[int] = set()
+        self._computing: dict[int, int] = {}
         self._next_serving = 1
         self._serving: dict[int, int] = {}
 
@@ -229,6 +230,7 @@ class ReplicaDriver:
             served=self._serve(step, replica) if self._compiled.serving else None,
         )
         ref = self._cluster.actor(device).run_step.remote(self._plan_id, request)
+        self._computing[replica] = step
         self._calls[ref] = self._when_delivered(step, replica)
 
     def _serve(self, step: int, replica: int) -> StepKey:
@@ -254,9 +256,11 @@ class ReplicaDriver:
             try:
                 unpack(ref, shard)
             except CancelledError:
-                pass  # the replica is gone
+                return []  # the replica is gone
             except UnavailableError:
                 raise
+            except DeadlineExceededError as error:
+                raise self._late(step) from error
             except OpError as error:
                 error.message = f"what replica {replica} asked of {shard} in step {step} failed: {error.message}"
                 raise
@@ -264,13 +268,15 @@ class ReplicaDriver:
 
         return served
 
-    def _stop_serving(self, replica: int) -> None:
-        """A replica that is gone asks no more."""
+    def _leaves(self, replica: int) -> list[Decision]:
+        """A replica is gone: it computes no more, and asks no more."""
+        self._computing.pop(replica, None)
         number = self._serving.pop(replica, None)
         if number is not None:
             for shard in self._compiled.serving:
                 key = self._driver_id + SERVED, number
                 self._cluster.actor(shard).cancel.remote(key, f"replica {replica} is gone")
+        return self._protocol.left(replica)
 
     def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
@@ -280,6 +286,8 @@ class ReplicaDriver:
                 if step in self._waiting_shards:
                     raise
                 return []  # abandoned
+            except DeadlineExceededError as error:
+                raise self._late(step) from error
             if step not in self._waiting_shards:
                 return []
             self._waiting_shards[step] -= 1
@@ -296,15 +304,16 @@ class ReplicaDriver:
         def delivered(ref: Any) -> list[Decision]:
             try:
                 values = unpack(ref, device)
+                self._computing.pop(replica, None)
             except OutOfRangeError:
                 self._exhausted.add(replica)
-                self._stop_serving(replica)
-                return self._protocol.left(replica)
+                return self._leaves(replica)
             except UnavailableError as error:
                 if error.device != device:
                     raise
-                self._stop_serving(replica)
-                return self._protocol.left(replica) + self._replace(replica)
+                return self._leaves(replica) + self._replace(replica)
+            except DeadlineExceededError as error:
+                raise self._late(step) from error
             except OpError as error:
                 error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
                 raise
@@ -383,7 +392,16 @@ class ReplicaDriver:
         now = time.perf_counter()
         for step, started in self._started_at.items():
             if now - started > limit + POLL_S:
-                raise DeadlineExceededError(f"step {step} did not end within {limit:g} s")
+                raise self._late(step)
+
+    def _late(self, step: int) -> DeadlineExceededError:
+        late = [
+            f"replica {r} ({self._workers[r]})" for r, computed in sorted(self._computing.items()) if computed == step
+        ]
+        return DeadlineExceededError(
+            f"step {step} did not end within {self._faults.step_timeout_s or 0:g} s; it waits for "
+            f"{', '.join(late) or 'the parameter servers'}; raise step_timeout_s, or use backup workers"
+        )
 
     def _leave(self) -> None:
         """End whatever still runs, and let the actors forget the plan."""

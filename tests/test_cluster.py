@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from conftest import start_local_ray
 from hypothesis import HealthCheck, given, settings
+from processes import Barrier, is_alive, wait_for
 from random_graphs import programs
 
 import tfray as tf
@@ -66,42 +67,6 @@ def pid_of(cluster, device):
     import ray
 
     return ray.get(cluster.actor(device).ready.remote())[1]
-
-
-def is_alive(pid):
-    """Whether a process runs; one that only waits for its parent does not."""
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_for(condition, timeout_s=30.0):
-    """Poll what no event tells: the state of other processes."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-
-
-class Barrier:
-    """Files by which functions that run in actors meet the test."""
-
-    def __init__(self, folder):
-        self.folder = str(folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def reach(self, name):
-        open(self.path(name), "w").close()
-
-    def reached(self, name):
-        return os.path.exists(self.path(name))
-
-    def wait(self, name, timeout_s=60.0):
-        wait_for(lambda: self.reached(name), timeout_s)
 
 
 # -- the same results ----------------------------------------------------------------------------------

@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import functools
+import os
+import signal
+import time
 
 import numpy as np
 import pytest
-from training_models import classification_data, dense_model, embedding_model, normalized_model, text_data
+from processes import Barrier, is_alive, wait_for
+from training_models import (
+    FEATURES,
+    WORDS,
+    classification_data,
+    dense_model,
+    embedding_model,
+    late_input,
+    normalized_model,
+    noting_input,
+    short_input,
+    slow_input,
+    text_data,
+)
 
 import tfray as tf
+from tfray.errors import (
+    DeadlineExceededError,
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+    UnavailableError,
+)
+from tfray.ops.script_ops import py_func
 
 pytestmark = pytest.mark.ray
 
@@ -73,3 +97,444 @@ def test_replicas_compute_what_one_process_computes(ray_local, model, optimizer,
     for name, value in alone.variables.items():
         np.testing.assert_allclose(together.variables[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
     assert together.variables["global_step"] == 50
+
+
+# -- other modes ---------------------------------------------------------------------------------------
+
+
+def test_asynchronous_training_runs_the_steps_and_learns(ray_local):
+    seen = []
+    result = trainer(steps=80, scale=scaling(3, 2, mode="async"), on_step=seen.append).fit()
+    assert result.steps == 80 and result.variables["global_step"] == 80
+    assert [record.step for record in seen] == list(range(1, 81))
+    assert {len(record.members) for record in seen} == {1}
+    assert {record.members[0] for record in seen} == {0, 1, 2}
+    assert result.dropped == 0
+    first = np.mean([record.metrics["loss"] for record in seen[:5]])
+    last = np.mean([record.metrics["loss"] for record in seen[-5:]])
+    assert last < 0.5 * first
+
+
+@pytest.mark.parametrize("model", ["dense", "embedding"])
+def test_backup_workers_whose_gradients_come_late_are_dropped(ray_local, model, tmp_path):
+    """Replica 2 answers only after the others have done ten steps; what it then brings is of the past."""
+    barrier = Barrier(tmp_path)
+
+    def on_step(record):
+        if record.step == 10:
+            barrier.reach("go")
+
+    make_model, data = MODELS[model]
+    result = tf.train.Trainer(
+        make_model(OPTIMIZERS["sgd"]),
+        late_input(tf.train.array_input(*data(), batch_size=24), barrier, replica=2, step=3),
+        scaling(3, 2, backup_workers=1),
+        tf.train.RunConfig(steps=40, on_step=on_step),
+    ).fit()
+    assert result.steps == 40
+    assert all(len(record.members) == 2 for record in result.history)
+    assert {record.members for record in result.history[3:9]} == {(0, 1)}
+    assert result.dropped >= 1
+    assert any(2 in record.members for record in result.history[10:]) or result.dropped >= 2
+    assert result.metrics["loss"] < result.history[0].metrics["loss"]
+
+
+@pytest.mark.slow
+def test_a_slow_worker_does_not_slow_the_steps(ray_local):
+    def median_s(slow):
+        make_model, data = MODELS["dense"]
+        result = tf.train.Trainer(
+            make_model(OPTIMIZERS["sgd"]),
+            slow_input(tf.train.array_input(*data(), batch_size=24), replica=3, sleep_s=0.5 if slow else 0.0),
+            scaling(4, 1, backup_workers=1),
+            tf.train.RunConfig(steps=150),
+        ).fit()
+        assert result.steps == 150
+        assert all(len(record.members) == 3 for record in result.history)
+        return np.median([record.duration_s for record in result.history[20:]]), result.dropped
+
+    healthy, _ = median_s(slow=False)
+    slowed, dropped = median_s(slow=True)
+    assert dropped >= 1
+    assert slowed < 1.3 * healthy, f"{slowed * 1e3:.1f} ms against {healthy * 1e3:.1f} ms"
+
+
+def test_evaluation_of_what_was_trained(ray_local):
+    features, labels = classification_data()
+    made = trainer(steps=60, scale=scaling(2))
+    result = made.fit()
+    metrics = made.evaluate(result, [(features[:100], labels[:100]), (features[100:], labels[100:])])
+    assert metrics["accuracy"] > 0.8 and metrics["loss"] < 0.6
+    whole = made.evaluate(result, [(features, labels)])
+    assert metrics["accuracy"] == pytest.approx(whole["accuracy"], rel=1e-5)
+    with pytest.raises(InvalidArgumentError, match="empty"):
+        made.evaluate(result, [])
+
+
+def test_features_may_be_dictionaries_with_any_keys(ray_local):
+    def model_fn(features, labels):
+        w = tf.Variable(np.zeros(2, np.float32), name="w")
+        predicted = features["sepal length (cm)"] * w[0] + features["b"] * w[1]
+        loss = tf.reduce_mean(tf.square(predicted - labels["y"]))
+        return tf.train.ModelSpec(loss, OPTIMIZERS["sgd"]().minimize(loss))
+
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 64)).astype(np.float32)
+    data = {"sepal length (cm)": a, "b": b}, {"y": 2 * a - b}
+    for scale in (None, scaling(2)):
+        run = tf.train.RunConfig(steps=60, local=scale is None)
+        result = tf.train.Trainer(model_fn, tf.train.array_input(*data, batch_size=16), scale, run).fit()
+        np.testing.assert_allclose(result.variables["w"], [2, -1], atol=0.05)
+
+
+def test_the_mode_and_the_seed_reach_the_model(ray_local):
+    modes = []
+
+    def model_fn(features, labels, mode):
+        modes.append(mode)
+        w = tf.Variable(tf.random_uniform([FEATURES]), name="w")
+        loss = tf.reduce_mean(tf.square(tf.reduce_sum(features * w, 1)))
+        train = OPTIMIZERS["sgd"]().minimize(loss) if mode == tf.train.ModeKeys.TRAIN else None
+        return tf.train.ModelSpec(loss, train)
+
+    data = classification_data()
+    results = []
+    for scale in (None, scaling(2)):
+        run = tf.train.RunConfig(steps=3, local=scale is None, seed=7)
+        made = tf.train.Trainer(model_fn, tf.train.array_input(*data, batch_size=24), scale, run)
+        results.append(made.fit())
+        made.evaluate(results[-1], [data])
+    assert modes == ["train", "eval"] * 2
+    np.testing.assert_allclose(results[0].variables["w"], results[1].variables["w"], rtol=1e-5)
+
+
+# -- input ---------------------------------------------------------------------------------------------
+
+
+def test_training_ends_with_its_input(ray_local):
+    features, labels = classification_data(120)
+    input_fn = tf.train.array_input(features, labels, batch_size=24, epochs=2)
+    run = tf.train.RunConfig(steps=1000)
+    # Replicas without a common step take whole batches each: of 5, two and two in a pass.
+    for scale, steps in ((scaling(2), 10), (scaling(2, mode="async"), 8)):
+        result = tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scale, run).fit()
+        assert result.steps == result.variables["global_step"] == steps
+
+
+def test_a_replica_whose_input_ends_first_leaves_the_others_to_go_on(ray_local):
+    data = classification_data()
+    result = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        short_input(tf.train.array_input(*data, batch_size=24), replica=1, steps=5),
+        scaling(2, 2),
+        tf.train.RunConfig(steps=20),
+    ).fit()
+    assert [record.members for record in result.history] == [(0, 1)] * 5 + [(0,)] * 15
+    assert result.variables["global_step"] == 20
+
+
+@pytest.mark.parametrize(
+    ("input_fn", "message"),
+    [
+        (lambda context: iter([]), "no batch"),
+        (lambda context: iter([np.ones(3)]), r"\(features, labels\), got a ndarray"),
+        (lambda context: iter([(np.ones(3),)]), r"\(features, labels\)"),
+        (lambda context: 3, "int"),
+    ],
+)
+@pytest.mark.parametrize("local", [True, False])
+def test_input_that_is_none(ray_local, input_fn, message, local):
+    scale = None if local else scaling()
+    run = tf.train.RunConfig(steps=3, local=local)
+    with pytest.raises((InvalidArgumentError, TypeError), match=message):
+        tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scale, run).fit()
+
+
+def test_input_that_cannot_be_shared(ray_local):
+    made = trainer(scale=scaling(3), batch_size=16)
+    with pytest.raises(InvalidArgumentError, match="16 examples cannot be shared evenly by 3 replicas"):
+        made.fit()
+    with pytest.raises(InvalidArgumentError, match="differ in their number of examples"):
+        tf.train.array_input(np.ones(3), np.ones(4), 2)
+
+
+def test_an_input_function_that_raises_names_its_replica(ray_local):
+    def input_fn(context):
+        batches = tf.train.array_input(*classification_data(), batch_size=24)(context)
+        for number, batch in enumerate(batches):
+            if number == 5 and context.index == 1:
+                raise KeyError("the column 'price' is missing")
+            yield batch
+
+    made = tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scaling(2), tf.train.RunConfig(steps=20))
+    with pytest.raises(
+        OpError, match=r"replica 1 .*/job:worker/task:1.*step 6.*KeyError.*'price' is missing"
+    ) as caught:
+        made.fit()
+    assert caught.value.device == "/job:worker/task:1/device:CPU:0"
+    assert __file__ in str(caught.value)
+
+
+def test_an_operation_that_fails_on_a_replica_is_named_with_it(ray_local):
+    def model_fn(features, labels):
+        def check(values):
+            if values[0] == 3:
+                raise RuntimeError("this batch is broken")
+            return np.float32(1)
+
+        w = tf.Variable(1.0, name="w")
+        loss = tf.reduce_mean(features) * 0 * w + py_func(check, [labels], tf.float32, name="culprit")
+        return tf.train.ModelSpec(loss, OPTIMIZERS["sgd"]().minimize(loss))
+
+    features, labels = np.ones((12, 2), np.float32), np.arange(12)
+    made = tf.train.Trainer(
+        model_fn, tf.train.array_input(features, labels, batch_size=2), scaling(2), tf.train.RunConfig(steps=6)
+    )
+    with pytest.raises(OpError, match=r"replica 1 \(/job:worker/task:1.*step 2.*RuntimeError: this batch") as caught:
+        made.fit()
+    assert caught.value.op_name == "culprit" and __file__ in caught.value.site
+
+
+def test_an_index_that_a_shard_refuses_names_who_asked(ray_local):
+    words, labels = text_data()
+    words[30, 2] = WORDS + 7
+    made = tf.train.Trainer(
+        embedding_model(OPTIMIZERS["sgd"]),
+        tf.train.array_input(words, labels, batch_size=24),
+        scaling(2),
+        tf.train.RunConfig(steps=6),
+    )
+    with pytest.raises(
+        InvalidArgumentError, match=rf"replica 0 asked of /job:ps/task:0.*step 2.*row {WORDS + 7}"
+    ) as caught:
+        made.fit()
+    assert "training_models.py" in caught.value.site and "ResourceGather" in caught.value.op_name
+
+
+# -- death ---------------------------------------------------------------------------------------------
+
+
+def killing_run(folder, steps, kills, **options):
+    """A run that kills the process of a worker after given steps, by what the workers' input notes of itself."""
+
+    def on_step(record):
+        for step, replica in kills:
+            if record.step == step:
+                os.kill(int((folder / f"pid{replica}").read_text()), signal.SIGKILL)
+
+    return tf.train.RunConfig(steps=steps, on_step=on_step, **options)
+
+
+@pytest.mark.parametrize("model", ["dense", "embedding"])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_worker_that_dies_is_replaced(ray_local, tmp_path, model, mode):
+    make_model, data = MODELS[model]
+    steps = 300 if mode == "sync" else 600
+    result = tf.train.Trainer(
+        make_model(OPTIMIZERS["sgd"]),
+        noting_input(tf.train.array_input(*data(), batch_size=24), tmp_path),
+        scaling(2, 2, mode=mode),
+        killing_run(tmp_path, steps, [(10, 1)]),
+    ).fit()
+    assert result.steps == steps
+    assert [record.step for record in result.history] == list(range(1, steps + 1))
+    assert result.variables["global_step"] == steps
+    assert result.metrics["loss"] < 0.5 * result.history[0].metrics["loss"]
+    assert {record.live for record in result.history} >= {1, 2}
+    if mode == "sync":
+        assert result.history[-1].members == (0, 1), "the replacement takes part"
+
+
+@pytest.mark.parametrize("model", ["dense", "embedding"])
+def test_a_worker_that_dies_in_the_middle_of_a_step(ray_local, tmp_path, model):
+    """After its indices have left for the shards, and before its gradients have."""
+    make_model, data = MODELS[model]
+    inner = make_model(OPTIMIZERS["sgd"])
+
+    def model_fn(features, labels):
+        def maybe_die(values):
+            try:
+                os.rename(tmp_path / "kill", tmp_path / "killed")
+            except FileNotFoundError:
+                return values
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        return inner(features, tf.reshape(py_func(maybe_die, [labels], labels.dtype), tf.shape(labels)))
+
+    def on_step(record):
+        if record.step in (5, 20):
+            (tmp_path / "kill").touch()
+
+    result = tf.train.Trainer(
+        model_fn,
+        tf.train.array_input(*data(), batch_size=24),
+        scaling(2, 2),
+        tf.train.RunConfig(steps=40, on_step=on_step),
+    ).fit()
+    assert (tmp_path / "killed").exists()
+    assert result.steps == 40 and result.variables["global_step"] == 40
+    assert result.metrics["loss"] < result.history[0].metrics["loss"]
+    assert {len(record.members) for record in result.history} >= {1}
+
+
+def test_the_only_worker_dies_and_comes_back(ray_local, tmp_path):
+    result = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path),
+        scaling(1, 2),
+        killing_run(tmp_path, 30, [(10, 0), (20, 0)]),
+    ).fit()
+    assert [record.step for record in result.history] == list(range(1, 31))
+    assert 30 <= result.variables["global_step"] <= 32  # a shard may have applied what the other did not
+
+
+def test_replacements_are_limited(ray_local, tmp_path):
+    made = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path),
+        scaling(1),
+        killing_run(tmp_path, 100, [(5, 0), (10, 0)], max_worker_restarts=1),
+    )
+    with pytest.raises(UnavailableError, match=r"no worker is left.*1 of 1 restarts used"):
+        made.fit()
+
+
+def test_without_replacements_the_others_go_on(ray_local, tmp_path):
+    result = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path),
+        scaling(3),
+        killing_run(tmp_path, 30, [(10, 2)], max_worker_restarts=0),
+    ).fit()
+    assert result.steps == 30
+    assert result.history[5].members == (0, 1, 2) and result.history[-1].members == (0, 1)
+
+
+def test_a_parameter_server_that_dies_ends_training_with_its_name(ray_local):
+    def model_fn(features, labels):
+        with tf.device("/job:ps/task:1"):
+            where = py_func(os.getpid, [], tf.int64)
+            pid = tf.Variable(np.int64(0), trainable=False, name="pid")
+        spec = dense_model(OPTIMIZERS["sgd"])(features, labels)
+        with tf.control_dependencies([pid.assign(where)]):
+            step = tf.group(spec.train_op)
+        return tf.train.ModelSpec(spec.loss, step, metrics={"pid": tf.cast(pid.value(), tf.float64)})
+
+    def on_step(record):
+        if record.step == 10:
+            os.kill(int(record.metrics["pid"]), signal.SIGKILL)
+
+    made = tf.train.Trainer(
+        model_fn,
+        tf.train.array_input(*classification_data(), batch_size=24),
+        scaling(2, 2),
+        tf.train.RunConfig(steps=1000, on_step=on_step),
+    )
+    with pytest.raises(UnavailableError, match=r"/job:ps/task:1/device:CPU:0 died") as caught:
+        made.fit()
+    assert caught.value.device == "/job:ps/task:1/device:CPU:0"
+
+
+def test_a_step_that_hangs_runs_into_its_timeout(ray_local, tmp_path):
+    barrier = Barrier(tmp_path)
+    made = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        late_input(tf.train.array_input(*classification_data(), batch_size=24), barrier, replica=1, step=3),
+        scaling(2),
+        tf.train.RunConfig(steps=10, step_timeout_s=2),
+    )
+    with pytest.raises(DeadlineExceededError, match=r"step 3.*replica 1 \(/job:worker/task:1"):
+        made.fit()
+    barrier.reach("go")
+
+
+def test_training_leaves_nothing_behind(ray_local, tmp_path):
+    free = ray_local.cluster_resources()["CPU"]
+    tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path),
+        scaling(2),
+        tf.train.RunConfig(steps=5),
+    ).fit()
+    pids = [int((tmp_path / f"pid{replica}").read_text()) for replica in range(2)]
+    wait_for(lambda: not any(map(is_alive, pids)))
+    wait_for(lambda: ray_local.available_resources().get("CPU") == free)
+
+
+def test_an_interrupted_run_leaves_nothing_behind(ray_local, tmp_path):
+    def on_step(record):
+        raise KeyboardInterrupt
+
+    made = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path),
+        scaling(2),
+        tf.train.RunConfig(steps=50, on_step=on_step),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        made.fit()
+    pids = [int((tmp_path / f"pid{replica}").read_text()) for replica in range(2)]
+    wait_for(lambda: not any(map(is_alive, pids)))
+
+
+# -- nodes ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_node_that_dies_takes_a_worker_with_it(ray_nodes, tmp_path):
+    import ray
+
+    ray_nodes.add_node(num_cpus=2)
+    nodes = [ray_nodes.add_node(num_cpus=1, resources={"worker": 1}) for _ in range(2)]
+    ray.init(address=ray_nodes.address, logging_level="warning")
+    killed = []
+
+    def on_step(record):
+        if record.step == 10:
+            ray_nodes.remove_node(nodes[1], allow_graceful=False)
+            killed.append(time.monotonic())
+        if record.step == 30:
+            ray_nodes.add_node(num_cpus=1, resources={"worker": 1})
+
+    result = tf.train.Trainer(
+        embedding_model(OPTIMIZERS["sgd"]),
+        tf.train.array_input(*text_data(), batch_size=24),
+        tf.train.ScalingConfig(2, 2, cpus_per_parameter_server=0.5, worker_resources={"worker": 1}),
+        tf.train.RunConfig(steps=1500, on_step=on_step),
+    ).fit()
+    assert result.steps == 1500 and result.variables["global_step"] >= 1500
+    assert result.metrics["loss"] < 0.5 * result.history[0].metrics["loss"]
+    members = [record.members for record in result.history]
+    assert members[5] == (0, 1) and len(members[20]) == 1
+    assert members[-1] == (0, 1), "the replacement found room on the new node"
+
+
+def test_too_few_nodes_for_the_workers(ray_local, capfd):
+    made = trainer(scale=tf.train.ScalingConfig(20, cpus_per_worker=1, start_timeout_s=6), batch_size=20)
+    with pytest.raises(ResourceExhaustedError, match=r"20.5 CPU asked, 8 there.*start_timeout_s"):
+        made.fit()
+    assert "waiting for room" in capfd.readouterr().err
+
+
+# -- configurations ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0}, "at least one worker"),
+        ({"parameter_servers": 0}, "at least one"),
+        ({"workers": 2, "backup_workers": 2}, "between 0 and 1"),
+        ({"mode": "eventually"}, "'sync' or 'async'"),
+        ({"workers": 3, "backup_workers": 1, "mode": "async"}, "no backup workers"),
+    ],
+    ids=str,
+)
+def test_scaling_that_makes_no_sense(options, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        tf.train.ScalingConfig(**options)
+
+
+def test_a_run_of_no_steps():
+    with pytest.raises(InvalidArgumentError, match="at least 1"):
+        tf.train.RunConfig(steps=0)

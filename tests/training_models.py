@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 import numpy as np
 
 import tfray as tf
@@ -93,3 +96,53 @@ def normalized_model(optimizer):
         return tf.train.ModelSpec(loss, step)
 
     return model_fn
+
+
+# -- input functions that misbehave --------------------------------------------------------------------
+
+
+def late_input(input_fn, barrier, replica, step):
+    """One replica's batch of a step comes only when the test says so."""
+
+    def late(context):
+        for number, batch in enumerate(input_fn(context), 1):
+            if context.index == replica and number == step:
+                barrier.wait("go")
+            yield batch
+
+    return late
+
+
+def slow_input(input_fn, replica, sleep_s):
+    """One replica takes long over each batch."""
+
+    def slow(context):
+        for batch in input_fn(context):
+            if context.index == replica:
+                time.sleep(sleep_s)
+            yield batch
+
+    return slow
+
+
+def short_input(input_fn, replica, steps):
+    """One replica's input ends after so many batches."""
+
+    def short(context):
+        for number, batch in enumerate(input_fn(context)):
+            if context.index == replica and number == steps:
+                return
+            yield batch
+
+    return short
+
+
+def noting_input(input_fn, folder):
+    """Each replica notes the number of its process in a file."""
+
+    def noting(context):
+        (folder / f"part{context.index}").write_text(str(os.getpid()))
+        (folder / f"part{context.index}").rename(folder / f"pid{context.index}")
+        yield from input_fn(context)
+
+    return noting

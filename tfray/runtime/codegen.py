@@ -110,7 +110,7 @@ class CompiledBody:
         if op is None or frame is None:
             return error if isinstance(error, OpError) else InternalError(f"generated code failed: {error!r}")
         if isinstance(error, OpError):
-            if error.op_name is None:
+            if error.op_name in (None, op.name):
                 error.op_name, error.device, error.site = op.name, self._device.name, op.site
             return error
         shown = ", ".join(_describe(name, frame.f_locals) for name in self._input_names(op))

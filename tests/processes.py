@@ -1,0 +1,42 @@
+"""Waiting for other processes, by what can be seen of them."""
+
+from __future__ import annotations
+
+import os
+import time
+
+
+def is_alive(pid):
+    """Whether a process runs; one that only waits for its parent does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition, timeout_s=30.0):
+    """Poll what no event tells: the state of other processes."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+class Barrier:
+    """Files by which functions that run in actors meet the test."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def reach(self, name):
+        open(self.path(name), "w").close()
+
+    def reached(self, name):
+        return os.path.exists(self.path(name))
+
+    def wait(self, name, timeout_s=60.0):
+        wait_for(lambda: self.reached(name), timeout_s)
