@@ -33,6 +33,8 @@ from tfray.ops.normalization_ops import (
     batch_normalization as batch_normalization,
     fused_batch_norm as fused_batch_norm,
     l2_normalize as l2_normalize,
+    local_response_normalization as local_response_normalization,
+    lrn as lrn,
     moments as moments,
 )
 from tfray.ops.conv_ops import (
