@@ -140,13 +140,45 @@ def first_maxima(xp: Any, images: Array, maxima: Array, pool: Pooling) -> Iterat
         yield windows, pixels, is_first
 
 
-def element_counts(xp: Any, pool: Pooling, dtype: Any) -> Array:
-    """How many elements each window has within the image, [out height, out width, 1]."""
+def element_counts(xp: Any, pool: Pooling, dtype: Any) -> Any:
+    """How many elements each window has within the image: a number, or an array that broadcasts to the outputs."""
+    if not (pool.height.is_padded or pool.width.is_padded):
+        return dtype.type(pool.height.window * pool.width.window)
     counts = [np.zeros(axis.steps, dtype) for axis in (pool.height, pool.width)]
     for axis, count in zip((pool.height, pool.width), counts, strict=True):
         for i in range(axis.window):
             count[axis.clipped(i)[0]] += 1
-    return xp.asarray(np.outer(*counts)[..., None])
+    by_window = np.outer(*counts)[..., None]
+    # Repeated along NHWC's channels, they make one long run of NumPy's loops out of many short ones.
+    return xp.asarray(by_window if pool.layout == "NCHW" else np.repeat(by_window, pool.channels, axis=2))
+
+
+def _spread_axis(source: Array, out: Array, axis: int, windows: Axis) -> None:
+    """Add, along one axis, the value of every window to all its elements in `out`: the transpose of a sum."""
+
+    def at(index: slice) -> tuple[slice, ...]:
+        return (slice(None),) * axis + (index,)
+
+    # Elements within one stride of each other belong to no pixel twice: the first ones need no sum.
+    elements = [windows.clipped(i) for i in range(windows.window)]
+    first = elements[: windows.stride]
+    if sum(steps.stop - steps.start for steps, _ in first) < windows.size:
+        out[...] = 0
+    for steps, pixels in first:
+        out[at(pixels)] = source[at(steps)]
+    for steps, pixels in elements[windows.stride :]:
+        out[at(pixels)] += source[at(steps)]
+
+
+def spread(xp: Any, shares: Array, out: Array, pool: Pooling) -> None:
+    """Give every pixel the sum of the shares of its windows: first along the rows, whose copies are then long runs."""
+    shape = (out.shape[0], pool.height.steps, pool.width.size, pool.channels)
+    rows = image_buffer(xp, "rows", shape, pool.layout, shares.dtype)
+    _spread_axis(shares, rows, 2, pool.width)
+    total = out if out.dtype == shares.dtype else image_buffer(xp, "total", out.shape, pool.layout, shares.dtype)
+    _spread_axis(rows, total, 1, pool.height)
+    if total is not out:
+        out[...] = total
 
 
 def least(dtype: Any) -> Any:

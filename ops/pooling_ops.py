@@ -16,7 +16,7 @@ from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.broadcast_ops import accumulator_dtype
 from tfray.ops.conv_ops import either
-from tfray.ops.pooling import Pooling, element_counts, first_maxima, fold, for_each_part, least, window_attrs
+from tfray.ops.pooling import Pooling, element_counts, first_maxima, fold, for_each_part, least, spread, window_attrs
 from tfray.ops.shape_ops import expand_dims, host_ints, index_tensor, shape, sizes_from_input, squeeze
 from tfray.ops.tiles import image_buffer
 from tfray.ops.windows import (
@@ -444,41 +444,14 @@ def _avg_pool_grad_kernel(ctx: KernelContext, sizes: Array, d_outputs: Array, ou
     dtype = accumulator_dtype(d_outputs.dtype)
     counts = element_counts(xp, pool, dtype)
     d_outputs, d_images = as_nhwc(d_outputs, pool.layout), as_nhwc(out, pool.layout)
-    share_out = _share_out_tiled if pool.is_tiled else _share_out
 
     def work(part: slice) -> None:
-        share_out(xp, d_outputs[part], counts, d_images[part], pool)
+        shares = image_buffer(xp, "shares", d_outputs[part].shape, pool.layout, dtype)
+        xp.divide(d_outputs[part], counts, out=shares)
+        spread(xp, shares, d_images[part], pool)
 
     for_each_part(xp, pool, out.itemsize, work)
     return out
-
-
-def _share_out_tiled(xp: Any, d_outputs: Array, counts: Array, d_images: Array, pool: Pooling) -> None:
-    """Write each output's share to the pixels of its window: along the row first, then the row's copies."""
-    batch, rows, columns, channels = d_outputs.shape
-    width = pool.width.size
-    d_rows = image_buffer(xp, "rows", (batch, rows, width, channels), pool.layout, counts.dtype)
-    by_window = d_rows.reshape(batch, rows, columns, pool.width.window, channels)
-    xp.divide(d_outputs[:, :, :, None], counts[:, :, None], out=by_window)
-    d_images.reshape(batch, rows, pool.height.window, width, channels)[...] = d_rows[:, :, None]
-
-
-def _share_out(xp: Any, d_outputs: Array, counts: Array, d_images: Array, pool: Pooling) -> None:
-    """Add each output's share to the pixels of its window: along the columns, then along the rows."""
-    batch, rows, columns, channels = d_outputs.shape
-    share = image_buffer(xp, "share", (batch, rows, columns, channels), pool.layout, counts.dtype)
-    xp.divide(d_outputs, counts, out=share)
-    d_columns = image_buffer(xp, "rows", (batch, pool.height.size, columns, channels), pool.layout, counts.dtype)
-    d_columns[...] = 0
-    for i in range(pool.height.window):
-        windows, pixels = pool.height.clipped(i)
-        d_columns[:, pixels] += share[:, windows]
-    total = image_buffer(xp, "total", d_images.shape, pool.layout, counts.dtype)
-    total[...] = 0
-    for j in range(pool.width.window):
-        windows, pixels = pool.width.clipped(j)
-        total[:, :, pixels] += d_columns[:, :, windows]
-    d_images[...] = total
 
 
 def _avg_pool_grad_shape(op: Operation) -> list[TensorShape]:
