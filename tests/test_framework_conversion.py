@@ -52,7 +52,7 @@ def test_natural_dtypes(value, dtype, shape):
     tensor = tf.convert_to_tensor(value)
     assert (tensor.dtype, tensor.shape) == (dtype, shape)
     result = value_of(tensor)
-    assert result.dtype == dtype.numpy or dtype is tf.string
+    assert dtype is tf.string or result.dtype == dtype.numpy
     if dtype is tf.string:
         encode = np.vectorize(lambda s: s.encode() if isinstance(s, str) else s, otypes=[object])
         assert np.array_equal(np.asarray(result, object), encode(np.asarray(value, object)))

@@ -60,8 +60,8 @@ def test_initial_values(initial_value, dtype, expected, session):
     session.run(v.initializer)
     value = session.run(v)
     assert v.dtype is expected
-    assert value.shape == tuple(v.shape.as_list())
-    assert (value == session.run(v.initial_value)).all()
+    assert np.shape(value) == tuple(v.shape.as_list())
+    assert np.array_equal(value, session.run(v.initial_value))
 
 
 def test_names_of_the_operations():
