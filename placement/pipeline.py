@@ -54,7 +54,7 @@ def compile_step(
         policy: Chooses devices for what the program leaves open.
     """
     wanted = [*targets, *(tensor.op for tensor in fetched)]
-    simplified = simplify(prune(wanted, fed), fed, wanted, optimize)
+    simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize)
     placement = place(simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy)
     order, edges = schedule(simplified.graph)
     fetches = [simplified.tensors[tensor] for tensor in fetched]

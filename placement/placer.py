@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.effects import has_kernel
 from tfray.framework.graph import Graph, Operation
+from tfray.framework.region import ops_within
 
 Policy = Callable[[Sequence[Operation], Sequence[str]], str]
 """From the members of a group and the devices that can run them (at least one) to the device to use."""
@@ -47,7 +49,7 @@ def place(
     feasible: dict[tuple[DeviceSpec, frozenset[str]], list[str]] = {}
     for group in colocation_groups(graph):
         request = _merged_request(group)
-        key = (request, frozenset(op.type for op in group))
+        key = (request, frozenset(inner.type for op in group for inner in ops_within(op)))
         if key not in feasible:
             feasible[key] = _feasible(group, request, specs, allow_soft_placement)
         device = policy(group, feasible[key])
@@ -103,7 +105,7 @@ def _merged_request(group: Sequence[Operation]) -> DeviceSpec:
 
 def _feasible(group: Sequence[Operation], request: DeviceSpec, specs: dict[str, DeviceSpec], soft: bool) -> list[str]:
     def able(name: str) -> bool:
-        return all(op.op_def.kernel_for(specs[name].device_type or "CPU") is not None for op in group)
+        return all(has_kernel(op, specs[name].device_type or "CPU") for op in group)
 
     matching = [name for name, spec in specs.items() if request.matches(spec)]
     feasible = [name for name in matching if able(name)]
@@ -126,7 +128,7 @@ def _infeasible(
         lacking = {
             f"{member.type} ({member.name})"
             for member in group
-            if not any(member.op_def.kernel_for(specs[name].device_type or "CPU") for name in matching)
+            if not any(has_kernel(member, specs[name].device_type or "CPU") for name in matching)
         }
         reason = f"no kernel for {', '.join(sorted(lacking)) or op.type} on {', '.join(matching)}"
     together = "" if len(group) == 1 else f" (it shares a device with {len(group) - 1} other operations)"

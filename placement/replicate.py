@@ -22,8 +22,9 @@ from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.traversal import accessed_handles, predecessors, reachable_backward
+from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.placement.partition import is_copied_constant, partition
 from tfray.placement.placer import place
 from tfray.placement.policies import prefer
@@ -72,7 +73,7 @@ def compile_replica_step(
         InvalidArgumentError: A placement constraint cannot be met, or a replica would have to wait for the update.
     """
     wanted = [*targets, *(tensor.op for tensor in fetched)]
-    simplified = simplify(prune(wanted, fed), fed, wanted)
+    simplified = simplify(prune(wanted, fed), fed, wanted, fetched)
     placement = place(simplified.graph, [*shards, replica], allow_soft_placement=True, policy=prefer(replica))
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
@@ -154,7 +155,7 @@ class _Roles:
         if self.on_replica(op):
             self.placement[op] = shard
         updated: set[Tensor] = set().union(*(self._updated.get(earlier, ()) for earlier in predecessors(op)))
-        self._updated[op] = updated.union(accessed_handles(op) if op.op_def.access == "update" else ())
+        self._updated[op] = updated.union(accessed_handles(op) if access_of(op) == "update" else ())
 
     def _find_served(self, graph: Graph, fetches: Sequence[Tensor]) -> set[Operation]:
         before = [op for op in graph.get_operations() if op not in self.combined]
@@ -175,7 +176,7 @@ class _Roles:
 
 
 def _changes_state(op: Operation) -> bool:
-    return op.op_def.stateful and op.op_def.access != "read" and op.type not in ("Variable", "Placeholder")
+    return is_stateful(op) and access_of(op) != "read" and op.type not in ("Variable", "Placeholder")
 
 
 def _check_fetches(fetches: Sequence[Tensor], combined: Collection[Operation]) -> None:

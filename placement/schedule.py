@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import heapq
 
+from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.traversal import accessed_handles, predecessors
+from tfray.framework.traversal import predecessors
 
 
 def schedule(graph: Graph) -> tuple[list[Operation], list[tuple[Operation, Operation]]]:
@@ -32,7 +33,7 @@ class _Scheduler:
             self._waiting[op] = len(earlier)
             for other in earlier:
                 self._after[other].append(op)
-            if op.op_def.access == "read":
+            if access_of(op) == "read":
                 for handle in accessed_handles(op):
                     self._unread[handle] = self._unread.get(handle, 0) + 1
         self._ready = [op.id for op in ops if self._waiting[op] == 0]
@@ -57,7 +58,7 @@ class _Scheduler:
 
     def _unread_handle(self, op: Operation) -> Tensor | None:
         """A variable that `op` updates and that is still to be read."""
-        if op.op_def.access != "update":
+        if access_of(op) != "update":
             return None
         return next((handle for handle in accessed_handles(op) if self._unread.get(handle, 0)), None)
 
@@ -74,7 +75,7 @@ class _Scheduler:
             self._waiting[later] -= 1
             if self._waiting[later] == 0:
                 heapq.heappush(self._ready, later.id)
-        if op.op_def.access == "read":
+        if access_of(op) == "read":
             for handle in accessed_handles(op):
                 self._unread[handle] -= 1
                 if self._unread[handle] == 0:
@@ -91,7 +92,7 @@ def _access_edges(order: list[Operation]) -> list[tuple[Operation, Operation]]:
         for handle in accessed_handles(op):
             if handle in last_update:
                 edges.append((last_update[handle], op))
-            if op.op_def.access == "read":
+            if access_of(op) == "read":
                 reads.setdefault(handle, []).append(op)
             else:
                 edges.extend((read, op) for read in reads.pop(handle, ()))

@@ -10,11 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework.constant_value import evaluate_operation
-from tfray.framework.convert import constant_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.traversal import reachable_backward
+from tfray.framework.traversal import reachable_backward, topological_order
+from tfray.placement.regions import KeptParts, kept_parts, scheduled
 
 MAX_FOLDED_BYTES: Final = 1 << 20
 """Constants that grow beyond this are computed in the step instead: memory is dearer than a fill."""
@@ -42,7 +43,11 @@ class Simplified:
 
 
 def simplify(
-    ops: Sequence[Operation], fed: Sequence[Tensor], kept: Collection[Operation], optimize: bool = True
+    ops: Sequence[Operation],
+    fed: Sequence[Tensor],
+    kept: Collection[Operation],
+    fetched: Iterable[Tensor] = (),
+    optimize: bool = True,
 ) -> Simplified:
     """Copy `ops` into a new graph.
 
@@ -50,15 +55,17 @@ def simplify(
         ops: Operations in topological order.
         fed: Tensors that become Placeholders.
         kept: Operations that are not skipped even if they only forward their input: fetched ones.
+        fetched: Tensors whose values are wanted.
         optimize: False copies every operation as it is.
     """
-    return _Simplifier(kept, optimize).run(ops, fed)
+    return _Simplifier(kept, fetched, optimize, Graph()).run(ops, fed)
 
 
 class _Simplifier:
-    def __init__(self, kept: Collection[Operation], optimize: bool) -> None:
-        self._result = Simplified()
+    def __init__(self, kept: Collection[Operation], fetched: Iterable[Tensor], optimize: bool, graph: Graph) -> None:
+        self._result = Simplified(graph)
         self._kept = set(kept)
+        self._used = set(fetched)
         self._optimize = optimize
         self._seen: dict[Any, Operation] = {}
         self._constants: dict[Tensor, np.ndarray[Any, Any]] = {}
@@ -67,6 +74,7 @@ class _Simplifier:
         graph = self._result.graph
         with graph.as_default():
             run = set(ops)
+            self._used.update(tensor for op in ops for tensor in op.inputs)
             for tensor in fed:
                 self._add_feed(tensor, tensor.op in run)
             for op in ops:
@@ -89,20 +97,82 @@ class _Simplifier:
         inputs = [result.tensors[tensor] for tensor in op.inputs]
         controls = list(dict.fromkeys(result.ops[control] for control in op.control_inputs if control in result.ops))
         reused = self._reuse(op, inputs, controls) if self._optimize else None
-        if reused is None:
+        made: Operation
+        outputs: Sequence[Tensor | None]
+        if op.op_def.regions:
+            made, outputs = self._add_with_regions(op, inputs, controls)
+        elif reused is None:
             made = _copy(result.graph, op, inputs, controls)
-            outputs: Sequence[Tensor] = made.outputs
+            outputs = made.outputs
         else:
             made, outputs = reused
         result.ops[op] = made
         for old, new in zip(op.outputs, outputs, strict=True):
-            result.tensors.setdefault(old, new)  # a fed tensor stays what was fed
+            if new is not None:
+                result.tensors.setdefault(old, new)  # a fed tensor stays what was fed
+
+    def _add_with_regions(
+        self, op: Operation, inputs: list[Tensor], controls: list[Operation]
+    ) -> tuple[Operation, Sequence[Tensor | None]]:
+        """Copy an operation that holds regions, without the results that nobody uses and what leads to them."""
+        used = [index for index, tensor in enumerate(op.outputs) if tensor in self._used]
+        kept = kept_parts(op, used)
+        known = {
+            index: self._constants[tensor]
+            for index, tensor in zip(kept.inputs, (inputs[i] for i in kept.inputs), strict=True)
+            if self._optimize and index in kept.foldable and tensor in self._constants
+        }
+        passed = [index for index in kept.inputs if index not in known]
+        attrs = dict(op.attrs)
+        for name in op.op_def.regions:
+            attrs[name] = self._simplified_region(op, name, kept, known, passed)
+        attrs.update(kept.attrs)
+        taken = [*range(kept.leading), *passed]
+        made = self._result.graph.create_op(
+            op.type,
+            [inputs[index] for index in taken],
+            attrs,
+            op.name,
+            control_inputs=controls,
+            exact_name=True,
+            device=op.device,
+            site=op.site,
+        )
+        outputs: list[Tensor | None] = [None] * len(op.outputs)
+        for index, tensor in zip(kept.outputs, made.outputs, strict=True):
+            outputs[index] = tensor
+        return made, outputs
+
+    def _simplified_region(
+        self, op: Operation, name: str, kept: KeptParts, known: Mapping[int, np.ndarray[Any, Any]], passed: list[int]
+    ) -> Region:
+        region: Region = op.attrs[name]
+        wanted = [region.outputs[index] for index in kept.region_outputs[name]]
+        made = Region(self._result.graph)
+        inner = _Simplifier([], wanted, self._optimize, made)
+        for index in kept.inputs:
+            old = region.inputs[index - kept.leading]
+            new = _region_input(made, old)
+            if index in known:
+                inner._result.tensors[old] = inner._constant(old.op, 0, known[index], f"{old.op.name}/_known")
+            else:
+                inner._result.tensors[old] = new
+                made.inputs.append(new)
+        with made.as_default():
+            for inner_op in topological_order(reachable_backward(tensor.op for tensor in wanted)):
+                if inner_op.type != "RegionInput":
+                    inner._used.update(inner_op.inputs)
+            for inner_op in topological_order(reachable_backward(tensor.op for tensor in wanted)):
+                if inner_op.type != "RegionInput":
+                    inner._add(inner_op)
+        made.outputs = [inner._result.tensors[tensor] for tensor in wanted]
+        return scheduled(made)
 
     def _reuse(
         self, op: Operation, inputs: list[Tensor], controls: list[Operation]
     ) -> tuple[Operation, Sequence[Tensor]] | None:
         """Something simpler that gives the same outputs, or None."""
-        if op.op_def.stateful or op.op_def.blocking:
+        if op.op_def.stateful or op.op_def.blocking or op.op_def.regions:
             return None
         if op.op_def.forwards_input and not controls and op not in self._kept and op.device in ("", inputs[0].device):
             return inputs[0].op, [inputs[0]]
@@ -133,9 +203,11 @@ class _Simplifier:
         outputs = [self._constant(op, i, value) for i, value in enumerate(values)]
         return outputs[0].op, outputs
 
-    def _constant(self, op: Operation, index: int, value: np.ndarray[Any, Any]) -> Tensor:
-        name = op.name if len(op.outputs) == 1 else f"{op.name}/_folded_{index}"
-        tensor = constant_tensor(value, name)
+    def _constant(self, op: Operation, index: int, value: np.ndarray[Any, Any], name: str | None = None) -> Tensor:
+        if name is None:
+            name = op.name if len(op.outputs) == 1 else f"{op.name}/_folded_{index}"
+        attrs = {"value": value, "dtype": op.outputs[index].dtype}
+        tensor = self._result.graph.create_op("Const", [], attrs, name, exact_name=True, device="").outputs[0]
         tensor.op._device, tensor.op.site = op.device, op.site
         self._constants[tensor] = tensor.op.attrs["value"]
         return tensor
@@ -153,6 +225,14 @@ def _copy(graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Oper
         site=op.site,
         shapes=[tensor.shape for tensor in op.outputs],
     )
+
+
+def _region_input(region: Region, like: Tensor) -> Tensor:
+    attrs = {"dtype": like.dtype, "shape": like.shape}
+    op = region.create_op(
+        "RegionInput", [], attrs, like.op.name, exact_name=True, device="", site=like.op.site, shapes=[like.shape]
+    )
+    return op.outputs[0]
 
 
 def _bytes(tensor: Tensor) -> int | None:

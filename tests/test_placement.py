@@ -73,7 +73,7 @@ def test_an_operation_with_one_output_fed_still_runs_for_the_others():
 
 def simplified(*fetches, fed=(), optimize=True):
     wanted = [getattr(fetch, "op", fetch) for fetch in fetches]
-    return simplify(prune(wanted, fed), fed, wanted, optimize)
+    return simplify(prune(wanted, fed), fed, wanted, optimize=optimize)
 
 
 def test_constants_are_folded():

@@ -8,6 +8,7 @@ from tfray import errors as errors
 from tfray.actors.cluster import Cluster as Cluster, JobSpec as JobSpec
 from tfray.config import (
     ConfigProto as ConfigProto,
+    GPUOptions as GPUOptions,
     GraphOptions as GraphOptions,
     OptimizerOptions as OptimizerOptions,
     RunOptions as RunOptions,
@@ -412,6 +413,11 @@ from tfray.ops.check_ops import (
     is_numeric_tensor as is_numeric_tensor,
     is_strictly_increasing as is_strictly_increasing,
 )
+from tfray.ops.control_flow_ops import (
+    case as case,
+    cond as cond,
+    while_loop as while_loop,
+)
 from tfray.ops.script_ops import (
     numpy_function as numpy_function,
     py_func as py_func,
@@ -449,6 +455,17 @@ from tfray.ops.state_ops import (
     count_up_to as count_up_to,
 )
 from tfray.library import nn as nn
+from tfray.library import app as app, flags as flags, gfile as gfile, logging as logging
+from tfray.library import resource_loader as resource_loader
+from tfray import compat as compat
+from tfray.compat import (
+    disable_control_flow_v2 as disable_control_flow_v2,
+    disable_eager_execution as disable_eager_execution,
+    disable_resource_variables as disable_resource_variables,
+    disable_v2_behavior as disable_v2_behavior,
+    disable_v2_tensorshape as disable_v2_tensorshape,
+    executing_eagerly as executing_eagerly,
+)
 from tfray.training import api as train
 
 newaxis = None

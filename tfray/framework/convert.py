@@ -253,7 +253,7 @@ def _graph_of(inputs: Sequence[Any]) -> Graph:
     for value in inputs:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             graph = getattr(item, "graph", None)
-            if isinstance(graph, Graph) and graph is not current:
+            if isinstance(graph, Graph) and graph is not current and not current.admits(graph):
                 raise InvalidArgumentError(
                     f"input {item!r} belongs to another graph than the default one: "
                     "enter its graph with `with graph.as_default():`"

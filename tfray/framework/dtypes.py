@@ -122,6 +122,8 @@ complex128 = DType("complex128", np.complex128, "complex")
 bool_ = DType("bool", np.bool_, "bool")
 string = DType("string", object, "string")
 resource = DType("resource", object, "resource")
+variant = DType("variant", object, "variant")
+"""Values that are no arrays: lists of tensors, which flow through the graph like any other value."""
 
 ALL: Final = (
     float16,
@@ -141,6 +143,7 @@ ALL: Final = (
     bool_,
     string,
     resource,
+    variant,
 )
 FLOATS: Final = (float16, bfloat16, float32, float64)
 COMPLEX: Final = (complex64, complex128)
@@ -159,7 +162,7 @@ _BY_NAME: Final = {dtype.name: dtype for dtype in ALL} | {
     "object": string,
     "bytes": string,
 }
-_BY_NUMPY: Final = {dtype.numpy: dtype for dtype in ALL if dtype.kind not in ("string", "resource")}
+_BY_NUMPY: Final = {dtype.numpy: dtype for dtype in ALL if dtype.kind not in ("string", "resource", "variant")}
 _BY_PYTHON: Final = {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string}
 
 

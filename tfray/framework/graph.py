@@ -37,6 +37,7 @@ class Graph:
         self._names: dict[str, int] = {}
         self._collections: dict[str, list[Any]] = {}
         self._version = 0
+        self._op_count = 0
         self._finalized = False
         self._name_scope = ""
         self._devices: list[str | DeviceFunction] = []
@@ -101,6 +102,11 @@ class Graph:
             return self._element_by_name(obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
+                if obj.graph.root is self:
+                    raise ValueError(
+                        f"{obj!r} was made within a branch or a loop, and exists only there; "
+                        "use what tf.cond or tf.while_loop returns"
+                    )
                 raise ValueError(f"{obj!r} belongs to another graph than this one")
             return obj
         wanted = " or ".join(["a Tensor"] * allow_tensor + ["an Operation"] * allow_operation)
@@ -129,7 +135,7 @@ class Graph:
 
     def is_feedable(self, tensor: Tensor) -> bool:
         """Whether a value may be fed for `tensor`: any value may, a resource handle may not."""
-        return tensor.dtype is not dtypes.resource
+        return tensor.dtype not in (dtypes.resource, dtypes.variant)
 
     is_fetchable = is_feedable
 
@@ -197,11 +203,12 @@ class Graph:
         def blame(message: str) -> InvalidArgumentError:
             return InvalidArgumentError(f"{op_type}: {message}", op_name=name, site=site)
 
-        for tensor in inputs:
-            if tensor.graph is not self:
-                raise blame(f"input {tensor!r} belongs to another graph; build the whole model under one graph")
+        try:
+            inputs = [tensor if tensor.graph is self else self.own(tensor) for tensor in inputs]
+            control = dict.fromkeys(self.own_controls(control_inputs))
+        except ValueError as error:
+            raise blame(str(error)) from error
         resolved = resolve_attrs(definition, inputs, dict(attrs or {}), blame)
-        control = dict.fromkeys(control_inputs)
         if not exact_name:
             for scope in self._control:
                 control.update(dict.fromkeys(scope))
@@ -216,6 +223,7 @@ class Graph:
         for tensor, shape in zip(op.outputs, shapes, strict=True):
             tensor._shape = as_shape(shape)
         self._ops[name] = op
+        self._count_op()
         for tensor in inputs:
             self._consumers.setdefault(tensor, []).append(op)
         self._changed()
@@ -231,6 +239,62 @@ class Graph:
         if len(shapes) != len(op.outputs):
             raise blame(f"its shape function gave {len(shapes)} shapes for {len(op.outputs)} outputs")
         return shapes
+
+    def add_output(self, op: Operation, dtype: dtypes.DType, shape: TensorShape) -> Tensor:
+        """Give `op`, whose last declared output is variadic, one more output: what back-propagation asks for."""
+        attribute = op.op_def.output_arguments[-1].type
+        op.attrs[attribute] = [*op.attrs[attribute], dtype]
+        tensor = Tensor(op, len(op.outputs), dtype)
+        tensor._shape = shape
+        op.outputs.append(tensor)
+        self._changed()
+        return tensor
+
+    @property
+    def root(self) -> Graph:
+        """The outermost graph around this one: itself, unless it is a region."""
+        return self
+
+    def admits(self, graph: Graph) -> bool:
+        """Whether tensors of `graph` may be used here: it is this one, or a region's, one of those around it."""
+        return graph is self
+
+    def own(self, tensor: Tensor) -> Tensor:
+        """The tensor of this graph that stands for `tensor`.
+
+        Raises:
+            ValueError: There is none.
+        """
+        if tensor.graph is self:
+            return tensor
+        if tensor.graph.root is self:
+            raise ValueError(
+                f"{tensor!r} was made within a branch or a loop, and exists only there; "
+                "let the branch or the loop return it, and use what tf.cond or tf.while_loop returns"
+            )
+        raise ValueError(f"input {tensor!r} belongs to another graph; build the whole model under one graph")
+
+    def own_controls(self, ops: Iterable[Operation]) -> list[Operation]:
+        """Those of `ops` that operations of this graph can wait for: all of them, unless it is a region.
+
+        Raises:
+            ValueError: One belongs to another graph.
+        """
+        ops = list(ops)
+        for op in ops:
+            if op.graph is not self:
+                raise ValueError(
+                    f"control input {op!r} belongs to another graph, or exists only within a branch or a loop"
+                )
+        return ops
+
+    @property
+    def op_count(self) -> int:
+        """Number of operations, those of its regions included."""
+        return self._op_count
+
+    def _count_op(self) -> None:
+        self._op_count += 1
 
     def _next_id(self) -> int:
         return len(self._ops)

@@ -14,6 +14,7 @@ from tfray.errors import DataLossError, InvalidArgumentError, OpError
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import topological_order
 
@@ -44,6 +45,21 @@ class NodeDef:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodeDef) and _node_to_plain(self) == _node_to_plain(other)
+
+
+@dataclass
+class RegionDef:
+    """A region: the value of an attribute.
+
+    Attributes:
+        node: Its operations, in an order in which each comes after its inputs.
+        inputs: Names of the tensors that the owning operation passes in.
+        outputs: Names of the tensors that it returns.
+    """
+
+    node: list[NodeDef]
+    inputs: list[str]
+    outputs: list[str]
 
 
 @dataclass
@@ -100,7 +116,13 @@ def node_from_operation(op: Operation) -> NodeDef:
     """The plain form of one operation."""
     inputs = [tensor.name for tensor in op.inputs] + [f"^{control.name}" for control in op.control_inputs]
     shapes = [tensor.shape for tensor in op.outputs]
-    return NodeDef(op.name, op.type, inputs, op.device, dict(op.attrs), op.site, shapes)
+    attrs = {**op.attrs, **{name: _region_def(op.attrs[name]) for name in op.op_def.regions}}
+    return NodeDef(op.name, op.type, inputs, op.device, attrs, op.site, shapes)
+
+
+def _region_def(region: Region) -> RegionDef:
+    nodes = [node_from_operation(op) for op in region.get_operations()]
+    return RegionDef(nodes, [tensor.name for tensor in region.inputs], [tensor.name for tensor in region.outputs])
 
 
 def to_graph_def(graph: Graph) -> GraphDef:
@@ -178,6 +200,7 @@ class _Importer:
         attrs = dict(node.attr)
         if "_class" in attrs:
             attrs["_class"] = [self._prefix + other for other in attrs["_class"]]
+        attrs.update((key, self._region(value)) for key, value in attrs.items() if isinstance(value, RegionDef))
         op = self._graph.create_op(
             node.op,
             inputs,
@@ -191,6 +214,20 @@ class _Importer:
         for tensor, shape in zip(op.outputs, node.shapes, strict=False):
             tensor.set_shape(shape)
         return op
+
+    def _region(self, definition: RegionDef) -> Region:
+        region = Region(self._graph)
+        with region.as_default():
+            made = _Importer(region, self._prefix, {})
+            for node in definition.node:
+                made.add(node)
+            made.add_late_controls(definition.node)
+        inputs, outputs = ([made.element(name) for name in names] for names in (definition.inputs, definition.outputs))
+        for tensor in [*inputs, *outputs]:
+            if not isinstance(tensor, Tensor):
+                raise InvalidArgumentError(f"{tensor!r} is named as an input or output of a region, and is no tensor")
+            (region.inputs if len(region.inputs) < len(inputs) else region.outputs).append(tensor)
+        return region
 
     def add_late_controls(self, nodes: Iterable[NodeDef]) -> None:
         """Control inputs on operations made later, which a graph may have gained after the fact."""
@@ -282,6 +319,9 @@ def _to_plain(value: Any) -> Any:
         return {"dict": [[_to_plain(key), _to_plain(item)] for key, item in value.items()]}
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, RegionDef):
+        nodes = [_node_to_plain(node) for node in value.node]
+        return {"region": {"node": nodes, "inputs": list(value.inputs), "outputs": list(value.outputs)}}
     if isinstance(value, (np.ndarray, np.generic)):
         return {"array": _array_to_plain(np.asarray(value))}
     raise InvalidArgumentError(f"attribute value {value!r} (a {type(value).__name__}) is not plain data")
@@ -331,6 +371,9 @@ def _from_plain(value: Any) -> Any:
             return {_from_plain(key): _from_plain(item) for key, item in content}
         case "slice":
             return slice(*content)
+        case "region":
+            nodes = [_node_from_plain(node) for node in content["node"]]
+            return RegionDef(nodes, [str(name) for name in content["inputs"]], [str(n) for n in content["outputs"]])
         case "array":
             return _array_from_plain(content)
     raise TypeError(f"unknown tag {tag!r}")

@@ -59,6 +59,9 @@ class KernelContext(Protocol):
     def attr(self, name: str) -> Any:
         """The value of an attribute of the operation."""
 
+    def region(self, name: str) -> Any:
+        """Context manager that yields a region as a function of its inputs, which returns its outputs as a tuple."""
+
     def output_dtype(self, index: int = 0) -> Any:
         """The NumPy dtype of an output."""
 
@@ -174,6 +177,8 @@ class OpDef:
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
         forwards_input: Output 0 is input 0 unchanged: the operation may be left out of a compiled graph.
+        regions: Names of the attributes that are regions (nested graphs), each of which takes the operation's last
+            inputs. The operation is stateful, and accesses variables, as the operations in its regions do.
         shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
             from which shapes are computed; None when even the length is unknown.
     """
@@ -192,6 +197,7 @@ class OpDef:
     uses_step: bool = False
     keeps_inputs: bool = False
     forwards_input: bool = False
+    regions: tuple[str, ...] = ()
     shape_value: Callable[[Operation], list[int | None] | None] | None = None
 
     input_arguments: tuple[Argument, ...] = field(init=False)

@@ -37,6 +37,6 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     if graph.seed is None and op_seed is None:
         return None, None
     graph_seed = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
-    seeds = int(graph_seed) % _MAX_SEED, int(graph._next_id() if op_seed is None else op_seed) % _MAX_SEED
+    seeds = int(graph_seed) % _MAX_SEED, int(graph.op_count if op_seed is None else op_seed) % _MAX_SEED
     # Two zeros mark an operation without seeds.
     return (0, _MAX_SEED) if seeds == (0, 0) else seeds

@@ -18,7 +18,9 @@ def name_scope(name: str | None, default_name: str | None = None, values: Iterab
         default_name: Scope name when `name` is None.
         values: Tensors of the graph in which the scope is opened, when it is not the default graph.
     """
-    graph = _graph_of(values) or get_default_graph()
+    graph, current = _graph_of(values), get_default_graph()
+    if graph is None or current.admits(graph):
+        graph = current
     with graph.as_default(), graph.name_scope(default_name if name is None else name) as scope:
         yield scope
 

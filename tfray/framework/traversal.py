@@ -7,20 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes
 
 if TYPE_CHECKING:
-    from tfray.framework.graph import Operation, Tensor
+    from tfray.framework.graph import Operation
 
 
 def predecessors(op: Operation) -> list[Operation]:
     """The operations that must run before `op`: those of its inputs, then its control inputs."""
     return [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-
-
-def accessed_handles(op: Operation) -> list[Tensor]:
-    """The handles of the variables that `op` reads or updates, as its definition's ``access`` says."""
-    return [tensor for tensor in op.inputs if tensor.dtype is dtypes.resource] if op.op_def.access else []
 
 
 def reachable_backward(

@@ -10,7 +10,9 @@ import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.constant_value import evaluate_operation, is_small
+from tfray.framework.effects import is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 
 
@@ -35,6 +37,18 @@ def generic_body(ops: Sequence[Operation], inputs: Sequence[Tensor], outputs: Se
     """The body as the graph has it, valid for every input shape."""
     constants = {op.outputs[0]: op.attrs["value"] for op in ops if op.type == "Const"}
     return Body(list(ops), list(inputs), list(outputs), constants)
+
+
+def region_body(region: Region) -> Body:
+    """The body of a region, whose operations stand in the order in which they run."""
+    needed = set(region.outputs)
+    ops: list[Operation] = []
+    for op in reversed(region.get_operations()):
+        # What was folded has left its inputs behind.
+        if op.type != "RegionInput" and (is_stateful(op) or not needed.isdisjoint(op.outputs)):
+            ops.append(op)
+            needed.update(op.inputs)
+    return generic_body(ops[::-1], region.inputs, region.outputs)
 
 
 def depends_on_input_shapes(body: Body) -> bool:
@@ -84,8 +98,9 @@ def _respecialize(
     original_constants: dict[Tensor, Any],
 ) -> Operation:
     inputs = [mapping[tensor] for tensor in op.inputs]
+    attrs = _with_regions_for(op, inputs, scratch, constants) if op.op_def.regions else op.attrs
     # The same name: contexts, resources and errors refer to operations by it.
-    copy = scratch.create_op(op.type, inputs, op.attrs, op.name, exact_name=True, device=op.device, site=op.site)
+    copy = scratch.create_op(op.type, inputs, attrs, op.name, exact_name=True, device=op.device, site=op.site)
     for old, new in zip(op.outputs, copy.outputs, strict=True):
         new.set_shape(old.shape)
         mapping[old] = new
@@ -96,11 +111,93 @@ def _respecialize(
     return copy
 
 
+def _with_regions_for(
+    op: Operation, inputs: Sequence[Tensor], scratch: Graph, constants: dict[Tensor, Any]
+) -> dict[str, Any]:
+    """The attributes of `op` with its regions specialised to these inputs."""
+    regions = {name: op.attrs[name] for name in op.op_def.regions}
+    count = len(next(iter(regions.values())).inputs)
+    passed = inputs[len(inputs) - count :]
+    shapes = [tensor.shape for tensor in passed]
+    known = [constants.get(tensor) for tensor in passed]
+    if op.type == "While":
+        variables = op.attrs["variables"]
+        known[:variables] = [None] * variables
+        shapes = _invariant_shapes(op.attrs["body"], variables, shapes, known, scratch)
+    made = {name: _specialized_region(region, scratch, shapes, known) for name, region in regions.items()}
+    return {**op.attrs, **made}
+
+
+def _invariant_shapes(
+    body: Region, variables: int, shapes: list[TensorShape], known: list[Any], scratch: Graph
+) -> list[TensorShape]:
+    """The shapes of a loop's inputs that hold in every iteration, as narrow as those of the first allow."""
+    while True:
+        outputs = _specialized_region(body, scratch, shapes, known).outputs[:variables]
+        wider = [_common(shape, tensor.shape) for shape, tensor in zip(shapes, outputs, strict=False)]
+        if wider == shapes[:variables]:
+            return shapes
+        shapes = [*wider, *shapes[variables:]]
+
+
+def _common(a: TensorShape, b: TensorShape) -> TensorShape:
+    if a.rank is None or a.rank != b.rank:
+        return TensorShape(None)
+    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
+
+
+def _specialized_region(region: Region, scratch: Graph, shapes: Sequence[TensorShape], known: Sequence[Any]) -> Region:
+    made = Region(scratch)
+    mapping: dict[Tensor, Tensor] = {}
+    constants: dict[Tensor, Any] = {}
+    for tensor, shape, value in zip(region.inputs, shapes, known, strict=True):
+        entered = made.create_op(
+            "RegionInput",
+            [],
+            {"dtype": tensor.dtype, "shape": shape},
+            tensor.op.name,
+            exact_name=True,
+            device="",
+            site=tensor.op.site,
+        ).outputs[0]
+        made.inputs.append(entered)
+        mapping[tensor] = entered
+        if value is not None and tensor.dtype not in (dtypes.resource, dtypes.variant):
+            mapping[tensor] = _constant(made, f"{tensor.op.name}/_known", value, tensor, constants)
+    for op in region.get_operations():
+        if op.type != "RegionInput":
+            _respecialize_within(op, made, mapping, constants)
+    made.outputs = [mapping[tensor] for tensor in region.outputs]
+    return made
+
+
+def _respecialize_within(
+    op: Operation, region: Region, mapping: dict[Tensor, Tensor], constants: dict[Tensor, Any]
+) -> None:
+    original = {op.outputs[0]: op.attrs["value"]} if op.type == "Const" else {}
+    _respecialize(op, region, mapping, constants, original)
+    if op.type == "Const":
+        return
+    for tensor in op.outputs:
+        value = constants.get(mapping[tensor])
+        if value is not None:
+            # A region holds what it knows as constants.
+            name = f"{op.name}/_known_{tensor.value_index}"
+            mapping[tensor] = _constant(region, name, value, tensor, constants)
+
+
+def _constant(region: Region, name: str, value: Any, like: Tensor, constants: dict[Tensor, Any]) -> Tensor:
+    attrs = {"value": np.asarray(value), "dtype": like.dtype}
+    op = region.create_op("Const", [], attrs, name, exact_name=True, device="", site=like.op.site)
+    constants[op.outputs[0]] = attrs["value"]
+    return op.outputs[0]
+
+
 def _fold(op: Operation, constants: dict[Tensor, Any]) -> None:
     if op.type == "Shape" and op.inputs[0].shape.is_fully_defined():
         constants[op.outputs[0]] = np.array(op.inputs[0].shape.sizes, dtype=op.outputs[0].dtype.numpy)
         return
-    if op.op_def.stateful or not op.inputs or not all(tensor in constants for tensor in op.inputs):
+    if op.op_def.stateful or op.op_def.regions or not op.inputs or not all(tensor in constants for tensor in op.inputs):
         return
     if not all(is_small(tensor.shape) for tensor in (*op.inputs, *op.outputs)):
         return

@@ -20,14 +20,19 @@ import linecache
 import threading
 import weakref
 from collections.abc import Callable, Collection
+from functools import partial
+from types import FrameType
 from typing import Any, Final
 
 import numpy as np
 
 from tfray.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError, UnknownError
+from tfray.framework import dtypes
+from tfray.framework.effects import uses_step
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
-from tfray.runtime.body import Body
+from tfray.framework.region import Region
+from tfray.runtime.body import Body, region_body
 from tfray.runtime.device import Device, OpContext
 from tfray.runtime.memory import MemoryPlan, plan_memory
 
@@ -35,6 +40,9 @@ _IDLE_FRAMES: Final = 2
 """Sets of buffers kept for reuse; more exist only while that many steps run at once."""
 
 _serial = itertools.count()
+
+_compiled: Final[weakref.WeakValueDictionary[str, CompiledBody]] = weakref.WeakValueDictionary()
+"""Every compiled body by the file name of its code, to find the operation at fault behind a traceback."""
 
 
 class CompiledBody:
@@ -52,7 +60,7 @@ class CompiledBody:
         memory = plan_memory(
             body, lambda op: _kernel(op, device), sends_copy=sends_copy, updated_elsewhere=updated_elsewhere
         )
-        emitter = _Emitter(body, device, memory, fetched)
+        emitter = _Emitter(body, device, memory, fetched, sends_copy)
         self.source = emitter.source()
         self.buffer_bytes = sum(memory.slot_bytes)
         self._body = body
@@ -67,6 +75,7 @@ class CompiledBody:
         self._make: Callable[..., Callable[..., tuple[Any, ...]]] = emitter.namespace["make"]
         self._idle: list[Callable[..., tuple[Any, ...]]] = []
         self._lock = threading.Lock()
+        _compiled[self._filename] = self
         self._show_source()
 
     def _show_source(self) -> None:
@@ -77,10 +86,7 @@ class CompiledBody:
 
     def __call__(self, step: Any, *inputs: Any) -> tuple[Any, ...]:
         """Run the body. Raises an `OpError` that names the operation at fault."""
-        try:
-            function = self._idle.pop()
-        except IndexError:
-            function = self._new_frame()
+        function = self.acquire()
         try:
             if self._is_gpu:
                 with self._device.activate():
@@ -88,26 +94,29 @@ class CompiledBody:
             else:
                 outputs = function(step, *inputs)
         except Exception as error:
-            raise self._explain(error) from error
-        if len(self._idle) < _IDLE_FRAMES:
-            self._idle.append(function)
+            raise _explain(error) from error
+        self.release(function)
         return outputs
 
-    def _new_frame(self) -> Callable[..., tuple[Any, ...]]:
+    def acquire(self) -> Callable[..., tuple[Any, ...]]:
+        """The function of ``(step, *inputs)``, with buffers of its own until it is released."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
         slots = [self._device.allocate(size) for size in self._memory.slot_bytes]
         views = [self._device.view(slots[slot], shape, dtype) for slot, shape, dtype in self._buffers]
         return self._make(*views)
 
-    def _explain(self, error: Exception) -> Exception:
-        """The error, with the operation, device, creation line and input shapes."""
-        frame, line = None, 0
-        traceback = error.__traceback__
-        while traceback is not None:
-            if traceback.tb_frame.f_code.co_filename == self._filename:
-                frame, line = traceback.tb_frame, traceback.tb_lineno
-            traceback = traceback.tb_next
+    def release(self, function: Callable[..., tuple[Any, ...]]) -> None:
+        """Give the buffers of `function` back."""
+        if len(self._idle) < _IDLE_FRAMES:
+            self._idle.append(function)
+
+    def explain(self, error: Exception, frame: FrameType, line: int) -> Exception:
+        """The error, with the operation on that line, its device, creation line and input shapes."""
         op = self._line_ops.get(line)
-        if op is None or frame is None:
+        if op is None:
             return error if isinstance(error, OpError) else InternalError(f"generated code failed: {error!r}")
         if isinstance(error, OpError):
             if error.op_name in (None, op.name):
@@ -122,6 +131,42 @@ class CompiledBody:
 
     def _input_names(self, op: Operation) -> list[tuple[Tensor, str]]:
         return [(tensor, _value_name(tensor, self._body)) for tensor in op.inputs]
+
+
+def _explain(error: Exception) -> Exception:
+    """The error as the innermost generated function behind it explains it."""
+    owner, frame, line = None, None, 0
+    traceback = error.__traceback__
+    while traceback is not None:
+        found = _compiled.get(traceback.tb_frame.f_code.co_filename)
+        if found is not None:
+            owner, frame, line = found, traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+    return error if owner is None or frame is None else owner.explain(error, frame, line)
+
+
+class RegionFunction:
+    """A compiled region within a step, as a kernel sees it: ``with ctx.region("body") as body: body(*inputs)``."""
+
+    __slots__ = ("_body", "_function", "_step")
+
+    def __init__(self, body: CompiledBody, step: Any) -> None:
+        self._body = body
+        self._step = step
+
+    def __enter__(self) -> Callable[..., tuple[Any, ...]]:
+        self._function = self._body.acquire()
+        return partial(self._function, self._step)
+
+    def __exit__(self, *error: object) -> None:
+        self._body.release(self._function)
+
+
+def _compile_region(region: Region, device: Device, sends_copy: bool) -> Callable[[Any], RegionFunction]:
+    # Whether the step updates a variable after the region read it is not known here.
+    handles = {tensor.op.name for tensor in region.inputs if tensor.dtype is dtypes.resource}
+    body = CompiledBody(region_body(region), device, sends_copy=sends_copy, updated_elsewhere=handles)
+    return partial(RegionFunction, body)
 
 
 def _kind_of(error: Exception) -> type[OpError]:
@@ -154,8 +199,11 @@ def _value_name(tensor: Tensor, body: Body) -> str:
 class _Emitter:
     """Writes the function, collecting what it refers to in `namespace`."""
 
-    def __init__(self, body: Body, device: Device, memory: MemoryPlan, fetched: Collection[Tensor]) -> None:
+    def __init__(
+        self, body: Body, device: Device, memory: MemoryPlan, fetched: Collection[Tensor], sends_copy: bool
+    ) -> None:
         self.body = body
+        self.sends_copy = sends_copy
         self.device = device
         self.memory = memory
         self.fetched = fetched
@@ -213,8 +261,9 @@ class _Emitter:
             return f"{function}({', '.join(arguments)})"
         function = self._refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)
         context = f"c{op.id}"
-        self.namespace[context] = OpContext(op, self.device)
-        if op.op_def.uses_step:
+        regions = {name: _compile_region(op.attrs[name], self.device, self.sends_copy) for name in op.op_def.regions}
+        self.namespace[context] = OpContext(op, self.device, regions)
+        if uses_step(op):
             context += ".at(step)"
         if slot is not None:
             arguments.append(f"out={self._buffer(slot, op.outputs[0])}")
@@ -242,5 +291,9 @@ class _Emitter:
             self._lines.append(" = ".join(names) + " = None")
 
     def _result(self, tensor: Tensor) -> str:
-        copied = tensor in self.fetched and tensor in self.memory.copied_outputs and tensor.dtype.kind != "resource"
+        copied = (
+            tensor in self.fetched
+            and tensor in self.memory.copied_outputs
+            and tensor.dtype.kind not in ("resource", "variant")
+        )
         return f"{self._name(tensor)}.copy()" if copied else self._name(tensor)

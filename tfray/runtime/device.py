@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -111,9 +112,11 @@ class Device:
 class OpContext:
     """The `KernelContext` of one operation on one device, shared by all steps of a plan."""
 
-    __slots__ = ("_attrs", "_device", "_output_dtypes", "device", "op_name", "resources", "step", "xp")
+    __slots__ = ("_attrs", "_device", "_output_dtypes", "_regions", "device", "op_name", "resources", "step", "xp")
 
-    def __init__(self, op: Operation, device: Device) -> None:
+    def __init__(
+        self, op: Operation, device: Device, regions: Mapping[str, Callable[[Any], Any]] | None = None
+    ) -> None:
         self.xp = device.xp
         self.op_name = op.name
         self.device = device.name
@@ -121,10 +124,14 @@ class OpContext:
         self.step: Any = None
         self._attrs = op.attrs
         self._device = device
+        self._regions = regions or {}
         self._output_dtypes = [tensor.dtype.numpy for tensor in op.outputs]
 
     def attr(self, name: str) -> Any:
         return self._attrs[name]
+
+    def region(self, name: str) -> Any:
+        return self._regions[name](self.step)
 
     def output_dtype(self, index: int = 0) -> Any:
         return self._output_dtypes[index]

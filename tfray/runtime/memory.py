@@ -16,9 +16,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from tfray.framework import dtypes
+from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
-from tfray.framework.traversal import accessed_handles
 from tfray.runtime.body import Body
 
 _ALIGNMENT = 64
@@ -117,12 +117,12 @@ class _Liveness:
         """
         updates: dict[Tensor, list[int]] = {}
         for i, op in enumerate(self.body.ops):
-            if op.op_def.access == "update":
+            if access_of(op) == "update":
                 for handle in accessed_handles(op):
                     updates.setdefault(handle, []).append(i)
         copied: set[Tensor] = set()
         for i, op in enumerate(self.body.ops):
-            if op.op_def.access is None:
+            if access_of(op) is None:
                 continue
             for tensor in op.outputs:
                 later = [u for u in updates.get(op.inputs[0], ()) if u > i]
@@ -199,7 +199,7 @@ def _take_slot(free: list[int], slot_bytes: list[int], size: int) -> int:
 def _buffer_bytes(tensor: Tensor) -> int | None:
     """Bytes of a slot for `tensor`, or None when it has no fixed size or is a scalar."""
     count = tensor.shape.num_elements()
-    if not count or not tensor.shape.rank or tensor.dtype.kind in ("string", "resource"):
+    if not count or not tensor.shape.rank or tensor.dtype.kind in ("string", "resource", "variant"):
         return None
     return -(-count * tensor.dtype.size // _ALIGNMENT) * _ALIGNMENT
 

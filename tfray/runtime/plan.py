@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, OpError
+from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.graph_def import GraphDef, from_graph_def, to_graph_def
-from tfray.framework.traversal import accessed_handles, predecessors
+from tfray.framework.traversal import predecessors
 from tfray.runtime.body import Body, depends_on_input_shapes, generic_body, specialize
 from tfray.runtime.codegen import CompiledBody
 from tfray.runtime.device import Device
@@ -201,7 +202,7 @@ class Plan:
             for other in self.segments
             if other is not segment
             for op in other.ops
-            if op.op_def.access == "update"
+            if access_of(op) == "update"
             for handle in accessed_handles(op)
         }
         fetched = {new for old, new in zip(segment.outputs, body.outputs, strict=True) if old in set(self._fetched)}

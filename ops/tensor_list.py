@@ -1,0 +1,76 @@
+"""The value behind a `TensorArray`: numbered tensors, never changed in place as far as anybody can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from tfray.framework.op_def import Array
+
+MISSING: Final = object()
+"""Stands for an element that was never written."""
+
+
+class TensorList:
+    """An immutable mapping from indices to arrays, with the cost of a mutable one.
+
+    The newest version holds the elements; each older one holds what it takes to go back by one write. A loop that
+    writes element by element and never looks back pays for one small object a write (Baker, "Shallow binding makes
+    functional arrays fast", 1991).
+
+    Attributes:
+        size: Number of elements, written or not.
+    """
+
+    __slots__ = ("_change", "_items", "_newer", "size")
+
+    def __init__(self, items: dict[int, Array], size: int) -> None:
+        self._items: dict[int, Array] | None = items
+        self._newer: TensorList | None = None
+        self._change: tuple[int, Any] = (0, MISSING)
+        self.size = size
+
+    @classmethod
+    def of(cls, elements: Sequence[Array]) -> TensorList:
+        """The list with these elements."""
+        return cls(dict(enumerate(elements)), len(elements))
+
+    def get(self, index: int) -> Any:
+        """The element, or `MISSING`."""
+        return self._own_items().get(index, MISSING)
+
+    def set(self, index: int, value: Any) -> TensorList:
+        """The list in which that element is `value`, grown if need be."""
+        items = self._own_items()
+        newer = TensorList(items, max(self.size, index + 1))
+        self._change = (index, items.get(index, MISSING))
+        self._newer = newer
+        self._items = None
+        items[index] = value
+        return newer
+
+    def written(self) -> Iterator[tuple[int, Array]]:
+        """The elements that were written, with their indices."""
+        return iter(sorted(self._own_items().items(), key=lambda item: item[0]))
+
+    def __len__(self) -> int:
+        """Number of elements that were written."""
+        return len(self._own_items())
+
+    def _own_items(self) -> dict[int, Array]:
+        if self._items is None:
+            later: list[TensorList] = []
+            version: TensorList = self
+            while version._items is None:
+                later.append(version)
+                assert version._newer is not None
+                version = version._newer
+            items = dict(version._items)
+            for older in reversed(later):
+                index, value = older._change
+                if value is MISSING:
+                    items.pop(index, None)
+                else:
+                    items[index] = value
+            self._items, self._newer = items, None
+        return self._items

@@ -1,0 +1,46 @@
+"""What an operation does besides computing its outputs, counting what the operations in its regions do."""
+
+from __future__ import annotations
+
+from tfray.framework import dtypes
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.region import Region, regions_of
+
+
+def is_stateful(op: Operation) -> bool:
+    """Whether it is more than a function of its inputs."""
+    return op.op_def.stateful or any(map(is_stateful, _inner(op)))
+
+
+def is_blocking(op: Operation) -> bool:
+    """Whether it may wait for another device or thread."""
+    return op.op_def.blocking or any(map(is_blocking, _inner(op)))
+
+
+def uses_step(op: Operation) -> bool:
+    """Whether its kernel needs to know the running step."""
+    return op.op_def.uses_step or any(map(uses_step, _inner(op)))
+
+
+def has_kernel(op: Operation, device_type: str) -> bool:
+    """Whether devices of that type can run it."""
+    return op.op_def.kernel_for(device_type) is not None and all(has_kernel(inner, device_type) for inner in _inner(op))
+
+
+def access_of(op: Operation) -> str | None:
+    """``"update"`` if it updates a variable whose handle it takes, ``"read"`` if it only reads it, else None."""
+    if not op.op_def.regions:
+        return op.op_def.access
+    kinds = {access_of(inner) for inner in _inner(op)}
+    return "update" if "update" in kinds else "read" if "read" in kinds else None
+
+
+def accessed_handles(op: Operation) -> list[Tensor]:
+    """The handles of the variables that it reads or updates."""
+    return [tensor for tensor in op.inputs if tensor.dtype is dtypes.resource] if access_of(op) else []
+
+
+def _inner(op: Operation) -> list[Operation]:
+    if not op.op_def.regions:
+        return []
+    return [inner for region in regions_of(op) for inner in Region.get_operations(region)]

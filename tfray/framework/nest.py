@@ -1,0 +1,125 @@
+"""Nested structures: lists, tuples, named tuples and dictionaries of values, flattened and put together again.
+
+Dictionaries are visited in the order of their sorted keys, as in TensorFlow. An object that stands for several tensors
+(a `TensorArray`, an `IndexedSlices`) has methods ``_to_components`` and ``_with_components``, and is flattened into
+them when `expand_composites` is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+
+def is_nested(value: Any) -> bool:
+    """Whether `value` is a list, tuple, named tuple or dictionary."""
+    return isinstance(value, (list, tuple, Mapping))
+
+
+is_sequence = is_nested
+
+
+def is_composite(value: Any) -> bool:
+    """Whether `value` is an object that stands for several tensors."""
+    return hasattr(value, "_to_components")
+
+
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+    """The leaves of `structure`, in order; `structure` itself in a list when it is not nested."""
+    return list(_leaves(structure, expand_composites))
+
+
+def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
+    if isinstance(structure, Mapping):
+        for key in _sorted_keys(structure):
+            yield from _leaves(structure[key], expand)
+    elif isinstance(structure, (list, tuple)):
+        for item in structure:
+            yield from _leaves(item, expand)
+    elif expand and is_composite(structure):
+        yield from structure._to_components()
+    else:
+        yield structure
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
+    """The leaves `flat_sequence` in the form of `structure`.
+
+    Raises:
+        ValueError: There are more or fewer leaves than `structure` has.
+    """
+    wanted = len(flatten(structure, expand_composites))
+    if wanted != len(flat_sequence):
+        raise ValueError(f"the structure {structure!r} has {wanted} leaves, and {len(flat_sequence)} are given")
+    return _pack(structure, iter(flat_sequence), expand_composites)
+
+
+def _pack(structure: Any, leaves: Iterator[Any], expand: bool) -> Any:
+    if isinstance(structure, Mapping):
+        items = {key: _pack(structure[key], leaves, expand) for key in _sorted_keys(structure)}
+        return type(structure)((key, items[key]) for key in structure)  # type: ignore[call-arg]
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*[_pack(item, leaves, expand) for item in structure])
+    if isinstance(structure, (list, tuple)):
+        return type(structure)([_pack(item, leaves, expand) for item in structure])
+    if expand and is_composite(structure):
+        return structure._with_components([next(leaves) for _ in structure._to_components()])
+    return next(leaves)
+
+
+def map_structure(function: Callable[..., Any], *structures: Any, expand_composites: bool = False) -> Any:
+    """`function` of the corresponding leaves of `structures`, in the form of the first.
+
+    Raises:
+        ValueError: The structures differ.
+    """
+    for other in structures[1:]:
+        assert_same_structure(structures[0], other, expand_composites=expand_composites)
+    leaves = [flatten(structure, expand_composites) for structure in structures]
+    return pack_sequence_as(structures[0], [function(*group) for group in zip(*leaves, strict=True)], expand_composites)
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
+    """Raise `ValueError` unless the two are nested alike; `TypeError` when only their types differ.
+
+    Args:
+        nest1: A structure.
+        nest2: Another.
+        check_types: Whether a list must meet a list, and not a tuple.
+        expand_composites: Accepted for symmetry: composites count as leaves of equal kind.
+    """
+    if is_nested(nest1) != is_nested(nest2):
+        raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}")
+    if not is_nested(nest1):
+        return
+    if check_types and isinstance(nest1, Mapping) != isinstance(nest2, Mapping):
+        raise TypeError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}")
+    if check_types and not isinstance(nest1, Mapping) and type(nest1) is not type(nest2):
+        raise TypeError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}")
+    if len(nest1) != len(nest2) or (isinstance(nest1, Mapping) and set(nest1) != set(nest2)):
+        raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}")
+    for a, b in zip(_children(nest1), _children(nest2), strict=True):
+        assert_same_structure(a, b, check_types, expand_composites)
+
+
+def _children(structure: Any) -> list[Any]:
+    if isinstance(structure, Mapping):
+        return [structure[key] for key in _sorted_keys(structure)]
+    return list(structure)
+
+
+def flatten_up_to(shallow: Any, structure: Any) -> list[Any]:
+    """What of `structure` stands where `shallow` has leaves. Raises `ValueError` when it is not that deep."""
+    if not is_nested(shallow):
+        return [structure]
+    if not is_nested(structure) or len(shallow) != len(structure):
+        raise ValueError(f"{structure!r} is not nested as {shallow!r}")
+    pairs = zip(_children(shallow), _children(structure), strict=True)
+    return [leaf for a, b in pairs for leaf in flatten_up_to(a, b)]
+
+
+def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
+    try:
+        return sorted(structure)
+    except TypeError:
+        raise TypeError("the keys of a nested dictionary must be sortable") from None

@@ -1,0 +1,206 @@
+"""Nested graphs: the branches of a `cond`, the condition and the body of a `while_loop`.
+
+A region belongs to one operation of the graph around it, which holds it as an attribute. Tensors of the graph around
+it that its operations use become *captures*: inputs of the region, and of the operation that owns it. Names, seeds,
+collections and Python functions are those of the outermost graph, so that a region looks to the program like a part
+of the graph in which it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.tensor_shape import TensorShape
+
+MAX_COPIED_CONSTANT_BYTES: Final = 1 << 12
+"""Smaller constants are copied into a region that uses them: what follows from them stays known."""
+
+
+class Region(Graph):
+    """A graph within an operation of another graph.
+
+    Args:
+        outer: The graph around it, itself a region perhaps.
+
+    Attributes:
+        inputs: What the owning operation passes in: parameters, then captures, unless reordered by `set_inputs`.
+        outputs: What it returns.
+        captures: Tensor of the graph around it to the input that stands for it.
+        outer_controls: Operations of the graph around it that must have run before the region does.
+    """
+
+    def __init__(self, outer: Graph) -> None:
+        super().__init__()
+        self.outer = outer
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self.captures: dict[Tensor, Tensor] = {}
+        self.outer_controls: dict[Operation, None] = {}
+        self._captured_constants: dict[Tensor, Tensor] = {}
+        root = self.root
+        self._names = root._names
+        self._collections = root._collections
+        self._extra = root._extra
+        self.functions = root.functions
+        self._name_scope = outer._name_scope
+        self._devices = outer._devices
+        self._attr_scope = outer._attr_scope
+
+    @property
+    def root(self) -> Graph:
+        """The outermost graph."""
+        return self.outer.root
+
+    @property
+    def seed(self) -> int | None:
+        """The graph-level seed, that of the outermost graph."""
+        return self.root.seed
+
+    @seed.setter
+    def seed(self, value: int | None) -> None:
+        if value is not None:
+            self.root.seed = value
+
+    def admits(self, graph: Graph) -> bool:
+        """Whether tensors of `graph` may be used here: it is this one, or one of those around it."""
+        return graph is self or self.outer.admits(graph)
+
+    def add_input(self, dtype: DType, shape: TensorShape, name: str, site: str | None = None) -> Tensor:
+        """A new input."""
+        attrs = {"dtype": dtype, "shape": shape}
+        op = self.create_op("RegionInput", [], attrs, self.unique_name(name), exact_name=True, device="", site=site)
+        self.inputs.append(op.outputs[0])
+        return op.outputs[0]
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """The input that stands for `tensor`, a tensor of a graph around this one.
+
+        A small constant is copied instead.
+        """
+        if tensor.graph is not self.outer:
+            tensor = self.outer.own(tensor)
+        found = self.captures.get(tensor, self._captured_constants.get(tensor))
+        if found is None:
+            op = tensor.op
+            if op.type == "Const" and op.attrs["value"].nbytes <= MAX_COPIED_CONSTANT_BYTES:
+                found = self._constant_like(op).outputs[0]
+                self._captured_constants[tensor] = found
+            else:
+                found = self.add_input(tensor.dtype, tensor.shape, op.name.rpartition("/")[2] or op.name, op.site)
+                self.captures[tensor] = found
+        return found
+
+    def _constant_like(self, op: Operation) -> Operation:
+        name = self.unique_name(op.name.rpartition("/")[2] or op.name)
+        return self.create_op("Const", [], op.attrs, name, exact_name=True, device="", site=op.site)
+
+    def captured(self, tensor: Tensor) -> Tensor | None:
+        """The tensor around the region for which its input `tensor` stands, if it is a capture."""
+        return next((outer for outer, inner in self.captures.items() if inner is tensor), None)
+
+    def own(self, tensor: Tensor) -> Tensor:
+        """`tensor` itself, or the capture of it. Raises `ValueError` for a tensor of an unrelated graph."""
+        return tensor if tensor.graph is self else self.capture(tensor)
+
+    def own_controls(self, ops: Iterable[Operation]) -> list[Operation]:
+        """Those of `ops` that are of this region; the others must have run before it begins."""
+        ops = list(ops)
+        outer = [op for op in ops if op.graph is not self]
+        if outer:
+            self.outer_controls.update(dict.fromkeys(self.outer.own_controls(outer)))
+        return [op for op in ops if op.graph is self]
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Tensor | Operation:
+        """As for a graph; what belongs to a graph around the region counts too."""
+        convert = getattr(obj, "_as_graph_element", None)
+        if convert is not None:
+            obj = convert()
+        if isinstance(obj, (Tensor, Operation)) and obj.graph is not self and self.admits(obj.graph):
+            return obj.graph.as_graph_element(obj, allow_tensor, allow_operation)
+        if isinstance(obj, str) and obj.partition(":")[0] not in self:
+            return self.outer.as_graph_element(obj, allow_tensor, allow_operation)
+        return super().as_graph_element(obj, allow_tensor, allow_operation)
+
+    def _changed(self) -> None:
+        super()._changed()
+        self.outer._changed()
+
+    def _count_op(self) -> None:
+        self.outer._count_op()
+
+    @property
+    def op_count(self) -> int:
+        return self.outer.op_count
+
+    def set_inputs(self, inputs: Sequence[Tensor]) -> None:
+        """Fix the order of the inputs, once it is built."""
+        assert set(inputs) >= set(self.inputs)
+        self.inputs = list(inputs)
+
+
+@contextmanager
+def building(region: Region, scope: str) -> Iterator[Region]:
+    """Make `region` the default graph, under the name scope `scope`."""
+    with region.as_default(), region.name_scope(scope):
+        yield region
+
+
+@contextmanager
+def outermost() -> Iterator[Graph]:
+    """Make the outermost graph around the current one the default: for what a region cannot hold, like variables."""
+    graph = get_default_graph()
+    if graph.root is graph:
+        yield graph
+        return
+    with graph.root.as_default(), graph.root.control_dependencies(None):
+        yield graph.root
+
+
+def unify_inputs(regions: Sequence[Region], parameter_count: int) -> list[Tensor]:
+    """Give regions of one operation the same inputs: their parameters, then the captures of all.
+
+    Returns:
+        The captured tensors, in that order.
+    """
+    captured = list(dict.fromkeys(tensor for region in regions for tensor in region.captures))
+    for region in regions:
+        parameters = region.inputs[:parameter_count]
+        region.set_inputs([*parameters, *(_input_for(region, tensor) for tensor in captured)])
+    return captured
+
+
+def _input_for(region: Region, tensor: Tensor) -> Tensor:
+    if tensor not in region.captures:
+        region.captures[tensor] = region.add_input(tensor.dtype, tensor.shape, "unused", tensor.op.site)
+    return region.captures[tensor]
+
+
+def regions_of(op: Operation) -> list[Region]:
+    """The regions that an operation holds."""
+    return [op.attrs[name] for name in op.op_def.regions]
+
+
+def ops_within(op: Operation) -> Iterator[Operation]:
+    """`op`, and the operations of its regions at any depth."""
+    yield op
+    for region in regions_of(op):
+        for inner in region.get_operations():
+            yield from ops_within(inner)
+
+
+def check_returned(values: Sequence[Any], what: str) -> None:
+    """Raise `InvalidArgumentError` unless every element is a tensor."""
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise InvalidArgumentError(f"{what} returned {value!r}, which is not a tensor")
+
+
+def is_value(tensor: Tensor) -> bool:
+    """Whether `tensor` is an array, not a handle or a list of arrays."""
+    return tensor.dtype not in (dtypes.resource, dtypes.variant)
