@@ -35,6 +35,7 @@ RANKS = {
     "tfray.report": 9,
     "tfray.progress": 9,
     "tfray.cli": 9,
+    "tfray.compat": 9,
     "tfray": 9,
 }
 """A module imports from lower ranks, or from its own package."""

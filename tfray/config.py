@@ -2,39 +2,133 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final
+import sys
+import warnings
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final
+
+_warned: Final[set[str]] = set()
 
 
-class OptimizerOptions:
-    """How much a graph is rewritten before it runs.
+class _Options:
+    """Base of options: refuses fields that do not exist, and warns once of those that change nothing here."""
 
-    Args:
-        opt_level: `L1` (the default) folds constants, merges equal operations and skips identities;
-            `L0` runs every operation as written.
-    """
+    _without_effect: ClassVar[frozenset[str]] = frozenset()
 
-    L0: Final = -1
-    L1: Final = 0
-    DEFAULT: Final = 0
-
-    def __init__(self, opt_level: int = L1) -> None:
-        self.opt_level = opt_level
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = type(self)
+        known = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
+        if name not in known:
+            raise AttributeError(f"{kind.__name__} has no field {name!r}; it has {', '.join(known)}")
+        label = f"{kind.__name__}.{name}"
+        if name in self._without_effect and value and value != known[name] and label not in _warned:
+            _warned.add(label)
+            level = 3 if sys._getframe(1).f_code.co_name == "__init__" else 2
+            message = f"{label} is accepted for TensorFlow 1 programs and changes nothing in tfray"
+            warnings.warn(message, stacklevel=level)
+        object.__setattr__(self, name, value)
 
 
 @dataclass
-class GraphOptions:
+class OptimizerOptions(_Options):
+    """How much a graph is rewritten before it runs.
+
+    Attributes:
+        opt_level: `L1` (the default) folds constants, merges equal operations and skips identities;
+            `L0` runs every operation as written.
+        global_jit_level: Accepted, without effect.
+        do_common_subexpression_elimination: Accepted, without effect: `opt_level` decides.
+        do_constant_folding: Accepted, without effect: `opt_level` decides.
+        do_function_inlining: Accepted, without effect.
+    """
+
+    L0: ClassVar[int] = -1
+    L1: ClassVar[int] = 0
+    DEFAULT: ClassVar[int] = 0
+    OFF: ClassVar[int] = -1
+    ON_1: ClassVar[int] = 1
+    ON_2: ClassVar[int] = 2
+
+    opt_level: int = 0
+    global_jit_level: int = 0
+    do_common_subexpression_elimination: bool = False
+    do_constant_folding: bool = False
+    do_function_inlining: bool = False
+
+    _without_effect: ClassVar[frozenset[str]] = frozenset(
+        {
+            "global_jit_level",
+            "do_common_subexpression_elimination",
+            "do_constant_folding",
+            "do_function_inlining",
+        }
+    )
+
+
+@dataclass
+class GraphOptions(_Options):
     """Options of graph compilation.
 
     Attributes:
         optimizer_options: See `OptimizerOptions`.
+        infer_shapes: Accepted, without effect: shapes are always inferred.
+        place_pruned_graph: Accepted, without effect: graphs are always pruned before they are placed.
+        enable_bfloat16_sendrecv: Accepted, without effect.
+        build_cost_model: Accepted, without effect.
+        timeline_step: Accepted, without effect.
     """
 
     optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
+    infer_shapes: bool = False
+    place_pruned_graph: bool = False
+    enable_bfloat16_sendrecv: bool = False
+    build_cost_model: int = 0
+    timeline_step: int = 0
+
+    _without_effect: ClassVar[frozenset[str]] = frozenset(
+        {"enable_bfloat16_sendrecv", "build_cost_model", "timeline_step"}
+    )
 
 
 @dataclass
-class ConfigProto:
+class GPUOptions(_Options):
+    """Options of GPU memory, all accepted without effect: CuPy's memory pool grows as it needs to.
+
+    Attributes:
+        allow_growth: Accepted: it is what happens.
+        per_process_gpu_memory_fraction: Accepted, without effect.
+        visible_device_list: Accepted, without effect: set ``CUDA_VISIBLE_DEVICES``.
+        allocator_type: Accepted, without effect.
+        deferred_deletion_bytes: Accepted, without effect.
+        polling_active_delay_usecs: Accepted, without effect.
+        polling_inactive_delay_msecs: Accepted, without effect.
+        force_gpu_compatible: Accepted, without effect.
+    """
+
+    allow_growth: bool = False
+    per_process_gpu_memory_fraction: float = 0.0
+    visible_device_list: str = ""
+    allocator_type: str = ""
+    deferred_deletion_bytes: int = 0
+    polling_active_delay_usecs: int = 0
+    polling_inactive_delay_msecs: int = 0
+    force_gpu_compatible: bool = False
+
+    _without_effect: ClassVar[frozenset[str]] = frozenset(
+        {
+            "per_process_gpu_memory_fraction",
+            "visible_device_list",
+            "allocator_type",
+            "deferred_deletion_bytes",
+            "polling_active_delay_usecs",
+            "polling_inactive_delay_msecs",
+            "force_gpu_compatible",
+        }
+    )
+
+
+@dataclass
+class ConfigProto(_Options):
     """Options of a session.
 
     Attributes:
@@ -45,6 +139,13 @@ class ConfigProto:
         log_device_placement: Whether to print the device of every operation when a step is compiled.
         graph_options: See `GraphOptions`.
         operation_timeout_in_ms: Default timeout of every step in milliseconds; 0 for none.
+        gpu_options: See `GPUOptions`.
+        intra_op_parallelism_threads: Accepted, without effect: set ``OMP_NUM_THREADS``.
+        inter_op_parallelism_threads: Accepted, without effect.
+        use_per_session_threads: Accepted, without effect.
+        isolate_session_state: Accepted, without effect: local sessions never share state.
+        placement_period: Accepted, without effect.
+        device_filters: Accepted, without effect.
     """
 
     device_count: dict[str, int] = field(default_factory=dict)
@@ -52,14 +153,46 @@ class ConfigProto:
     log_device_placement: bool = False
     graph_options: GraphOptions = field(default_factory=GraphOptions)
     operation_timeout_in_ms: int = 0
+    gpu_options: GPUOptions = field(default_factory=GPUOptions)
+    intra_op_parallelism_threads: int = 0
+    inter_op_parallelism_threads: int = 0
+    use_per_session_threads: bool = False
+    isolate_session_state: bool = False
+    placement_period: int = 0
+    device_filters: list[str] = field(default_factory=list)
+
+    _without_effect: ClassVar[frozenset[str]] = frozenset(
+        {
+            "intra_op_parallelism_threads",
+            "inter_op_parallelism_threads",
+            "use_per_session_threads",
+            "placement_period",
+            "device_filters",
+        }
+    )
 
 
 @dataclass
-class RunOptions:
+class RunOptions(_Options):
     """Options of one step.
 
     Attributes:
         timeout_in_ms: Milliseconds after which the step fails with `DeadlineExceededError`; 0 takes the session's.
+        trace_level: How much of the step to record: `NO_TRACE` or more.
+        output_partition_graphs: Accepted, without effect.
+        report_tensor_allocations_upon_oom: Accepted, without effect.
     """
 
+    NO_TRACE: ClassVar[int] = 0
+    SOFTWARE_TRACE: ClassVar[int] = 1
+    HARDWARE_TRACE: ClassVar[int] = 2
+    FULL_TRACE: ClassVar[int] = 3
+
     timeout_in_ms: int = 0
+    trace_level: int = 0
+    output_partition_graphs: bool = False
+    report_tensor_allocations_upon_oom: bool = False
+
+    _without_effect: ClassVar[frozenset[str]] = frozenset(
+        {"trace_level", "output_partition_graphs", "report_tensor_allocations_upon_oom"}
+    )

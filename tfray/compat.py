@@ -1,0 +1,76 @@
+"""The names of ``tf.compat``: text and bytes, and ``tf.compat.v1``, which is tfray itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+import tfray as v1
+
+# ``import tfray.compat.v1 as tf`` looks here.
+sys.modules[f"{__name__}.v1"] = v1
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Bytes, or text encoded. Raises `TypeError` for anything else."""
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    if isinstance(bytes_or_text, (bytes, bytearray)):
+        return bytes(bytes_or_text)
+    raise TypeError(f"{bytes_or_text!r} is neither text nor bytes")
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Text, or bytes decoded. Raises `TypeError` for anything else."""
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    if isinstance(bytes_or_text, (bytes, bytearray)):
+        return bytes_or_text.decode(encoding)
+    raise TypeError(f"{bytes_or_text!r} is neither text nor bytes")
+
+
+as_str = as_text
+
+
+def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+    """Any value as text: bytes decoded, other values by ``str``."""
+    return value.decode(encoding) if isinstance(value, bytes) else str(value)
+
+
+def path_to_str(path: Any) -> Any:
+    """A path object as text; anything else as it is."""
+    return os.fspath(path) if hasattr(path, "__fspath__") else path
+
+
+def path_to_bytes(path: Any) -> bytes:
+    """A path as bytes."""
+    return as_bytes(path_to_str(path))
+
+
+def forward_compatible(year: int, month: int, day: int) -> bool:
+    """Whether graphs may use what is newer than a date: all of it is there."""
+    return True
+
+
+def disable_v2_behavior() -> None:
+    """Do nothing: tfray always behaves as TensorFlow 1."""
+
+
+disable_eager_execution = disable_v2_behavior
+disable_v2_tensorshape = disable_v2_behavior
+disable_control_flow_v2 = disable_v2_behavior
+disable_resource_variables = disable_v2_behavior
+
+
+def executing_eagerly() -> bool:
+    """False: operations run when a session runs them."""
+    return False
+
+
+bytes_or_text_types: Final = (bytes, str)
+integral_types: Final = (int, np.integer)
+real_types: Final = (int, float, np.integer, np.floating)
+complex_types: Final = (int, float, complex, np.number)

@@ -1,0 +1,376 @@
+"""Files and folders by path: of this machine, or of a store that pyarrow knows when the path has a scheme (``s3://``).
+
+Failures are those of `tfray.errors`. pyarrow is imported when the first path with a scheme is used.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import glob as local_glob
+import io
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, cast
+
+from tfray.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
+
+PathLike = str | bytes | os.PathLike[Any]
+
+CHUNK_BYTES: Final = 1 << 20
+WILDCARDS: Final = re.compile(r"[*?\[]")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+class FileStatistics(NamedTuple):
+    """What `stat` tells of a file or folder.
+
+    Attributes:
+        length: Size in bytes; -1 where the store has none for folders.
+        mtime_nsec: Time of the last change, in nanoseconds since 1970.
+        is_directory: Whether it is a folder.
+    """
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+class Store(Protocol):
+    """One file system. Paths are those of the store, without the scheme; failures are `OSError`."""
+
+    def open(self, path: str, mode: str) -> BinaryIO:
+        """The file, opened in one of the modes ``rb``, ``wb`` and ``ab``."""
+
+    def stat(self, path: str) -> FileStatistics:
+        """What is known of the path. Raises `FileNotFoundError`."""
+
+    def names(self, path: str) -> list[str]:
+        """Names of what is in a folder."""
+
+    def glob(self, pattern: str) -> list[str]:
+        """Paths that match, in any order. ``*`` and ``?`` do not match a slash."""
+
+    def make_folder(self, path: str, parents: bool) -> None:
+        """Make a folder; with `parents`, missing folders above as well, and no error when it is there."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a folder and all that is in it."""
+
+    def move(self, source: str, target: str) -> None:
+        """Rename, replacing a file at `target`."""
+
+
+class LocalStore:
+    """Files of this machine."""
+
+    def open(self, path: str, mode: str) -> BinaryIO:
+        return cast(BinaryIO, open(path, mode))
+
+    def stat(self, path: str) -> FileStatistics:
+        found = os.stat(path)
+        return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+
+    def names(self, path: str) -> list[str]:
+        return os.listdir(path)
+
+    def glob(self, pattern: str) -> list[str]:
+        return local_glob.glob(pattern, include_hidden=True)
+
+    def make_folder(self, path: str, parents: bool) -> None:
+        if parents:
+            os.makedirs(path, exist_ok=True)
+        else:
+            os.mkdir(path)
+
+    def remove(self, path: str) -> None:
+        os.remove(path)
+
+    def remove_tree(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def move(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+
+class ArrowStore:
+    """Files behind a ``pyarrow.fs.FileSystem``."""
+
+    def __init__(self, file_system: Any) -> None:
+        self._files = file_system
+
+    def open(self, path: str, mode: str) -> BinaryIO:
+        if mode == "rb":
+            return cast(BinaryIO, io.BufferedReader(self._files.open_input_file(path), CHUNK_BYTES))
+        stream = self._files.open_output_stream if mode == "wb" else self._files.open_append_stream
+        return cast(BinaryIO, stream(path))
+
+    def stat(self, path: str) -> FileStatistics:
+        found = self._files.get_file_info(path)
+        if found.type.name == "NotFound":
+            raise FileNotFoundError(errno.ENOENT, "no such file or folder", path)
+        return FileStatistics(-1 if found.size is None else found.size, found.mtime_ns or 0, not found.is_file)
+
+    def names(self, path: str) -> list[str]:
+        return [entry.base_name for entry in self._entries(path, recursive=False)]
+
+    def glob(self, pattern: str) -> list[str]:
+        parts = pattern.split("/")
+        first = next((i for i, part in enumerate(parts) if WILDCARDS.search(part)), len(parts) - 1)
+        folder = "/".join(parts[:first]) or ("/" if pattern.startswith("/") else "")
+        try:
+            found = [entry.path for entry in self._entries(folder, recursive=first < len(parts) - 1)]
+        except FileNotFoundError:
+            return []
+        return [path for path in found if _matches(path.split("/"), parts)]
+
+    def _entries(self, folder: str, recursive: bool) -> Any:
+        from pyarrow.fs import FileSelector
+
+        return self._files.get_file_info(FileSelector(folder, recursive=recursive))
+
+    def make_folder(self, path: str, parents: bool) -> None:
+        if not parents and self._files.get_file_info(path).type.name != "NotFound":
+            raise FileExistsError(errno.EEXIST, "exists already", path)
+        self._files.create_dir(path, recursive=parents)
+
+    def remove(self, path: str) -> None:
+        self._files.delete_file(path)
+
+    def remove_tree(self, path: str) -> None:
+        self._files.delete_dir(path)
+
+    def move(self, source: str, target: str) -> None:
+        self._files.move(source, target)
+
+
+def _matches(path: list[str], pattern: list[str]) -> bool:
+    return len(path) == len(pattern) and all(map(fnmatch.fnmatchcase, path, pattern))
+
+
+_LOCAL: Final = LocalStore()
+
+
+def as_path(path: PathLike) -> str:
+    """A path as text. Raises `InvalidArgumentError` for what is none."""
+    try:
+        return os.fsdecode(path)
+    except TypeError as error:
+        raise InvalidArgumentError(f"{path!r} is not a path: expected a string") from error
+
+
+def locate(path: PathLike) -> tuple[Store, str, str]:
+    """The store of a path, the path within it, and the prefix that a path within it lacks."""
+    text = as_path(path)
+    if not _SCHEME.match(text):
+        return _LOCAL, text, ""
+    if text.startswith("file://"):
+        return _LOCAL, text.removeprefix("file://"), "file://"
+    scheme, _, rest = text.partition("://")
+    bucket, slash, key = rest.partition("/")
+    store, root = _arrow_store(f"{scheme}://{bucket}")
+    # pyarrow counts the bucket of an object store as the first part of the path, a server's name not.
+    prefix = f"{scheme}://" if root else f"{scheme}://{bucket}"
+    return store, (f"{bucket}{slash}{key}" if root else f"{slash}{key}").rstrip("/") or root, prefix
+
+
+@lru_cache(maxsize=64)
+def _arrow_store(uri: str) -> tuple[Store, str]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.fs import FileSystem
+    except ImportError as error:
+        raise UnimplementedError(f"files at {uri} need pyarrow: pip install 'tfray[ray]'") from error
+    try:
+        file_system, root = FileSystem.from_uri(uri)
+    except (ArrowException, ValueError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidArgumentError(f"no file system serves {uri}: {reason}") from error
+    return ArrowStore(file_system), root.strip("/")
+
+
+@contextmanager
+def failures_of(path: PathLike) -> Iterator[None]:
+    """Turn the `OSError`s of a block that works on `path` into errors of `tfray.errors` that name it."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, OpError):
+            raise
+        kind = next((kind for types, kind in _KINDS if isinstance(error, types)), UnknownError)
+        if error.errno == errno.ENOSPC:
+            kind = ResourceExhaustedError
+        elif error.errno == errno.ENOTEMPTY:
+            kind = FailedPreconditionError
+        raise kind(f"{as_path(path)}: {error.strerror or error}") from error
+
+
+_KINDS: Final[tuple[tuple[type[OSError] | tuple[type[OSError], ...], type[OpError]], ...]] = (
+    (FileNotFoundError, NotFoundError),
+    (PermissionError, PermissionDeniedError),
+    (FileExistsError, AlreadyExistsError),
+    ((IsADirectoryError, NotADirectoryError), FailedPreconditionError),
+    (io.UnsupportedOperation, UnimplementedError),
+)
+
+
+# -- what programs do with paths -----------------------------------------------------------------------
+
+
+def open_file(path: PathLike, mode: str = "rb") -> BinaryIO:
+    """Open a file.
+
+    Args:
+        path: Where it is.
+        mode: ``rb``, ``wb`` or ``ab``; the local files also take ``rb+`` and ``wb+``.
+
+    Raises:
+        NotFoundError: There is no such file.
+        FailedPreconditionError: It is a folder.
+        PermissionDeniedError: It may not be used so.
+    """
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        return store.open(inner, mode)
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """The contents of a file. Raises as `open_file`."""
+    with open_file(path) as file, failures_of(path):
+        return file.read()
+
+
+def write_bytes(path: PathLike, contents: bytes) -> None:
+    """Write a file, replacing one that is there. Raises as `open_file`."""
+    with open_file(path, "wb") as file, failures_of(path):
+        file.write(contents)
+
+
+def stat(path: PathLike) -> FileStatistics:
+    """Size, time and kind of a file or folder. Raises `NotFoundError`."""
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        return store.stat(inner)
+
+
+def exists(path: PathLike) -> bool:
+    """Whether there is a file or folder at `path`."""
+    try:
+        stat(path)
+    except (NotFoundError, FailedPreconditionError):
+        return False
+    return True
+
+
+def is_folder(path: PathLike) -> bool:
+    """Whether there is a folder at `path`."""
+    try:
+        return stat(path).is_directory
+    except (NotFoundError, FailedPreconditionError):
+        return False
+
+
+def list_folder(path: PathLike) -> list[str]:
+    """Names of what is in a folder, sorted. Raises `NotFoundError` when there is none."""
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        return sorted(store.names(inner))
+
+
+def glob(pattern: PathLike) -> list[str]:
+    """Paths that match a pattern, sorted.
+
+    Args:
+        pattern: A path in which ``*``, ``?`` and ``[...]`` stand for any characters but a slash.
+    """
+    with failures_of(pattern):
+        store, inner, prefix = locate(pattern)
+        return sorted(prefix + path for path in store.glob(inner))
+
+
+def make_folders(path: PathLike) -> None:
+    """Make a folder and those above it. One that is there is fine."""
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        store.make_folder(inner, parents=True)
+
+
+def make_folder(path: PathLike) -> None:
+    """Make a folder in one that exists. Raises `AlreadyExistsError` when it is there."""
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        store.make_folder(inner, parents=False)
+
+
+def remove(path: PathLike) -> None:
+    """Remove a file.
+
+    Raises:
+        NotFoundError: There is none.
+        FailedPreconditionError: It is a folder.
+    """
+    if stat(path).is_directory:
+        raise FailedPreconditionError(f"{as_path(path)}: is a folder, not a file")
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        store.remove(inner)
+
+
+def remove_tree(path: PathLike) -> None:
+    """Remove a folder and all that is in it. Raises `NotFoundError` when there is none."""
+    if not stat(path).is_directory:
+        raise FailedPreconditionError(f"{as_path(path)}: is a file, not a folder")
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        store.remove_tree(inner)
+
+
+def copy(source: PathLike, target: PathLike, overwrite: bool = False) -> None:
+    """Copy a file, between stores as well.
+
+    Raises:
+        AlreadyExistsError: There is a file at `target` and `overwrite` is not set.
+    """
+    _refuse_existing(target, overwrite)
+    with open_file(source) as reader, open_file(target, "wb") as writer, failures_of(target):
+        while chunk := reader.read(CHUNK_BYTES):
+            writer.write(chunk)
+
+
+def rename(source: PathLike, target: PathLike, overwrite: bool = False) -> None:
+    """Rename or move a file or folder.
+
+    Raises:
+        AlreadyExistsError: There is something at `target` and `overwrite` is not set.
+    """
+    stat(source)
+    _refuse_existing(target, overwrite)
+    store, inner, _ = locate(source)
+    other, outer, _ = locate(target)
+    if store is not other:
+        copy(source, target, overwrite)
+        return remove(source)
+    with failures_of(source):
+        store.move(inner, outer)
+
+
+def _refuse_existing(path: PathLike, overwrite: bool) -> None:
+    if not overwrite and exists(path):
+        raise AlreadyExistsError(f"{as_path(path)}: exists already; pass overwrite=True to replace it")

@@ -1,0 +1,259 @@
+"""The names of ``tf.gfile`` and ``tf.io.gfile``: files on this machine, or in a store that pyarrow knows (``s3://``).
+
+Every function raises the errors of `tf.errors`: `NotFoundError`, `AlreadyExistsError`, `PermissionDeniedError`,
+`FailedPreconditionError` for a folder where a file is expected, or the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+from tfray.errors import InvalidArgumentError, NotFoundError, OpError
+from tfray.framework import files
+from tfray.framework.files import FileStatistics as FileStatistics
+from tfray.framework.files import PathLike
+
+
+class GFile:
+    """An open file. It is opened when it is first used.
+
+    Args:
+        name: Path of the file.
+        mode: ``r``, ``w``, ``a``, ``r+`` or ``w+``, with ``b`` for bytes; text is UTF-8.
+    """
+
+    def __init__(self, name: PathLike, mode: str = "r") -> None:
+        kind = mode.replace("b", "").replace("t", "")
+        if kind not in ("r", "w", "a", "r+", "w+", "a+"):
+            raise InvalidArgumentError(f"GFile: mode is {mode!r}; expected r, w, a, r+, w+ or a+, perhaps with b")
+        self._path = files.as_path(name)
+        self._mode = mode
+        self._kind = kind[0] + "b" + kind[1:]
+        self._binary = "b" in mode
+        self._stream: Any = None
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return self._path
+
+    @property
+    def mode(self) -> str:
+        """The mode, as given."""
+        return self._mode
+
+    @property
+    def _file(self) -> Any:
+        if self._stream is None:
+            self._stream = files.open_file(self._path, self._kind)
+        return self._stream
+
+    def _text(self, data: bytes) -> Any:
+        return data if self._binary else data.decode("utf-8")
+
+    def size(self) -> int:
+        """Size in bytes."""
+        if self._stream is not None and "r" not in self._kind:
+            self.flush()
+        return files.stat(self._path).length
+
+    def read(self, n: int = -1) -> Any:
+        """The next `n` bytes (characters in text mode), or all that is left."""
+        with files.failures_of(self._path):
+            if n is None or n < 0:
+                return self._text(self._file.read())
+            return self._file.read(n) if self._binary else self._read_characters(n)
+
+    def _read_characters(self, count: int) -> str:
+        data = b""
+        while (missing := count - sum(byte & 0xC0 != 0x80 for byte in data)) > 0:
+            chunk = self._file.read(missing)
+            if not chunk:
+                return data.decode("utf-8")
+            data += chunk
+        while True:  # the rest of the last character
+            try:
+                return data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                chunk = self._file.read(1)
+                if not chunk or len(data) - error.start >= 4:
+                    raise
+                data += chunk
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer of bytes; returns how many were read."""
+        with files.failures_of(self._path):
+            return int(self._file.readinto(buffer))
+
+    def readline(self) -> Any:
+        """The next line with its end, empty at the end of the file."""
+        with files.failures_of(self._path):
+            return self._text(self._file.readline())
+
+    def readlines(self) -> list[Any]:
+        """All lines that are left."""
+        return list(self)
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Go to a position in bytes.
+
+        Args:
+            offset: Bytes from where `whence` says.
+            whence: 0 from the start, 1 from here, 2 from the end.
+            position: The older name of `offset`.
+        """
+        target = position if offset is None else offset
+        if target is None:
+            raise InvalidArgumentError("GFile.seek: where to? pass offset")
+        with files.failures_of(self._path):
+            self._file.seek(target, whence)
+
+    def tell(self) -> int:
+        """The position in bytes."""
+        with files.failures_of(self._path):
+            return int(self._file.tell())
+
+    def seekable(self) -> bool:
+        """Whether `seek` works: it does where files are read."""
+        return bool(self._file.seekable())
+
+    def readable(self) -> bool:
+        """Whether the mode allows reading."""
+        return self._kind[0] == "r" or "+" in self._kind
+
+    def writable(self) -> bool:
+        """Whether the mode allows writing."""
+        return self._kind != "rb"
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was closed."""
+        return self._stream is not None and bool(self._stream.closed)
+
+    def write(self, file_content: str | bytes) -> int:
+        """Write text (as UTF-8) or bytes; returns how many bytes."""
+        data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
+        with files.failures_of(self._path):
+            self._file.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Hand what was written to the file system."""
+        with files.failures_of(self._path):
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; one opened for writing exists from then on even if nothing was written."""
+        if self._stream is None and self._kind[0] == "w":
+            self._stream = files.open_file(self._path, self._kind)
+        if self._stream is not None:
+            with files.failures_of(self._path):
+                self._stream.close()
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        while line := self.readline():
+            yield line
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    next = __next__
+
+
+Open = GFile
+FastGFile = GFile
+Exists = exists = files.exists
+IsDirectory = isdir = files.is_folder
+ListDirectory = listdir = files.list_folder
+MakeDirs = makedirs = files.make_folders
+MkDir = mkdir = files.make_folder
+Remove = remove = files.remove
+DeleteRecursively = rmtree = files.remove_tree
+Stat = stat = files.stat
+
+
+def Copy(oldpath: PathLike, newpath: PathLike, overwrite: bool = False) -> None:
+    """Copy a file. Raises `AlreadyExistsError` when there is one at `newpath` and `overwrite` is not set."""
+    files.copy(oldpath, newpath, overwrite)
+
+
+def Rename(oldname: PathLike, newname: PathLike, overwrite: bool = False) -> None:
+    """Rename or move. Raises `AlreadyExistsError` when `newname` is taken and `overwrite` is not set."""
+    files.rename(oldname, newname, overwrite)
+
+
+def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
+    """`Copy` under the names of ``tf.io.gfile``."""
+    files.copy(src, dst, overwrite)
+
+
+def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
+    """`Rename` under the names of ``tf.io.gfile``."""
+    files.rename(src, dst, overwrite)
+
+
+def Glob(filename: Any) -> list[str]:
+    """Paths that match a pattern, or one of several, sorted.
+
+    Args:
+        filename: A path with ``*``, ``?`` and ``[...]``, which match no slash; or a list of them.
+    """
+    if isinstance(filename, (list, tuple)):
+        return sorted({path for pattern in filename for path in files.glob(pattern)})
+    return files.glob(filename)
+
+
+glob = Glob
+
+
+def Walk(top: PathLike, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Visit a folder and all folders in it.
+
+    Args:
+        top: Where to start; nothing is visited when it is no folder.
+        in_order: Whether a folder comes before those in it, or after.
+
+    Yields:
+        ``(path, names of folders, names of files)``.
+    """
+    return walk(top, in_order)
+
+
+def walk(
+    top: PathLike, topdown: bool = True, onerror: Callable[[OpError], None] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """`Walk` under the names of ``tf.io.gfile``; `onerror` is called with what keeps a folder from being read."""
+    path = files.as_path(top)
+    try:
+        names = files.list_folder(path)
+    except OpError as error:
+        if onerror is not None:
+            onerror(error)
+        elif not isinstance(error, NotFoundError):
+            raise
+        return
+    folders = [name for name in names if files.is_folder(_join(path, name))]
+    here = path, folders, [name for name in names if name not in set(folders)]
+    if topdown:
+        yield here
+    for name in folders:
+        yield from walk(_join(path, name), topdown, onerror)
+    if not topdown:
+        yield here
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder.rstrip('/')}/{name}" if folder else name

@@ -1,0 +1,131 @@
+"""The names of ``tf.logging``: messages by way of Python's own logging, in the logger ``tfray``."""
+
+from __future__ import annotations
+
+import logging as _logging
+import sys
+from collections import Counter
+from functools import lru_cache
+from typing import Any, Final
+
+DEBUG: Final = _logging.DEBUG
+INFO: Final = _logging.INFO
+WARN: Final = _logging.WARNING
+WARNING: Final = _logging.WARNING
+ERROR: Final = _logging.ERROR
+FATAL: Final = _logging.CRITICAL
+
+_CALLER: Final = 2
+"""How many frames up the line is that a message comes from."""
+
+
+@lru_cache(maxsize=1)
+def _get_logger() -> _logging.Logger:
+    logger = _logging.getLogger("tfray")
+    if logger.level == _logging.NOTSET:
+        logger.setLevel(WARN)
+    if not logger.handlers and not _logging.getLogger().handlers:
+        handler = _StderrHandler()
+        handler.setFormatter(_logging.Formatter(_logging.BASIC_FORMAT))
+        logger.addHandler(handler)
+    return logger
+
+
+class _StderrHandler(_logging.StreamHandler[Any]):
+    """Writes to what ``sys.stderr`` is at the time of a message; silent once a program configures logging itself."""
+
+    def __init__(self) -> None:
+        _logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
+
+    def emit(self, record: _logging.LogRecord) -> None:
+        if not _logging.getLogger().handlers:
+            super().emit(record)
+
+
+def log(level: int, msg: Any, *args: Any) -> None:
+    """Write a message at a level; `args` are filled into `msg` with ``%``."""
+    _get_logger().log(level, msg, *args, stacklevel=_CALLER)
+
+
+def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a message at level DEBUG."""
+    _get_logger().debug(msg, *args, **{"stacklevel": _CALLER} | kwargs)
+
+
+def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a message at level INFO."""
+    _get_logger().info(msg, *args, **{"stacklevel": _CALLER} | kwargs)
+
+
+def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a message at level WARN."""
+    _get_logger().warning(msg, *args, **{"stacklevel": _CALLER} | kwargs)
+
+
+warn = warning
+
+
+def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a message at level ERROR."""
+    _get_logger().error(msg, *args, **{"stacklevel": _CALLER} | kwargs)
+
+
+def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a message at level FATAL. The program goes on."""
+    _get_logger().critical(msg, *args, **{"stacklevel": _CALLER} | kwargs)
+
+
+def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Write a message at a numeric level: what stands below the verbosity is not shown."""
+    _get_logger().log(level, msg, *args, **{"stacklevel": _CALLER} | kwargs)
+
+
+_counts: Final[Counter[Any]] = Counter()
+
+
+def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """Write a message in the first of every `n` calls with the same `msg`."""
+    _counts[msg] += 1
+    log_if(level, msg, (_counts[msg] - 1) % n == 0, *args)
+
+
+def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """Write a message in the first `n` calls with the same `msg`."""
+    _counts[msg] += 1
+    log_if(level, msg, _counts[msg] <= n, *args)
+
+
+def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+    """Write a message if a condition holds."""
+    if condition:
+        _get_logger().log(level, msg, *args, stacklevel=_CALLER)
+
+
+def set_verbosity(v: int | str) -> None:
+    """Show messages from level `v` on: a number, or its name."""
+    _get_logger().setLevel(v)
+
+
+def get_verbosity() -> int:
+    """The least level that is shown."""
+    return _get_logger().getEffectiveLevel()
+
+
+def flush() -> None:
+    """Write out what handlers hold back."""
+    for handler in _get_logger().handlers:
+        handler.flush()
+
+
+def TaskLevelStatusMessage(msg: Any) -> None:
+    """Write a message at level ERROR."""
+    error(msg)
+
+
+def get_logger() -> _logging.Logger:
+    """The logger behind these functions."""
+    return _get_logger()
