@@ -145,7 +145,7 @@ class DeviceActor:
         rendezvous = record.rendezvous
         assert rendezvous is not None
         deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
-        step = Step(request.step[1], rendezvous, deadline)
+        step = Step(request.step[1], rendezvous, deadline, record.mailbox)
         with self._device.activate():
             fetched = run_plan(plan, step, [self._device.asarray(value) for value in feeds], record.mailbox)
             if request.receivers and not request.serves:

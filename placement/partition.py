@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from tfray.framework import dtypes
+from tfray.framework.effects import is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import predecessors
 from tfray.runtime.plan import Partition
@@ -57,7 +58,7 @@ class _Partitioner:
         self._copies: dict[tuple[Operation, str], Operation] = {}
         self._received: dict[tuple[Tensor | Operation, str], Tensor] = {}
         self._groups: dict[Operation, frozenset[int]] = {}
-        self._group_numbers: dict[tuple[str, frozenset[int]], int] = {}
+        self._group_numbers: dict[tuple[str, frozenset[int]] | Operation, int] = {}
         self._extra: dict[Operation, list[Operation]] = {}
         for earlier, later in extra_edges:
             self._extra.setdefault(later, []).append(earlier)
@@ -97,7 +98,9 @@ class _Partitioner:
         controls = [self._local_control(control, device) for control in op.control_inputs]
         controls += [self._copies[earlier, device] for earlier in self._extra.get(op, ())]
         before = [*predecessors(op), *self._extra.get(op, ())]
-        self._groups[op] = frozenset().union(*(self._groups_seen_from(earlier, device) for earlier in before))
+        groups = frozenset().union(*(self._groups_seen_from(earlier, device) for earlier in before))
+        # What comes after an operation that waits leaves later than what need not wait for it.
+        self._groups[op] = groups | {self._wait_number(op)} if is_blocking(op) else groups
         self._copies[op, device] = self._on(device).graph.create_op(
             op.type,
             inputs,
@@ -123,6 +126,10 @@ class _Partitioner:
         """The group of the edges that leave `origin`: those with the same device and blocking ancestors."""
         key = (self._placement[origin], self._groups[origin])
         return self._group_numbers.setdefault(key, len(self._group_numbers))
+
+    def _wait_number(self, op: Operation) -> int:
+        """The number of a group that only `op` forms."""
+        return self._group_numbers.setdefault(op, len(self._group_numbers))
 
     def _local(self, tensor: Tensor, device: str) -> Tensor:
         """The tensor as `device` has it."""

@@ -4,14 +4,39 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from tfray.errors import DeadlineExceededError
+from tfray.errors import DeadlineExceededError, InternalError
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
+
+
+class Attempt(Protocol):
+    """What an operation tries on a resource that it shares with other steps, as long as it takes."""
+
+    when_done: Callable[[], None] | None
+    """Called once `done` has become true, on whichever thread brought it about."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it has succeeded or failed."""
+
+    def result(self) -> Any:
+        """What the kernel returns. Raises the error with which it failed."""
+
+    def cancel(self) -> None:
+        """Give up."""
+
+
+class Suspended(BaseException):
+    """Leaves the kernel of an operation that has to wait. The executor calls it again when the attempt is done."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__()
+        self.attempt = attempt
 
 
 class Step:
@@ -19,20 +44,66 @@ class Step:
 
     Attributes:
         id: Unique among the steps of one driver.
+        rendezvous: Takes what goes to other devices.
         deadline: `time.monotonic` value after which waits give up, or None.
+        mailbox: Where the step waits; None when nothing in it can.
+        suspends: Whether the running segment may be left when its operation has to wait.
     """
 
-    __slots__ = ("deadline", "id", "rendezvous")
+    __slots__ = ("_attempts", "deadline", "id", "mailbox", "rendezvous", "suspends")
 
-    def __init__(self, step_id: int, rendezvous: Rendezvous | None = None, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        step_id: int,
+        rendezvous: Rendezvous | None = None,
+        deadline: float | None = None,
+        mailbox: Mailbox | None = None,
+    ) -> None:
         self.id = step_id
         self.rendezvous = rendezvous
         self.deadline = deadline
+        self.mailbox = mailbox
+        self.suspends = False
+        self._attempts: dict[str, Attempt] = {}
 
     def send(self, key: str, destination: str, value: Any) -> None:
         """Hand a tensor to another device (the Send operation)."""
         assert self.rendezvous is not None
         self.rendezvous.send(key, destination, value)
+
+    def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
+        """The result of the attempt that ``start(*arguments)`` begins, for kernels of blocking operations.
+
+        While it is not done, the calling thread runs what else is ready in the step, or waits, until the step is
+        aborted or its deadline passes.
+
+        Args:
+            op_name: The operation.
+            start: Called once, however often the kernel is.
+            *arguments: Arguments of `start`.
+        """
+        attempt = self._attempts.pop(op_name, None) if self._attempts else None
+        if attempt is None:
+            attempt = start(*arguments)
+        if not attempt.done:
+            self._wait(op_name, attempt)
+        return attempt.result()
+
+    def _wait(self, op_name: str, attempt: Attempt) -> None:
+        if self.mailbox is None:
+            raise InternalError("a step without a mailbox cannot wait", op_name=op_name)
+        attempt.when_done = self.mailbox.wake
+        self._attempts[op_name] = attempt
+        if self.suspends:
+            raise Suspended(attempt)
+        # Within a branch or a loop there is nothing to return to: the thread itself waits.
+        self.mailbox.wait_until(lambda: attempt.done, self.deadline, op_name)
+        del self._attempts[op_name]
+
+    def cancel(self) -> None:
+        """Give up what the step still waits for."""
+        while self._attempts:
+            self._attempts.popitem()[1].cancel()
 
     def check_deadline(self) -> None:
         """Raise `DeadlineExceededError` when the deadline has passed."""
@@ -52,7 +123,11 @@ class PlanRun:
         self._step = step
         self._values: list[Any] = [None] * plan.slot_count
         self._waits = list(plan.initial_waits)
-        self._ready: deque[Segment] = deque(segment for segment in plan.segments if segment.waits == 0)
+        self._ready: deque[Segment] = deque()
+        self._last: deque[Segment] = deque()
+        self._suspended: list[tuple[Segment, Attempt]] = []
+        for segment in plan.first_segments:
+            self._make_ready(segment)
         self._missing = set(plan.recv_slots)
         self._unfinished = len(plan.segments)
         for slot, value in zip(plan.feed_slots, feeds, strict=True):
@@ -68,6 +143,11 @@ class PlanRun:
         """Keys of the edges from which nothing has arrived yet."""
         return sorted(self._missing)
 
+    @property
+    def suspended(self) -> list[Segment]:
+        """Segments whose operation has been left because it has to wait."""
+        return [segment for segment, _ in self._suspended]
+
     def deliver(self, key: str, value: Any) -> None:
         """Take a received tensor."""
         self._missing.remove(key)
@@ -76,32 +156,78 @@ class PlanRun:
             self._count_down(segment)
 
     def advance(self) -> bool:
-        """Run every segment that is ready. Returns whether any ran."""
+        """Run every segment that is ready and need not hold up the thread. Returns whether any ran."""
+        if self._suspended:
+            self._resume()
         ran = bool(self._ready)
         while self._ready:
             self._run(self._ready.popleft())
         return ran
+
+    def advance_last(self) -> bool:
+        """Run one of the segments that are ready and may hold up the thread. Returns whether there was one."""
+        if not self._last:
+            return False
+        self._run(self._last.popleft())
+        return True
 
     def fetch(self) -> list[Any]:
         """The fetched values, on the device."""
         return [self._values[slot] for slot in self._plan.fetch_slots]
 
     def _run(self, segment: Segment) -> None:
-        self._step.check_deadline()
+        step = self._step
+        step.check_deadline()
+        step.suspends = segment.suspends
         values = self._values
-        outputs = segment.run(self._step, [values[slot] for slot in segment.input_slots])
-        if self._step.rendezvous is not None:
-            self._step.rendezvous.flush()
+        try:
+            outputs = segment.run(step, [values[slot] for slot in segment.input_slots])
+        except Suspended as suspended:
+            self._suspended.append((segment, suspended.attempt))
+            return
+        if step.rendezvous is not None:
+            step.rendezvous.flush()
         for slot, value in zip(segment.output_slots, outputs, strict=True):
             values[slot] = value
         self._unfinished -= 1
         for follower in segment.followers:
             self._count_down(follower)
 
+    def _resume(self) -> None:
+        waiting = [(segment, attempt) for segment, attempt in self._suspended if not attempt.done]
+        self._ready.extend(segment for segment, attempt in self._suspended if attempt.done)
+        self._suspended = waiting
+
     def _count_down(self, segment: Segment) -> None:
         self._waits[segment.index] -= 1
         if self._waits[segment.index] == 0:
-            self._ready.append(segment)
+            self._make_ready(segment)
+
+    def _make_ready(self, segment: Segment) -> None:
+        (self._last if segment.may_hold_thread else self._ready).append(segment)
+
+
+def advance_all(runs: Sequence[PlanRun]) -> None:
+    """Run the segments of one step's plans, on the calling thread, until none is ready."""
+    while sum([run.advance() for run in runs]) or any(run.advance_last() for run in runs):
+        pass
+
+
+def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list[tuple[str, Any]]:
+    """Wait until something has arrived, or an operation of one of these plans need not wait any more.
+
+    Raises:
+        OpError: The step was aborted, or its deadline passed; of several operations that wait it names one.
+    """
+    held = [segment.ops[0] for run in runs for segment in run.suspended]
+    missing = [key for run in runs for key in run.missing]
+    waiting_for = ", ".join([op.name for op in held[:4]] + missing[:4])
+    try:
+        return mailbox.take(step.deadline, waiting_for)
+    except DeadlineExceededError as error:
+        if held and error.op_name is None:
+            error.op_name, error.device, error.site = held[0].name, held[0].device, held[0].site
+        raise
 
 
 def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> list[Any]:
@@ -115,12 +241,14 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> 
     """
     with np.errstate(all="ignore"):
         run = PlanRun(plan, step, feeds)
-        run.advance()
-        while not run.done:
-            waiting_for = f"{', '.join(run.missing[:4])} on {plan.device.name}"
-            for key, value in mailbox.take(step.deadline, waiting_for):
-                run.deliver(key, _on_device(plan, value))
-            run.advance()
+        try:
+            advance_all([run])
+            while not run.done:
+                for key, value in wait_for_more([run], step, mailbox):
+                    run.deliver(key, _on_device(plan, value))
+                advance_all([run])
+        finally:
+            step.cancel()
         return run.fetch()
 
 

@@ -7,16 +7,19 @@ debugger sees every kernel and a step is deterministic. NumPy and BLAS still use
 from __future__ import annotations
 
 import itertools
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import CancelledError, InternalError
 from tfray.runtime.device import Device, local_device_names
-from tfray.runtime.executor import PlanRun, Step
+from tfray.runtime.executor import PlanRun, Step, advance_all, wait_for_more
 from tfray.runtime.plan import Partition, Plan
+from tfray.runtime.rendezvous import Mailbox
 
 _step_ids = itertools.count(1)
 
@@ -48,6 +51,8 @@ class LocalRunner:
     def __init__(self, cpu_count: int = 1, gpu_limit: int | None = None) -> None:
         self._devices = {name: Device.open(name) for name in local_device_names(cpu_count, gpu_limit)}
         self._closed = False
+        self._mailboxes: set[Mailbox] = set()
+        self._lock = threading.Lock()
 
     @property
     def devices(self) -> list[str]:
@@ -65,9 +70,27 @@ class LocalRunner:
             raise CancelledError("the session is closed")
         return self._devices
 
+    @contextmanager
+    def mailbox(self) -> Iterator[Mailbox]:
+        """Where a step can wait for other steps, until the session is closed."""
+        mailbox = Mailbox()
+        with self._lock:
+            if self._closed:
+                raise CancelledError("the session is closed")
+            self._mailboxes.add(mailbox)
+        try:
+            yield mailbox
+        finally:
+            with self._lock:
+                self._mailboxes.discard(mailbox)
+
     def close(self) -> None:
-        """Drop all state. Runs that are still going on in other threads finish."""
-        self._closed = True
+        """Drop all state. Steps in other threads that wait for others are cancelled; the rest finish."""
+        with self._lock:
+            self._closed = True
+            waiting = list(self._mailboxes)
+        for mailbox in waiting:
+            mailbox.abort(CancelledError("the session was closed while the step waited"))
         for device in self._devices.values():
             device.resources.clear()
 
@@ -79,7 +102,8 @@ class LocalStep:
         self._runner = runner
         self._plans = plans
         # The common case by far: one device, nothing to wait for.
-        self._single = plans[0] if len(plans) == 1 and len(plans[0].segments) == 1 else None
+        self._waits = any(plan.waits for plan in plans)
+        self._single = plans[0] if len(plans) == 1 and len(plans[0].segments) == 1 and not self._waits else None
         if self._single is not None:
             segment = self._single.segments[0]
             outputs = {slot: i for i, slot in enumerate(segment.output_slots)}
@@ -102,18 +126,36 @@ class LocalStep:
         devices = self._runner.devices_by_name()
         if self._single is not None:
             return [self._run_single(self._single, feeds[0])]
-        rendezvous = _LocalRendezvous(devices)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        step = Step(next(_step_ids), rendezvous, deadline)
+        if not self._waits:
+            return self._run_all(devices, feeds, deadline, None)
+        with self._runner.mailbox() as mailbox:
+            return self._run_all(devices, feeds, deadline, mailbox)
+
+    def _run_all(
+        self,
+        devices: dict[str, Device],
+        feeds: Sequence[Sequence[Any]],
+        deadline: float | None,
+        mailbox: Mailbox | None,
+    ) -> list[list[Any]]:
+        rendezvous = _LocalRendezvous(devices) if len(self._plans) > 1 else None
+        step = Step(next(_step_ids), rendezvous, deadline, mailbox)
         runs = []
         for plan, values in zip(self._plans, feeds, strict=True):
             device = plan.device
             run = PlanRun(plan, step, [device.asarray(value) for value in values])
-            rendezvous.runs[device.name] = run
+            if rendezvous is not None:
+                rendezvous.runs[device.name] = run
             runs.append(run)
-        with np.errstate(all="ignore"):
-            while sum(run.advance() for run in runs):
-                pass
+        try:
+            with np.errstate(all="ignore"):
+                advance_all(runs)
+                while mailbox is not None and any(run.suspended for run in runs):
+                    wait_for_more(runs, step, mailbox)
+                    advance_all(runs)
+        finally:
+            step.cancel()
         for run in runs:
             if not run.done:
                 raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")

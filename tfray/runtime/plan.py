@@ -2,7 +2,8 @@
 
 A segment is the set of operations with the same blocking ancestors: as soon as those have delivered, it runs from
 end to end without waiting. Recv operations that belong to one *group* count as one ancestor, because their
-tensors are sent together.
+tensors are sent together. Every other operation that may wait, such as that of a queue, is a segment of its own: the
+executor leaves it when it has to wait, and nothing but what depends on it is held up.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, OpError
-from tfray.framework.effects import access_of, accessed_handles
+from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.graph_def import GraphDef, from_graph_def, to_graph_def
 from tfray.framework.traversal import predecessors
@@ -55,11 +56,18 @@ class Partition:
 
 
 class Segment:
-    """Operations that run without waiting once their blocking ancestors have delivered."""
+    """Operations that run without waiting once their blocking ancestors have delivered, or one that may wait.
+
+    Attributes:
+        suspends: Its operation may have to wait; the executor then leaves it, and runs it again later.
+        may_hold_thread: Its operation holds regions in which one may have to wait, and cannot be left.
+    """
 
     def __init__(self, index: int, ops: list[Operation]) -> None:
         self.index = index
         self.ops = ops
+        self.suspends = ops[0].op_def.blocking
+        self.may_hold_thread = not self.suspends and is_blocking(ops[0])
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.input_slots: list[int] = []
@@ -75,7 +83,7 @@ class Segment:
         """Decide how to compile, once inputs and outputs are known."""
         self._plan = plan
         self._body = generic_body(self.ops, self.inputs, self.outputs)
-        self._by_shapes = depends_on_input_shapes(self._body)
+        self._by_shapes = not self.suspends and depends_on_input_shapes(self._body)
 
     def run(self, step: Any, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run on these input values and return the outputs."""
@@ -121,6 +129,8 @@ class Plan:
         recv_slots: Slot of each received tensor by edge key.
         recvs: The Recv operations.
         recv_segments: Segments that wait for each edge key.
+        first_segments: Segments that wait for nothing.
+        waits: Whether an operation other than Recv may have to wait.
         initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
     """
 
@@ -138,6 +148,8 @@ class Plan:
         self.fetch_slots = [self._slot(tensor) for tensor in self._fetched]
         self.slot_count = len(self._slots)
         self.initial_waits = [segment.waits for segment in self.segments]
+        self.first_segments = [segment for segment in self.segments if segment.waits == 0]
+        self.waits = any(segment.suspends or segment.may_hold_thread for segment in self.segments)
         for segment in self.segments:
             segment.prepare(self)
 
@@ -148,21 +160,26 @@ class Plan:
         return self._slots.setdefault(tensor, len(self._slots))
 
     def _cut_into_segments(self) -> list[Segment]:
-        """Group operations by their blocking ancestors, a bit mask with one bit per Recv group."""
+        """Group operations by their blocking ancestors, a bit mask one bit per Recv group or operation that waits."""
         group_bits: dict[Any, int] = {}
         self._mask: dict[Operation, int] = {}
-        by_mask: dict[int, Segment] = {}
+        by_mask: dict[Any, Segment] = {}
         self.recvs: list[Operation] = []
         for op in self.partition.graph.get_operations():
             mask = 0
             for earlier in predecessors(op):
                 mask |= self._mask[earlier]
-            if op.op_def.blocking:
+            if op.type == "Recv":
                 mask |= 1 << group_bits.setdefault((op.attr("source"), op.attr("group")), len(group_bits))
                 self.recvs.append(op)
+            elif is_blocking(op):
+                by_mask[op] = Segment(len(by_mask), [op])
+                mask |= 1 << group_bits.setdefault(op, len(group_bits))
             elif not (op.outputs and op.outputs[0] in self._fed):
-                segment = by_mask.setdefault(mask, Segment(len(by_mask), []))
-                segment.ops.append(op)
+                if mask not in by_mask:
+                    by_mask[mask] = Segment(len(by_mask), [op])
+                else:
+                    by_mask[mask].ops.append(op)
             self._mask[op] = mask
         self._group_bits = group_bits
         self._segment_of = {op: segment for segment in by_mask.values() for op in segment.ops}

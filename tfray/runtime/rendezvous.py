@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from tfray.errors import DeadlineExceededError
@@ -35,12 +36,13 @@ class Rendezvous(Protocol):
 class Mailbox:
     """Values that have arrived for one device in one step, and the error that ended the step, if any.
 
-    Any thread may deliver or abort; one thread takes.
+    It is where a step waits, whatever it waits for. Any thread may deliver, wake or abort; one thread takes.
     """
 
     def __init__(self) -> None:
         self._arrived: deque[tuple[str, Any]] = deque()
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(threading.Lock())
+        self._woken = False
         self._error: BaseException | None = None
 
     def deliver(self, items: list[tuple[str, Any]]) -> None:
@@ -58,8 +60,14 @@ class Mailbox:
                 self._arrived.clear()
                 self._changed.notify()
 
+    def wake(self) -> None:
+        """Let whoever waits look again at what else it waits for."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify()
+
     def take(self, deadline: float | None, waiting_for: str) -> list[tuple[str, Any]]:
-        """Wait for values and return all that have arrived.
+        """Wait for values, or for `wake`, and return all that have arrived.
 
         Args:
             deadline: `time.monotonic` value after which to give up; None to wait until the step is aborted.
@@ -70,13 +78,22 @@ class Mailbox:
             BaseException: The error given to `abort`.
         """
         with self._changed:
-            while not self._arrived and self._error is None:
-                remaining = None if deadline is None else deadline - time.monotonic()
-                if remaining is not None and remaining <= 0:
-                    raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
-                self._changed.wait(remaining)
-            if self._error is not None:
-                raise self._error
+            self._wait(lambda: self._arrived or self._woken, deadline, waiting_for)
+            self._woken = False
             items = list(self._arrived)
             self._arrived.clear()
             return items
+
+    def wait_until(self, condition: Callable[[], Any], deadline: float | None, waiting_for: str) -> None:
+        """Wait until `condition()` holds, which is looked at after each `wake`. Arguments and errors as of `take`."""
+        with self._changed:
+            self._wait(condition, deadline, waiting_for)
+
+    def _wait(self, condition: Callable[[], Any], deadline: float | None, waiting_for: str) -> None:
+        while self._error is None and not condition():
+            remaining = None if deadline is None else deadline - time.monotonic()
+            if remaining is not None and remaining <= 0:
+                raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
+            self._changed.wait(remaining)
+        if self._error is not None:
+            raise self._error
