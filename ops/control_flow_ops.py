@@ -62,7 +62,7 @@ def no_value(dtype: dtypes.DType, name: str | None = None) -> Tensor:
 
 def _no_value_kernel(ctx: KernelContext) -> Any:
     dtype = ctx.output_dtype()
-    return ctx.xp.empty(0, dtype) if dtype != object else np.empty(0, object)
+    return ctx.xp.empty(0, dtype) if dtype.kind != "O" else np.empty(0, dtype)
 
 
 def _no_value_shape(op: Operation) -> list[TensorShape]:

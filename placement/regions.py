@@ -61,7 +61,8 @@ def _loop_parts(op: Operation, used: Sequence[int]) -> KeptParts:
     needed = _inputs_behind(condition, condition.outputs)
     while True:
         live = {index for index in needed if index < variables} | results
-        grown = needed | live | _inputs_behind(body, [body.outputs[index] for index in sorted(live)])
+        grown = needed | _inputs_behind(body, [body.outputs[index] for index in sorted(live)])
+        grown |= {index for index in live if index < variables}
         if grown == needed:
             break
         needed = grown

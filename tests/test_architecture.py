@@ -26,6 +26,7 @@ RANKS = {
     "tfray.framework": 1,
     "tfray.ops": 2,
     "tfray.gradients": 3,
+    "tfray.region_gradients": 3,
     "tfray.runtime": 3,
     "tfray.placement": 4,
     "tfray.actors": 5,

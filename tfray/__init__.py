@@ -38,6 +38,7 @@ from tfray.framework.dtypes import (
     uint16 as uint16,
     uint32 as uint32,
     uint64 as uint64,
+    variant as variant,
 )
 from tfray.framework.graph import (
     Graph as Graph,
@@ -417,6 +418,9 @@ from tfray.ops.control_flow_ops import (
     case as case,
     cond as cond,
     while_loop as while_loop,
+)
+from tfray.ops.tensor_array_ops import (
+    TensorArray as TensorArray,
 )
 from tfray.ops.script_ops import (
     numpy_function as numpy_function,

@@ -34,7 +34,8 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import registered_ops
 from tfray.framework.traversal import reachable_backward
-from tfray.ops import array_ops, grouping_ops, math_ops, tuple_ops
+from tfray.ops import array_ops, grouping_ops, math_ops, tensor_array_ops, tuple_ops
+from tfray.region_gradients import GRADIENTS, carries_gradient
 
 Gradient = Tensor | IndexedSlices
 
@@ -121,9 +122,26 @@ def _gradient_function(op: Operation) -> tuple[Callable[..., Any] | None, bool]:
         return _overriding_function(op, override), False
     if op.type in _REGISTERED:
         return _REGISTERED[op.type], False
+    if op.op_def.regions:
+        return _region_gradient, True
     if op.op_def.gradient is None:
         raise _no_gradient_error(op, f"operation type {op.type!r} has no gradient")
     return op.op_def.gradient, True
+
+
+def _region_gradient(op: Operation, *d_outputs: Any) -> list[Any]:
+    return GRADIENTS[op.type](op, d_outputs, _backpropagate)
+
+
+def _backpropagate(
+    targets: Sequence[Tensor], d_targets: Sequence[Gradient], sources: Sequence[Tensor]
+) -> list[Gradient | None]:
+    """Walk backward through a region, building in the current graph."""
+    walk = _BackwardWalk(get_default_graph(), frozenset(), colocate=False, gate=False, method=AggregationMethod.DEFAULT)
+    for y, d_y in zip(targets, d_targets, strict=True):
+        walk.add(y, d_y)
+    walk.run(targets, sources)
+    return [walk.total(tensor) for tensor in sources]
 
 
 def _overriding_function(op: Operation, name: str) -> Callable[..., Any] | None:
@@ -276,10 +294,6 @@ def _zeros(x: Any) -> Tensor:
     return array_ops.zeros_like(x)
 
 
-def _carries_gradient(tensor: Tensor) -> bool:
-    return tensor.dtype.is_differentiable or tensor.dtype is dtypes.resource
-
-
 @dataclass
 class _BackwardWalk:
     """The state of one backward pass.
@@ -317,7 +331,7 @@ class _BackwardWalk:
         for op in sorted(behind, key=lambda op: op.id):
             if any(tensor in self.reached for tensor in op.inputs):
                 path.append(op)
-                self.reached.update(t for t in op.outputs if _carries_gradient(t) and t not in self.stops)
+                self.reached.update(t for t in op.outputs if carries_gradient(t) and t not in self.stops)
         return path
 
     def _differentiate(self, op: Operation, d_outputs: list[Gradient | None]) -> None:
@@ -362,7 +376,7 @@ class _BackwardWalk:
 
 
 def _differentiable_inputs(op: Operation) -> Iterable[Operation]:
-    return (tensor.op for tensor in op.inputs if _carries_gradient(tensor))
+    return (tensor.op for tensor in op.inputs if carries_gradient(tensor))
 
 
 def _as_accepted(op: Operation, d_outputs: Sequence[Gradient | None], takes_none: bool) -> list[Gradient | None]:
@@ -422,6 +436,8 @@ def _sum(terms: Sequence[Gradient], method: int) -> Gradient:
     if len(sparse) == len(terms):
         return _concatenated(sparse)
     dense = [term for term in terms if isinstance(term, Tensor)]
+    if dense[0].dtype is dtypes.variant:
+        return tensor_array_ops.sum_flows(dense)
     if sparse:
         dense.append(_dense(_concatenated(sparse) if len(sparse) > 1 else sparse[0], dense[0]))
     if method == AggregationMethod.EXPERIMENTAL_TREE:

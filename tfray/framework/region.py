@@ -71,9 +71,18 @@ class Region(Graph):
         """Whether tensors of `graph` may be used here: it is this one, or one of those around it."""
         return graph is self or self.outer.admits(graph)
 
-    def add_input(self, dtype: DType, shape: TensorShape, name: str, site: str | None = None) -> Tensor:
-        """A new input."""
-        attrs = {"dtype": dtype, "shape": shape}
+    def add_input(
+        self,
+        dtype: DType,
+        shape: TensorShape,
+        name: str,
+        site: str | None = None,
+        variable: tuple[DType, TensorShape] | None = None,
+    ) -> Tensor:
+        """A new input. For the handle of a variable, `variable` is the dtype and shape of the value."""
+        attrs: dict[str, Any] = {"dtype": dtype, "shape": shape}
+        if variable is not None:
+            attrs["_variable"] = variable
         op = self.create_op("RegionInput", [], attrs, self.unique_name(name), exact_name=True, device="", site=site)
         self.inputs.append(op.outputs[0])
         return op.outputs[0]
@@ -92,7 +101,8 @@ class Region(Graph):
                 found = self._constant_like(op).outputs[0]
                 self._captured_constants[tensor] = found
             else:
-                found = self.add_input(tensor.dtype, tensor.shape, op.name.rpartition("/")[2] or op.name, op.site)
+                name = op.name.rpartition("/")[2] or op.name
+                found = self.add_input(tensor.dtype, tensor.shape, name, op.site, variable_behind(tensor))
                 self.captures[tensor] = found
         return found
 
@@ -144,6 +154,16 @@ class Region(Graph):
         self.inputs = list(inputs)
 
 
+def variable_behind(handle: Tensor) -> tuple[DType, TensorShape] | None:
+    """Dtype and shape of the variable whose handle a tensor is; None for any other tensor."""
+    if handle.dtype is not dtypes.resource:
+        return None
+    attrs = handle.op.attrs
+    if handle.op.type == "RegionInput":
+        return attrs.get("_variable")
+    return (attrs["dtype"], attrs["shape"]) if handle.op.type == "Variable" else None
+
+
 @contextmanager
 def building(region: Region, scope: str) -> Iterator[Region]:
     """Make `region` the default graph, under the name scope `scope`."""
@@ -177,7 +197,8 @@ def unify_inputs(regions: Sequence[Region], parameter_count: int) -> list[Tensor
 
 def _input_for(region: Region, tensor: Tensor) -> Tensor:
     if tensor not in region.captures:
-        region.captures[tensor] = region.add_input(tensor.dtype, tensor.shape, "unused", tensor.op.site)
+        variable = variable_behind(tensor)
+        region.captures[tensor] = region.add_input(tensor.dtype, tensor.shape, "unused", tensor.op.site, variable)
     return region.captures[tensor]
 
 
