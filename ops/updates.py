@@ -16,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
 from tfray.framework.cpu_threads import parallel_for, scratch, thread_count
 from tfray.framework.graph import Operation
-from tfray.framework.op_def import Array, KernelContext, OpDef
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.ops.row_sums import group_equal, sum_groups
 from tfray.ops.sparse_state_ops import check_rows
@@ -206,6 +207,79 @@ def distinct_rows(
 
 
 # -- building --------------------------------------------------------------------------------------------
+
+Chooser = Callable[[Any, list[Any]], tuple[Formula, list[Any]]]
+"""``chooser(xp, scalars)``: the formula, and the scalars that it takes, from those of the operation as numbers."""
+
+
+def register_updates(
+    name: str, slots: Sequence[str], scalars: Sequence[str], choose: Chooser, dtype: Sequence[Any] = dtypes.FLOATS
+) -> tuple[OpDef, OpDef]:
+    """Register ``Apply<name>`` and ``SparseApply<name>``: one formula, on all rows or on some.
+
+    Args:
+        name: Name of the formula.
+        slots: Names of the inputs for slots, which follow ``var``.
+        scalars: Names of the scalar inputs, which follow the slots; then come ``grad`` and ``indices``.
+        choose: What makes the formula's scalars of the operation's.
+        dtype: Dtypes of the variable.
+    """
+    count = 1 + len(slots)
+
+    def dense_kernel(ctx: KernelContext, *inputs: Any) -> None:
+        *values, gradient = inputs[count:]
+        formula, numbers = choose(ctx.xp, as_numbers(ctx, values))
+        apply_dense(ctx, formula, inputs[:count], gradient, *numbers)
+
+    def sparse_kernel(ctx: KernelContext, *inputs: Any) -> None:
+        *values, gradient, indices = inputs[count:]
+        formula, numbers = choose(ctx.xp, as_numbers(ctx, values))
+        apply_sparse(ctx, formula, inputs[:count], gradient, indices, *numbers)
+
+    inputs = ["var: resource", *(f"{slot}: resource" for slot in slots), *(f"{scalar}: Tscalar" for scalar in scalars)]
+    types = {"dtype": tuple(dtype), "Tscalar": tuple(dtype)}
+
+    def definition(prefix: str, tail: Sequence[str], kernel: Any, shape: Any, more: dict[str, Any]) -> OpDef:
+        return register(
+            OpDef(
+                name=prefix + name,
+                inputs=(*inputs, *tail),
+                outputs=(),
+                attrs=("shape",),
+                types={**types, **more},
+                shape=shape,
+                kernels=on_every_device(kernel),
+                stateful=True,
+                access="update",
+            )
+        )
+
+    return (
+        definition("Apply", ["grad: dtype"], dense_kernel, dense_shape, {}),
+        definition(
+            "SparseApply",
+            ["grad: dtype", "indices: Tindices"],
+            sparse_kernel,
+            sparse_shape,
+            {"Tindices": dtypes.INDICES},
+        ),
+    )
+
+
+def add_either(
+    definitions: tuple[OpDef, OpDef],
+    var: Any,
+    slots: Sequence[Any],
+    scalars: Sequence[Any],
+    grad: Any,
+    indices: Any,
+    name: str | None,
+) -> Any:
+    """Add the dense one of two definitions of `register_updates`, or with `indices` the sparse one."""
+    dense, sparse = definitions
+    if indices is None:
+        return add_update(dense, var, slots, *scalars, grad, name=name)
+    return add_update(sparse, var, slots, *scalars, grad, indices, name=name)
 
 
 def add_update(definition: OpDef, var: Any, slots: Sequence[Any], *inputs: Any, name: str | None, **attrs: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.interpreter import interpret
+from tests.optimizer_steps import TOLERANCES, check_steps
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
@@ -102,24 +103,6 @@ OPTIMIZERS = {
     "adam": (lambda: AdamOptimizer(*_ADAM), lambda: Adam(*_ADAM)),
     "lazy_adam": (lambda: LazyAdamOptimizer(*_ADAM), lambda: Adam(*_ADAM, lazy=True)),
 }
-
-TOLERANCES = {"float64": 1e-12, "float32": 2e-6, "float16": 6e-3, "bfloat16": 5e-2}
-
-
-def check_steps(optimizer, reference, initial, feeds, gradient, rows_of, steps=5):
-    """Run `steps` steps of `optimizer` and of `reference`, which computes in 64 bits, and compare."""
-    var = Variable(initial)
-    train_op = optimizer.apply_gradients([(gradient, var)])
-    expected = initial.astype(np.float64)
-    with Session() as session:
-        session.run(global_variables_initializer())
-        for step in range(steps):
-            session.run(train_op, feeds(step))
-            reference.step(expected, *rows_of(step))
-        actual = session.run(var)
-    assert actual.dtype == initial.dtype
-    tolerance = TOLERANCES[initial.dtype.name]
-    np.testing.assert_allclose(actual.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)

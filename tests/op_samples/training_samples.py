@@ -29,4 +29,19 @@ TESTED_ELSEWHERE = dict.fromkeys(
         "SparseApplyMomentum",
     ],
     "updates variables: tests/test_optimizers.py",
+) | dict.fromkeys(
+    [
+        prefix + name
+        for prefix in ("Apply", "SparseApply")
+        for name in (
+            "AdagradDA",
+            "Adadelta",
+            "CenteredRMSProp",
+            "Ftrl",
+            "ProximalAdagrad",
+            "ProximalGradientDescent",
+            "RMSProp",
+        )
+    ],
+    "updates variables: tests/test_adaptive_optimizers.py",
 )

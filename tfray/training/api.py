@@ -1,13 +1,27 @@
 """The names of ``tf.train``."""
 
 # isort: skip_file
+from tfray.framework.example import (
+    BytesList as BytesList,
+    Example as Example,
+    Feature as Feature,
+    FeatureList as FeatureList,
+    FeatureLists as FeatureLists,
+    Features as Features,
+    FloatList as FloatList,
+    Int64List as Int64List,
+    SequenceExample as SequenceExample,
+)
+from tfray.training.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from tfray.training.adagrad import AdagradOptimizer as AdagradOptimizer
+from tfray.training.adagrad_da import AdagradDAOptimizer as AdagradDAOptimizer
 from tfray.training.adam import AdamOptimizer as AdamOptimizer
 from tfray.training.device_setter import (
     GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy,
     byte_size_load_fn as byte_size_load_fn,
     replica_device_setter as replica_device_setter,
 )
+from tfray.training.ftrl import FtrlOptimizer as FtrlOptimizer
 from tfray.training.global_step import (
     create_global_step as create_global_step,
     get_global_step as get_global_step,
@@ -28,6 +42,11 @@ from tfray.training.learning_rate_decay import (
 from tfray.training.model import ModeKeys as ModeKeys, ModelSpec as ModelSpec
 from tfray.training.momentum import MomentumOptimizer as MomentumOptimizer
 from tfray.training.optimizer import Optimizer as Optimizer
+from tfray.training.proximal_adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
+from tfray.training.proximal_gradient_descent import (
+    ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
+)
+from tfray.training.rms_prop import RMSPropOptimizer as RMSPropOptimizer
 from tfray.training.trainer import (
     Result as Result,
     RunConfig as RunConfig,
