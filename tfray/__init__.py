@@ -460,7 +460,7 @@ from tfray.ops.state_ops import (
 )
 from tfray.library import nn as nn
 from tfray.library import app as app, flags as flags, gfile as gfile, logging as logging
-from tfray.library import resource_loader as resource_loader
+from tfray.library import python_io as python_io, resource_loader as resource_loader
 from tfray import compat as compat
 from tfray.compat import (
     disable_control_flow_v2 as disable_control_flow_v2,

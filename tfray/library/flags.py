@@ -331,7 +331,9 @@ class _Repeated:
 class _RepeatedFlag(Flag):
     def convert(self, argument: Any) -> Any:
         values = super().convert(argument)
-        return [*self.value, *values] if getattr(self, "present", 0) and isinstance(argument, str) else values
+        if getattr(self, "present", 0) and isinstance(argument, str):
+            return list(self.value) + values
+        return values
 
 
 def _parse_bool(argument: Any) -> bool:

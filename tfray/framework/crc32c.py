@@ -1,0 +1,137 @@
+"""CRC-32C (Castagnoli) of bytes: by the google-crc32c package where it is installed, else in NumPy.
+
+The package reads 20 GB/s and takes 0.4 us for a record of 1 KB, NumPy 0.1 to 0.3 GB/s and 10 us. What NumPy does: the
+checksum is linear over bits, and what a byte adds to it depends only on its value and its distance from the end. So a
+table of both, gathered and combined by exclusive or, gives the sum of many bytes, or of many records, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+POLYNOMIAL: Final = 0x82F63B78
+BLOCK_BYTES: Final = 1024
+"""Distances from the end that the table holds: it takes 1 MB, which caches keep."""
+
+_ONES: Final = 0xFFFFFFFF
+_FEW: Final = 48
+"""Fewer bytes than this are faster one by one."""
+_BLOCKS_AT_ONCE: Final = 256
+
+
+class _Tables(NamedTuple):
+    step: list[int]
+    """What a byte does to the register, by its value."""
+    distant: np.ndarray[Any, Any]
+    """What a byte adds, flat: row d for the distance d from the end, 256 values a row."""
+    initial: np.ndarray[Any, Any]
+    """The initial register after n bytes of zero, by n up to `BLOCK_BYTES`."""
+    shift: list[list[int]]
+    """What each of the four bytes of a register becomes after `BLOCK_BYTES` bytes of zero."""
+
+
+@lru_cache(maxsize=1)
+def _tables() -> _Tables:
+    step = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        step = np.where(step & 1, (step >> 1) ^ np.uint32(POLYNOMIAL), step >> 1).astype(np.uint32)
+    distant = np.empty((BLOCK_BYTES, 256), np.uint32)
+    distant[0] = step
+    initial = np.empty(BLOCK_BYTES + 1, np.uint32)
+    initial[0] = _ONES
+    registers = np.array([[byte << 8 * place for byte in range(256)] for place in range(4)], np.uint32)
+    for index in range(BLOCK_BYTES):
+        if index:
+            distant[index] = _after_zero(step, distant[index - 1])
+        initial[index + 1] = _after_zero(step, initial[index])
+        registers = _after_zero(step, registers)
+    return _Tables(step.tolist(), distant.reshape(-1), initial, registers.tolist())
+
+
+def _after_zero(step: Any, registers: Any) -> Any:
+    return step[registers & 0xFF] ^ (registers >> 8)
+
+
+@lru_cache(maxsize=1)
+def native_crc32c() -> Callable[[Any], int] | None:
+    """The function of google-crc32c, or None when it is not installed or not compiled."""
+    try:
+        import google_crc32c
+    except ImportError:
+        return None
+    return cast(Callable[[Any], int], google_crc32c.value) if google_crc32c.implementation == "c" else None
+
+
+def crc32c(data: bytes) -> int:
+    """The checksum of bytes."""
+    native = native_crc32c()
+    return native(data) if native is not None else numpy_crc32c(data)
+
+
+def numpy_crc32c(data: bytes) -> int:
+    """The checksum of bytes, without any package but NumPy."""
+    tables = _tables()
+    if len(data) < _FEW:
+        register, step = _ONES, tables.step
+        for byte in data:
+            register = step[(register ^ byte) & 0xFF] ^ (register >> 8)
+        return register ^ _ONES
+    octets = np.frombuffer(data, np.uint8)
+    head = len(data) % BLOCK_BYTES
+    register = _after_initial(tables, head) ^ _sum_of_blocks(tables, octets[None, :head])[0]
+    shift = tables.shift
+    for start in range(head, len(data), BLOCK_BYTES * _BLOCKS_AT_ONCE):
+        blocks = octets[start : start + BLOCK_BYTES * _BLOCKS_AT_ONCE].reshape(-1, BLOCK_BYTES)
+        for added in _sum_of_blocks(tables, blocks):
+            register = (
+                shift[0][register & 0xFF]
+                ^ shift[1][register >> 8 & 0xFF]
+                ^ shift[2][register >> 16 & 0xFF]
+                ^ shift[3][register >> 24]
+                ^ added
+            )
+    return register ^ _ONES
+
+
+def _after_initial(tables: _Tables, length: int) -> int:
+    return int(tables.initial[length])
+
+
+def _sum_of_blocks(tables: _Tables, blocks: Any) -> list[int]:
+    """What each row of bytes adds to a register that was 0."""
+    length = blocks.shape[1]
+    rows = np.arange(length - 1, -1, -1, dtype=np.intp) << 8
+    return np.bitwise_xor.reduce(tables.distant.take(blocks + rows, mode="clip"), axis=1).tolist()
+
+
+def crc32c_of_pieces(octets: np.ndarray[Any, Any], starts: Any, ends: Any) -> np.ndarray[Any, Any]:
+    """The checksums of pieces of an array, as uint32.
+
+    Args:
+        octets: The bytes.
+        starts: Where pieces start, ascending.
+        ends: Where they end: not after the next one starts.
+    """
+    native = native_crc32c()
+    if native is not None:
+        pieces = zip(starts.tolist(), ends.tolist(), strict=True)
+        return np.array([native(octets[start:end].tobytes()) for start, end in pieces], np.uint32)
+    lengths = ends - starts
+    if lengths.size == 0 or int(lengths.max()) > BLOCK_BYTES:
+        pieces = zip(starts.tolist(), ends.tolist(), strict=True)
+        return np.array([numpy_crc32c(octets[start:end].tobytes()) for start, end in pieces], np.uint32)
+    tables = _tables()
+    sums = tables.initial[lengths]
+    filled = np.flatnonzero(lengths)
+    if filled.size:
+        starts, lengths = starts[filled], lengths[filled]
+        last = np.cumsum(lengths)
+        behind = np.repeat(last, lengths) - np.arange(1, int(last[-1]) + 1)
+        where = np.repeat(starts + lengths, lengths) - 1 - behind
+        added = tables.distant.take((behind << 8) + octets[where], mode="clip")
+        sums[filled] ^= np.bitwise_xor.reduceat(added, last - lengths)
+    return sums ^ np.uint32(_ONES)

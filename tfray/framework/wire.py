@@ -1,0 +1,141 @@
+"""The wire form of protocol buffers: numbers of variable length, and fields with their tags.
+
+What is read may be anything: every length is checked against what is there before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import DataLossError
+
+VARINT: Final = 0
+FIXED64: Final = 1
+BYTES: Final = 2
+FIXED32: Final = 5
+
+MAX_VARINT_BYTES: Final = 10
+_MASK: Final = (1 << 64) - 1
+_FEW: Final = 24
+"""Fewer numbers than this are faster one by one."""
+
+
+def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """The unsigned number at a position, and the position behind it.
+
+    Raises:
+        DataLossError: The number does not end before `end`, or is longer than 64 bits.
+    """
+    if at < end and data[at] < 0x80:
+        return data[at], at + 1
+    value = 0
+    for index, byte in enumerate(data[at : min(at + MAX_VARINT_BYTES, end)]):
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value & _MASK, at + index + 1
+    raise DataLossError(f"a number at byte {at} does not end")
+
+
+def varint(value: int) -> bytes:
+    """A number on the wire; negative ones as 64 bits of two's complement."""
+    value &= _MASK
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def signed(value: int) -> int:
+    """The int64 that an unsigned number stands for."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def tag(number: int, wire_type: int) -> bytes:
+    """The tag of a field."""
+    return varint(number << 3 | wire_type)
+
+
+def delimited(number: int, content: bytes) -> bytes:
+    """A field of bytes, text or a message."""
+    return tag(number, BYTES) + varint(len(content)) + content
+
+
+def read_fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int, int]]:
+    """The fields of a message in ``data[start:end]``.
+
+    Yields:
+        ``(number, wire type, start, end)``: the bytes of the value, without the length of a delimited one.
+
+    Raises:
+        DataLossError: These bytes are no message.
+    """
+    end = len(data) if end is None else end
+    while start < end:
+        key, at = read_varint(data, start, end)
+        number, wire_type = key >> 3, key & 7
+        if wire_type == BYTES:
+            length, at = read_varint(data, at, end)
+        elif wire_type == VARINT:
+            length = read_varint(data, at, end)[1] - at
+        elif wire_type in (FIXED32, FIXED64):
+            length = 4 if wire_type == FIXED32 else 8
+        else:
+            raise DataLossError(f"byte {start} begins a field of unknown wire type {wire_type}")
+        if number == 0 or length > end - at:
+            raise DataLossError(f"the field {number} at byte {start} is {length} bytes long; {end - at} are left")
+        yield number, wire_type, at, at + length
+        start = at + length
+
+
+def decode_varints(data: Any) -> np.ndarray[Any, Any]:
+    """Numbers that follow each other, as int64. Raises `DataLossError`."""
+    if len(data) < _FEW:
+        values, at, end = [], 0, len(data)
+        while at < end:
+            value, at = read_varint(data, at, end)
+            values.append(signed(value))
+        return np.array(values, np.int64)
+    octets = np.frombuffer(data, np.uint8)
+    if octets[-1] >= 0x80:
+        raise DataLossError("the last of a list of numbers does not end")
+    last = np.flatnonzero(octets < 0x80)
+    first = np.concatenate([[0], last[:-1] + 1])
+    return gather_varints(octets, first, last - first + 1)
+
+
+def gather_varints(octets: np.ndarray[Any, Any], first: Any, lengths: Any) -> np.ndarray[Any, Any]:
+    """Numbers that begin at the positions `first` and have these lengths, as int64. Raises `DataLossError`."""
+    longest = int(lengths.max()) if lengths.size else 0
+    if longest > MAX_VARINT_BYTES:
+        raise DataLossError("a number in a list of numbers is longer than 64 bits")
+    values = (octets[first] & 0x7F).astype(np.uint64)
+    for index in range(1, longest):
+        longer = np.flatnonzero(lengths > index)
+        part = (octets[first[longer] + index] & 0x7F).astype(np.uint64)
+        values[longer] |= part << np.uint64(7 * index)
+    return values.view(np.int64)
+
+
+def encode_varints(values: Any) -> bytes:
+    """Integers that follow each other on the wire."""
+    if len(values) < _FEW:
+        return b"".join([varint(int(value)) for value in values])
+    unsigned = np.ascontiguousarray(values, np.int64).view(np.uint64)
+    lengths = np.ones(unsigned.shape, np.int64)
+    for index in range(1, MAX_VARINT_BYTES):
+        longer = unsigned >= np.uint64(1 << (7 * index))
+        if not longer.any():
+            break
+        lengths += longer
+    first = np.cumsum(lengths) - lengths
+    octets = np.empty(int(lengths.sum()), np.uint8)
+    for index in range(int(lengths.max())):
+        here = np.flatnonzero(lengths > index)
+        part = (unsigned[here] >> np.uint64(7 * index)) & np.uint64(0x7F)
+        octets[first[here] + index] = part | np.where(lengths[here] > index + 1, 0x80, 0).astype(np.uint64)
+    return octets.tobytes()
