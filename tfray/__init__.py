@@ -52,6 +52,11 @@ from tfray.framework.graph_def import GraphDef as GraphDef, NodeDef as NodeDef, 
 from tfray.framework.graph_keys import GraphKeys as GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices as IndexedSlices
 from tfray.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
+from tfray.framework.sparse_tensor import (
+    SparseTensor as SparseTensor,
+    SparseTensorValue as SparseTensorValue,
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
+)
 from tfray.framework.tensor_shape import Dimension as Dimension, TensorShape as TensorShape
 from tfray.gradients import (
     AggregationMethod as AggregationMethod,

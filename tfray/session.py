@@ -186,7 +186,11 @@ class _PreparedStep:
     """A compiled step with the conversions around it."""
 
     def __init__(self, graph: Graph, runner: Runner, config: ConfigProto, fetches: Any, feeds: Sequence[Any]) -> None:
-        self._feeds = [_Feed(graph, feed) for feed in feeds]
+        # A sparse tensor is fed as the tensors of which it is made: this tells how many each feed stands for.
+        parts = [feed._feed_parts() if hasattr(feed, "_feed_parts") else [feed] for feed in feeds]
+        self._part_counts = [len(each) for each in parts]
+        self._has_composites = len(feeds) != sum(self._part_counts)
+        self._feeds = [_Feed(graph, feed) for each in parts for feed in each]
         fed = {feed.tensor: i for i, feed in enumerate(self._feeds)}
         if len(fed) < len(self._feeds):
             raise InvalidArgumentError("the same tensor is fed twice, under two names")
@@ -216,6 +220,8 @@ class _PreparedStep:
         self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
 
     def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
+        if self._has_composites:
+            values = self._parts_of(values)
         fed = [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
         if self._registered is None:
             outputs: list[list[Any]] = []
@@ -223,6 +229,17 @@ class _PreparedStep:
             feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
             outputs = self._registered.run(feeds, timeout_s)
         return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+
+    def _parts_of(self, values: Sequence[Any]) -> list[Any]:
+        """The values of the tensors that are fed, given those of the feeds."""
+        found: list[Any] = []
+        for value, count in zip(values, self._part_counts, strict=True):
+            if count > 1 and (not isinstance(value, (list, tuple)) or len(value) != count):
+                raise InvalidArgumentError(
+                    f"a sparse tensor is fed with a tf.SparseTensorValue, or indices, values and shape; got {value!r}"
+                )
+            found += value if count > 1 else [value]
+        return found
 
     def close(self) -> None:
         if self._registered is not None:

@@ -332,7 +332,8 @@ class _RepeatedFlag(Flag):
     def convert(self, argument: Any) -> Any:
         values = super().convert(argument)
         if getattr(self, "present", 0) and isinstance(argument, str):
-            return list(self.value) + values
+            before: Any = self.value
+            return [*before, *values]
         return values
 
 

@@ -1,0 +1,123 @@
+"""Sparse tensors: the elements that are there, by their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_shape
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.default_stack import session_or_default
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.tensor_shape import TensorShape
+
+
+class SparseTensorValue(NamedTuple):
+    """What a session takes and returns for a `SparseTensor`: arrays in place of tensors."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor:
+    """Elements `values` at the positions `indices` of a tensor of shape `dense_shape`; all others are absent.
+
+    Positions should be in row-major order and distinct, which operations that need it check.
+
+    Args:
+        indices: Shape ``[n, rank]``, int64: a position in each row.
+        values: Shape ``[n]``, any dtype.
+        dense_shape: Shape ``[rank]``, int64.
+
+    Raises:
+        ValueError: A dtype or static shape does not fit.
+    """
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._indices = convert_to_tensor(indices, dtypes.int64, "indices")
+        self._values = convert_to_tensor(values, None, "values")
+        self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, "dense_shape")
+        expected = self._values.shape.with_rank(1).concatenate(self._dense_shape.shape.with_rank(1))
+        self._indices.shape.assert_is_compatible_with(expected)
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """A sparse tensor of a `SparseTensorValue`, or the `SparseTensor` that is given."""
+        if isinstance(sparse_tensor_value, SparseTensor):
+            return sparse_tensor_value
+        if not isinstance(sparse_tensor_value, SparseTensorValue):
+            raise TypeError(f"{sparse_tensor_value!r} is neither a SparseTensor nor a SparseTensorValue")
+        return cls(*sparse_tensor_value)
+
+    @property
+    def indices(self) -> Tensor:
+        """Positions, shape ``[n, rank]``, int64."""
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        """Elements, shape ``[n]``."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """Shape of the tensor as a vector, int64."""
+        return self._dense_shape
+
+    @property
+    def dtype(self) -> DType:
+        """Dtype of the elements."""
+        return self._values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape of the dense tensor, as far as it is known."""
+        return constant_shape(self._dense_shape)
+
+    def get_shape(self) -> TensorShape:
+        """`shape`, as TensorFlow 1 programs write it."""
+        return self.shape
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes the elements."""
+        return self._values.op
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of its tensors."""
+        return self._values.graph
+
+    @property
+    def name(self) -> str:
+        """The name of the elements."""
+        return self._values.name
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> SparseTensorValue:
+        """Its value, computed in `session` or the default session."""
+        return session_or_default(session, self.graph).run(self, feed_dict)
+
+    def _fetch_parts(self) -> tuple[Sequence[Tensor], Callable[[Sequence[Any]], SparseTensorValue]]:
+        """The tensors that a session runs for this, and what it makes of their values."""
+        return [self._indices, self._values, self._dense_shape], lambda values: SparseTensorValue(*values)
+
+    def _feed_parts(self) -> Sequence[Tensor]:
+        """The tensors that a session feeds for this, with the parts of a `SparseTensorValue` or tuple."""
+        return [self._indices, self._values, self._dense_shape]
+
+    def __repr__(self) -> str:
+        parts = f"indices={self._indices!r} values={self._values!r} dense_shape={self._dense_shape!r}"
+        return f"<tf.SparseTensor {parts}>"
+
+
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A `SparseTensor` of a `SparseTensorValue` or as it is; a tensor of anything else."""
+    if not isinstance(value, (SparseTensor, SparseTensorValue)):
+        return convert_to_tensor(value, dtype, name)
+    sparse = SparseTensor.from_value(value)
+    if dtype is not None and sparse.dtype != dtype:
+        raise TypeError(f"{sparse!r} is {sparse.dtype.name}, expected {dtypes.as_dtype(dtype).name}")
+    return sparse
