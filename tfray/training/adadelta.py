@@ -64,6 +64,6 @@ class AdadeltaOptimizer(Optimizer):
         return self._apply(var, grad.values, grad.indices)
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
-        slots = [self.get_slot(var, name) for name in ("accum", "accum_update")]
-        scalars = [self._scalar_for(scalar, var) for scalar in (self._lr_t, self._rho_t, self._epsilon_t)]
-        return adaptive_training_ops.apply_adadelta(var, *slots, *scalars, grad=gradient, indices=indices)
+        squares, updates = self.get_slot(var, "accum"), self.get_slot(var, "accum_update")
+        rate, rho, epsilon = (self._scalar_for(scalar, var) for scalar in (self._lr_t, self._rho_t, self._epsilon_t))
+        return adaptive_training_ops.apply_adadelta(var, squares, updates, rate, rho, epsilon, gradient, indices)

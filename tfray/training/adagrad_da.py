@@ -84,7 +84,8 @@ class AdagradDAOptimizer(Optimizer):
         return self._apply(var, grad.values, grad.indices)
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
-        slots = [self.get_slot(var, name) for name in ("gradient_accumulator", "gradient_squared_accumulator")]
-        l1, l2 = self._l1_regularization_strength, self._l2_regularization_strength
-        scalars = [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2, self._step_tensor)]
-        return proximal_training_ops.apply_adagrad_da(var, *slots, *scalars, grad=gradient, indices=indices)
+        sums, squares = self.get_slot(var, "gradient_accumulator"), self.get_slot(var, "gradient_squared_accumulator")
+        rate, step = self._scalar_for(self._learning_rate_tensor, var), self._scalar_for(self._step_tensor, var)
+        l1 = self._scalar_for(self._l1_regularization_strength, var)
+        l2 = self._scalar_for(self._l2_regularization_strength, var)
+        return proximal_training_ops.apply_adagrad_da(var, sums, squares, rate, l1, l2, step, gradient, indices)

@@ -99,13 +99,10 @@ class FtrlOptimizer(Optimizer):
             self._l2_shrinkage_regularization_strength,
             self._learning_rate_power,
         )
+        rate, l1, l2, l2_shrinkage, power = (self._scalar_for(scalar, var) for scalar in hyperparameters)
+        squares, linear = self.get_slot(var, "accum"), self.get_slot(var, "linear")
         return proximal_training_ops.apply_ftrl(
-            var,
-            self.get_slot(var, "accum"),
-            self.get_slot(var, "linear"),
-            *(self._scalar_for(scalar, var) for scalar in hyperparameters),
-            grad=gradient,
-            indices=indices,
+            var, squares, linear, rate, l1, l2, l2_shrinkage, power, gradient, indices
         )
 
 

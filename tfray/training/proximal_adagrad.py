@@ -59,6 +59,6 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         l1, l2 = self._l1_regularization_strength, self._l2_regularization_strength
-        scalars = [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2)]
+        rate, l1, l2 = (self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2))
         accumulator = self.get_slot(var, "accumulator")
-        return proximal_training_ops.apply_proximal_adagrad(var, accumulator, *scalars, grad=gradient, indices=indices)
+        return proximal_training_ops.apply_proximal_adagrad(var, accumulator, rate, l1, l2, gradient, indices)

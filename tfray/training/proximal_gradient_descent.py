@@ -51,13 +51,12 @@ class ProximalGradientDescentOptimizer(Optimizer):
         )
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return proximal_training_ops.apply_proximal_gradient_descent(var, *self._scalars(var), delta=grad)
+        return self._apply(var, grad, None)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return proximal_training_ops.apply_proximal_gradient_descent(
-            var, *self._scalars(var), delta=grad.values, indices=grad.indices
-        )
+        return self._apply(var, grad.values, grad.indices)
 
-    def _scalars(self, var: Any) -> list[Tensor]:
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         l1, l2 = self._l1_regularization_strength, self._l2_regularization_strength
-        return [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2)]
+        rate, l1, l2 = (self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2))
+        return proximal_training_ops.apply_proximal_gradient_descent(var, rate, l1, l2, gradient, indices)

@@ -77,11 +77,13 @@ class RMSPropOptimizer(Optimizer):
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         hyperparameters = (self._learning_rate_tensor, self._decay_tensor, self._momentum_tensor, self._epsilon_tensor)
-        scalars = [self._scalar_for(scalar, var) for scalar in hyperparameters]
+        rate, decay, momentum, epsilon = (self._scalar_for(scalar, var) for scalar in hyperparameters)
         square, step = self.get_slot(var, "rms"), self.get_slot(var, "momentum")
         if self._centered:
             mean = self.get_slot(var, "mg")
             return adaptive_training_ops.apply_centered_rms_prop(
-                var, mean, square, step, *scalars, grad=gradient, indices=indices
+                var, mean, square, step, rate, decay, momentum, epsilon, gradient, indices
             )
-        return adaptive_training_ops.apply_rms_prop(var, square, step, *scalars, grad=gradient, indices=indices)
+        return adaptive_training_ops.apply_rms_prop(
+            var, square, step, rate, decay, momentum, epsilon, gradient, indices
+        )
