@@ -5,6 +5,7 @@ Each comes in a dense and a sparse form, which changes the rows of its indices a
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -98,34 +99,26 @@ def apply_proximal_adagrad(
 
 
 def _proximal_adagrad(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, *scalars: Any) -> None:
-    lr, l1, l2, one = scalars
-    rate, step = temporaries
+    lr, low, high, damping = scalars
+    root, step = temporaries
     xp.multiply(gradient, gradient, out=step)
     xp.add(accum, step, out=accum)
-    _divide_by_root(xp, lr, accum, rate)
-    xp.multiply(gradient, rate, out=step)
+    xp.sqrt(accum, out=root)
+    # With all lengths times the root the threshold is one number, and one division is left.
+    xp.multiply(var, root, out=var)
+    xp.multiply(gradient, lr, out=step)
     xp.subtract(var, step, out=var)
-    xp.multiply(rate, l1, out=rate)
-    xp.absolute(var, out=step)
-    xp.minimum(step, rate, out=step)
-    xp.copysign(step, var, out=step)
+    xp.clip(var, low, high, out=step)
     xp.subtract(var, step, out=var)
-    _divide_by_root(xp, lr, accum, rate)
-    xp.multiply(rate, l2, out=rate)
-    xp.add(rate, one, out=rate)
-    xp.divide(var, rate, out=var)
-
-
-def _divide_by_root(xp: Any, dividend: Any, square: Array, out: Array) -> None:
-    xp.sqrt(square, out=out)
-    xp.divide(dividend, out, out=out)
+    xp.add(root, damping, out=root)
+    xp.divide(var, root, out=var)
 
 
 def _choose_proximal_adagrad(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
     lr, l1, l2 = scalars
     if isinstance(l1, float) and l1 == l2 == 0:
         return adagrad, [lr]
-    return _proximal_adagrad, [lr, l1, l2, 1.0]
+    return _proximal_adagrad, [lr, -lr * l1, lr * l1, lr * l2]
 
 
 _PROXIMAL_ADAGRAD: Final = register_updates("ProximalAdagrad", ("accum",), ("lr", "l1", "l2"), _choose_proximal_adagrad)
@@ -252,35 +245,63 @@ def apply_ftrl(
 
 
 def _ftrl(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, linear: Array, *scalars: Any) -> None:
-    lr, low, high, l2_twice, shrinkage_twice, power, least = scalars
+    power, *others = scalars
     xp.power(accum, power, out=temporaries[1])
     xp.multiply(gradient, gradient, out=temporaries[0])
     xp.add(accum, temporaries[0], out=accum)
     xp.power(accum, power, out=temporaries[0])
-    _follow(xp, temporaries, gradient, var, linear, (lr, low, high, l2_twice, shrinkage_twice, least))
+    _follow(xp, temporaries, gradient, var, linear, *others)
 
 
 def _ftrl_by_roots(
     xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, linear: Array, *scalars: Any
 ) -> None:
-    xp.sqrt(accum, out=temporaries[1])
-    xp.multiply(gradient, gradient, out=temporaries[0])
-    xp.add(accum, temporaries[0], out=accum)
-    xp.sqrt(accum, out=temporaries[0])
-    _follow(xp, temporaries, gradient, var, linear, scalars)
+    _grow_by_roots(xp, temporaries, gradient, accum)
+    _follow(xp, temporaries, gradient, var, linear, *scalars)
 
 
-def _follow(xp: Any, powers: Any, gradient: Array, var: Array, linear: Array, scalars: Any) -> None:
-    """Update `linear` and `var`, given the new and the old powers of the accumulator, which are overwritten."""
-    lr, low, high, l2_twice, shrinkage_twice, least = scalars
-    quadratic, change = powers
-    xp.divide(quadratic, lr, out=quadratic)
-    xp.divide(change, lr, out=change)
+def _ftrl_without_penalties(
+    xp: Any,
+    temporaries: Any,
+    gradient: Array,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    minus_inverse_lr: Any,
+    most: Any,
+) -> None:
+    _grow_by_roots(xp, temporaries, gradient, accum)
+    quadratic, change = temporaries
     xp.subtract(quadratic, change, out=change)
+    xp.multiply(change, minus_inverse_lr, out=change)
+    xp.multiply(change, var, out=change)
+    xp.add(change, gradient, out=change)
+    xp.add(linear, change, out=linear)
+    xp.multiply(quadratic, minus_inverse_lr, out=quadratic)
+    xp.minimum(quadratic, most, out=quadratic)
+    xp.divide(linear, quadratic, out=var)
+
+
+def _grow_by_roots(xp: Any, temporaries: Any, gradient: Array, accum: Array) -> None:
+    """Add to `accum`; leave its new and its old root in `temporaries`."""
+    new, old = temporaries
+    xp.sqrt(accum, out=old)
+    xp.multiply(gradient, gradient, out=new)
+    xp.add(accum, new, out=accum)
+    xp.sqrt(accum, out=new)
+
+
+def _follow(xp: Any, powers: Any, gradient: Array, var: Array, linear: Array, *scalars: Any) -> None:
+    """Update `linear` and `var`, given the new and the old powers of the accumulator, which are overwritten."""
+    inverse_lr, low, high, l2_twice, shrinkage_twice, least = scalars
+    quadratic, change = powers
+    xp.subtract(quadratic, change, out=change)
+    xp.multiply(change, inverse_lr, out=change)
     xp.subtract(shrinkage_twice, change, out=change)
     xp.multiply(change, var, out=change)
     xp.add(change, gradient, out=change)
     xp.add(linear, change, out=linear)
+    xp.multiply(quadratic, inverse_lr, out=quadratic)
     xp.add(quadratic, l2_twice, out=quadratic)
     xp.maximum(quadratic, least, out=quadratic)  # before any gradient has come it may be 0, and so is `linear`
     xp.clip(linear, low, high, out=change)
@@ -291,9 +312,15 @@ def _follow(xp: Any, powers: Any, gradient: Array, var: Array, linear: Array, sc
 def _choose_ftrl(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
     lr, l1, l2, l2_shrinkage, lr_power = scalars
     least = float(np.finfo(np.float32).tiny)
-    if isinstance(lr_power, float) and lr_power == -0.5:
-        return _ftrl_by_roots, [lr, -l1, l1, 2 * l2, 2 * l2_shrinkage, least]
-    return _ftrl, [lr, -l1, l1, 2 * l2, 2 * l2_shrinkage, -lr_power, least]
+    by_roots = isinstance(lr_power, float) and lr_power == -0.5
+    if by_roots and l1 == l2 == l2_shrinkage == 0:
+        return _ftrl_without_penalties, [-_inverse(lr), -least]
+    rest = [_inverse(lr), -l1, l1, 2 * l2, 2 * l2_shrinkage, least]
+    return (_ftrl_by_roots, rest) if by_roots else (_ftrl, [-lr_power, *rest])
+
+
+def _inverse(number: Any) -> Any:
+    return math.inf if isinstance(number, float) and number == 0 else 1 / number
 
 
 _FTRL: Final = register_updates(

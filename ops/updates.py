@@ -25,7 +25,7 @@ from tfray.ops.row_sums import group_equal, sum_groups
 from tfray.ops.sparse_state_ops import check_rows
 from tfray.ops.state_ops import add_access, handle_of
 
-TILE_BYTES: Final = 1 << 19
+TILE_BYTES: Final = 1 << 20
 """Bytes of each array in a tile: long enough that handing over the interpreter's lock does not show."""
 
 Formula = Callable[..., None]

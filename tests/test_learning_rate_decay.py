@@ -39,6 +39,13 @@ def linear_cosine(step, periods, alpha, beta):
     return 0.5 * ((alpha + 1 - done) * 0.5 * (1 + math.cos(2 * math.pi * periods * done)) + beta)
 
 
+def restarts(step, period, t_mul, m_mul, alpha):
+    high = 1.0
+    while step >= period:
+        step, period, high = step - period, period * t_mul, high * m_mul
+    return 0.5 * ((1 - alpha) * high * 0.5 * (1 + math.cos(math.pi * step / period)) + alpha)
+
+
 @pytest.mark.parametrize("rate_dtype", ["float32", "float64"])
 @pytest.mark.parametrize("step_dtype", ["int32", "int64"])
 @pytest.mark.parametrize(
@@ -66,6 +73,19 @@ def linear_cosine(step, periods, alpha, beta):
         ),
         (
             lambda rate, t: decay.linear_cosine_decay(rate, t, 10, 1.5, 0.25, 0.125),
+            lambda t: linear_cosine(t, 1.5, 0.25, 0.125),
+        ),
+        (lambda rate, t: decay.cosine_decay_restarts(rate, t, 4), lambda t: restarts(t, 4, 2.0, 1.0, 0.0)),
+        (
+            lambda rate, t: decay.cosine_decay_restarts(rate, t, 4, 1.0, 0.5, 0.25),
+            lambda t: restarts(t, 4, 1.0, 0.5, 0.25),
+        ),
+        (
+            lambda rate, t: decay.cosine_decay_restarts(rate, t, 4, 1.5, 0.75),
+            lambda t: restarts(t, 4, 1.5, 0.75, 0.0),
+        ),
+        (
+            lambda rate, t: decay.noisy_linear_cosine_decay(rate, t, 10, 0.0, 0.5, 1.5, 0.25, 0.125),
             lambda t: linear_cosine(t, 1.5, 0.25, 0.125),
         ),
     ],
@@ -105,6 +125,18 @@ def test_piecewise_constant_checks_its_arguments():
         decay.piecewise_constant(constant(1), [1, 2], [1.0, 2.0])
     with pytest.raises(InvalidArgumentError, match="boundaries are float32 and x is int32"):
         decay.piecewise_constant(constant(1), [1.5], [1.0, 2.0])
+
+
+def test_noise_has_the_variance_asked_for():
+    # Where the cosine is 1 and the line is its full height the noise shows alone.
+    step = placeholder("int64", [])
+    rate = decay.noisy_linear_cosine_decay(2.0, step, 1000, 4.0, 2.0, num_periods=0.0)
+    with Session() as session:
+        early = [session.run(rate, {step: 0}) for _ in range(400)]
+        late = [session.run(rate, {step: 3}) for _ in range(400)]
+    np.testing.assert_allclose(np.std(early), 4.0, rtol=0.15)
+    np.testing.assert_allclose(np.std(late), 1.0, rtol=0.15)
+    np.testing.assert_allclose(np.mean(late), 2 * (1 - 0.003 + 0.001), atol=0.2)
 
 
 def test_names(graph):

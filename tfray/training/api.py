@@ -32,15 +32,19 @@ from tfray.training.gradient_descent import GradientDescentOptimizer as Gradient
 from tfray.training.inputs import InputContext as InputContext, array_input as array_input
 from tfray.training.learning_rate_decay import (
     cosine_decay as cosine_decay,
+    cosine_decay_restarts as cosine_decay_restarts,
     exponential_decay as exponential_decay,
     inverse_time_decay as inverse_time_decay,
     linear_cosine_decay as linear_cosine_decay,
     natural_exp_decay as natural_exp_decay,
+    noisy_linear_cosine_decay as noisy_linear_cosine_decay,
     piecewise_constant as piecewise_constant,
+    piecewise_constant_decay as piecewise_constant_decay,
     polynomial_decay as polynomial_decay,
 )
 from tfray.training.model import ModeKeys as ModeKeys, ModelSpec as ModelSpec
 from tfray.training.momentum import MomentumOptimizer as MomentumOptimizer
+from tfray.training.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from tfray.training.optimizer import Optimizer as Optimizer
 from tfray.training.proximal_adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from tfray.training.proximal_gradient_descent import (

@@ -9,7 +9,8 @@ from typing import Any
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor, is_rank0_number
 from tfray.framework.graph import Tensor, get_default_graph
-from tfray.ops import array_ops, math_ops
+from tfray.ops import array_ops, math_ops, random_ops
+from tfray.ops.control_flow_ops import smart_cond
 
 
 def exponential_decay(
@@ -70,6 +71,9 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
         limits = array_ops.stack([_boundary(limit, position) for limit in boundaries])
         passed = math_ops.reduce_sum(array_ops.to_int32(math_ops.greater(position, limits)))
         return array_ops.gather(choices, passed)
+
+
+piecewise_constant_decay = piecewise_constant
 
 
 def _boundary(limit: Any, position: Tensor) -> Tensor:
@@ -180,6 +184,54 @@ def cosine_decay(
         return math_ops.multiply(rate, (one - low) * wave + low)
 
 
+def cosine_decay_restarts(
+    learning_rate: Any,
+    global_step: Any,
+    first_decay_steps: Any,
+    t_mul: Any = 2.0,
+    m_mul: Any = 1.0,
+    alpha: Any = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """Falls like `cosine_decay`, and starts again after each period, which may be longer and lower than the last.
+
+    Args:
+        learning_rate: The rate at step 0, a float number or scalar.
+        global_step: The step, an integer scalar or variable.
+        first_decay_steps: Length of the first period.
+        t_mul: Factor from the length of a period to that of the next.
+        m_mul: Factor from the first rate of a period to that of the next.
+        alpha: The least rate as a fraction of that at step 0.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar of the dtype of `learning_rate`.
+
+    References:
+        Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017.
+    """
+    with _scope(name, "SGDRDecay"):
+        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        one, growth = _like(1.0, rate), _like(t_mul, rate)
+        completed = _like(global_step, rate) / _like(first_decay_steps, rate)
+        restarts, within = smart_cond(
+            math_ops.equal(growth, one),
+            lambda: [math_ops.floor(completed), completed - math_ops.floor(completed)],
+            lambda: _growing_periods(completed, growth, one),
+        )
+        wave = _like(0.5, rate) * math_ops.pow(_like(m_mul, rate), restarts)
+        wave = wave * (one + math_ops.cos(_like(math.pi, rate) * within))
+        low = _like(alpha, rate)
+        return math_ops.multiply(rate, (one - low) * wave + low)
+
+
+def _growing_periods(completed: Tensor, growth: Tensor, one: Tensor) -> list[Tensor]:
+    """How many periods are over, and the part of the current one that is, `completed` being in first periods."""
+    over = math_ops.floor(math_ops.log(one - completed * (one - growth)) / math_ops.log(growth))
+    length = math_ops.pow(growth, over)
+    return [over, (completed - (one - length) / (one - growth)) / length]
+
+
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -216,6 +268,51 @@ def linear_cosine_decay(
         angle = _like(2 * math.pi, rate) * _like(num_periods, rate) * completed
         wave = _like(0.5, rate) * (one + math_ops.cos(angle))
         line = _like(alpha, rate) + one - completed
+        return math_ops.multiply(rate, line * wave + _like(beta, rate))
+
+
+def noisy_linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    initial_variance: Any = 1.0,
+    variance_decay: Any = 0.55,
+    num_periods: Any = 0.5,
+    alpha: Any = 0.0,
+    beta: Any = 0.001,
+    name: str | None = None,
+) -> Tensor:
+    """As `linear_cosine_decay`, with noise on the straight line.
+
+    The noise is normal, of the variance ``initial_variance / (1 + min(global_step, decay_steps)) ** variance_decay``.
+
+    Args:
+        learning_rate: The rate at step 0, a float number or scalar.
+        global_step: The step, an integer scalar or variable.
+        decay_steps: The step from which on the rate stays, but for the noise.
+        initial_variance: Variance of the noise at step 0.
+        variance_decay: How fast the variance falls.
+        num_periods: Periods of the cosine.
+        alpha: Added to the line.
+        beta: Added to the product.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar of the dtype of `learning_rate`.
+
+    References:
+        Bello, Zoph, Vasudevan and Le, "Neural Optimizer Search with Reinforcement Learning", 2017.
+    """
+    with _scope(name, "NoisyLinearCosineDecay"):
+        rate = convert_to_tensor(learning_rate, name="learning_rate")
+        steps, one = _like(decay_steps, rate), _like(1.0, rate)
+        step = math_ops.minimum(_like(global_step, rate), steps)
+        variance = _like(initial_variance, rate) / math_ops.pow(one + step, _like(variance_decay, rate))
+        noise = random_ops.random_normal([], dtype=rate.dtype) * math_ops.sqrt(variance)
+        completed = step / steps
+        angle = _like(2 * math.pi, rate) * _like(num_periods, rate) * completed
+        wave = _like(0.5, rate) * (one + math_ops.cos(angle))
+        line = _like(alpha, rate) + one - completed + noise
         return math_ops.multiply(rate, line * wave + _like(beta, rate))
 
 
