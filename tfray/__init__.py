@@ -464,6 +464,23 @@ from tfray.ops.state_ops import (
     count_up_to as count_up_to,
 )
 from tfray.library import nn as nn
+from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip
+from tfray.library import math as math, random as random
+from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
+from tfray.ops.gather_ops import batch_gather as batch_gather
+from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
+from tfray.ops.segment_ops import (
+    sparse_segment_mean as sparse_segment_mean,
+    sparse_segment_sqrt_n as sparse_segment_sqrt_n,
+    sparse_segment_sum as sparse_segment_sum,
+)
+from tfray.ops.shape_ops import guarantee_const as guarantee_const
+from tfray.ops.state_ops import (
+    assign as assign,
+    assign_add as assign_add,
+    assign_sub as assign_sub,
+    is_variable_initialized as is_variable_initialized,
+)
 from tfray.library import app as app, flags as flags, gfile as gfile, logging as logging
 from tfray.library import python_io as python_io, resource_loader as resource_loader
 from tfray import compat as compat

@@ -1,0 +1,17 @@
+"""The names of ``tf.random``."""
+
+# isort: skip_file
+from tfray.framework.random_seed import (
+    get_seed as get_seed,
+    set_random_seed as set_random_seed,
+)
+from tfray.ops.random_ops import (
+    categorical as categorical,
+    random_gamma as gamma,
+    multinomial as multinomial,
+    random_normal as normal,
+    random_poisson as poisson,
+    random_shuffle as shuffle,
+    truncated_normal as truncated_normal,
+    random_uniform as uniform,
+)
