@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from tfray.framework.constant_value import run_kernel
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.region import Region
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.runtime.device import Device, OpContext
 
@@ -19,6 +21,13 @@ def interpret(fetches: Any, feeds: Mapping[Tensor, Any] | None = None, device: D
     many = isinstance(fetches, (list, tuple))
     targets = list(fetches) if many else [fetches]
     values: dict[Tensor, Any] = {t: device.asarray(v, t.dtype.numpy) for t, v in (feeds or {}).items()}
+    _evaluate(targets, values, device)
+    results = [device.to_host(values[t]) if isinstance(t, Tensor) else None for t in targets]
+    return results if many else results[0]
+
+
+def _evaluate(targets: Sequence[Tensor | Operation], values: dict[Tensor, Any], device: Device) -> None:
+    """Add to `values` what is needed for `targets`."""
 
     def needed(op):
         sources = [t.op for t in op.inputs if t not in values]
@@ -28,12 +37,25 @@ def interpret(fetches: Any, feeds: Mapping[Tensor, Any] | None = None, device: D
     for op in topological_order(reachable_backward(roots, needed)):
         if op.outputs and all(t in values for t in op.outputs):
             continue
+        regions = {name: _interpreted(op.attrs[name], device) for name in op.op_def.regions}
         with np.errstate(all="ignore"):
-            result = run_kernel(
-                op.op_def.kernel_for(device.type), OpContext(op, device), [values[t] for t in op.inputs]
-            )
+            kernel, context = op.op_def.kernel_for(device.type), OpContext(op, device, regions)
+            result = run_kernel(kernel, context, [values[t] for t in op.inputs])
         outputs = result if op.op_def.returns_sequence else (result,) * len(op.outputs)
         for tensor, value in zip(op.outputs, outputs, strict=True):
             values.setdefault(tensor, value)
-    results = [device.to_host(values[t]) if isinstance(t, Tensor) else None for t in targets]
-    return results if many else results[0]
+
+
+def _interpreted(region: Region, device: Device) -> Any:
+    """The region as a kernel sees it: from the running step to a context manager that yields a function."""
+
+    @contextmanager
+    def within(step):
+        def run(*inputs):
+            values = dict(zip(region.inputs, inputs, strict=True))
+            _evaluate(region.outputs, values, device)
+            return tuple(values[tensor] for tensor in region.outputs)
+
+        yield run
+
+    return within

@@ -33,6 +33,7 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import registered_ops
+from tfray.framework.region import Region
 from tfray.framework.traversal import reachable_backward
 from tfray.ops import array_ops, grouping_ops, math_ops, tensor_array_ops, tuple_ops
 from tfray.region_gradients import GRADIENTS, carries_gradient
@@ -204,7 +205,7 @@ def gradients(
     targets = [convert_to_tensor(y) for y in _as_list(ys)]
     if not targets:
         raise InvalidArgumentError("gradients: there are no ys")
-    graph = targets[0].graph
+    graph = _building_graph(targets[0])
     sources = [_source(x, graph) for x in _as_list(xs)]
     stops = frozenset(_source(x, graph) for x in _as_list(stop_gradients))
     for y in targets:
@@ -216,7 +217,7 @@ def gradients(
         )
         for y, d_y in zip(targets, _initial_gradients(targets, grad_ys), strict=True):
             walk.add(y, d_y)
-        walk.run(targets, sources)
+        walk.run_through_regions(targets, sources)
         totals = [walk.total(tensor) for tensor in sources]
         if zeros_if_unconnected:
             totals = [_zeros(x) if d is None else d for x, d in zip(_as_list(xs), totals, strict=True)]
@@ -229,6 +230,16 @@ def _as_list(values: Any) -> list[Any]:
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
+def _building_graph(target: Tensor) -> Graph:
+    """The graph that the gradients of `target` go to: within a branch or a loop the region, otherwise its own."""
+    current = get_default_graph()
+    if current.admits(target.graph):
+        return current
+    if current.root is target.graph.root:
+        raise InvalidArgumentError(f"gradients: {current.refusal(target)}")
+    return target.graph
+
+
 def _source(x: Any, graph: Graph) -> Tensor:
     """The tensor that stands for a source: the handle of a variable, which collects the gradients of its reads."""
     handle = getattr(x, "handle", None)
@@ -237,13 +248,13 @@ def _source(x: Any, graph: Graph) -> Tensor:
         raise InvalidArgumentError(
             f"gradients: {x!r} is neither a tensor nor a variable of the graph, so nothing depends on it"
         )
-    if tensor.graph is not graph:
+    if not graph.admits(tensor.graph):
         raise InvalidArgumentError(f"gradients: {x!r} belongs to another graph than the ys", op_name=tensor.op.name)
     return tensor
 
 
 def _check_target(y: Tensor, graph: Graph) -> None:
-    if y.graph is not graph:
+    if not graph.admits(y.graph):
         raise InvalidArgumentError(f"gradients: {y!r} belongs to another graph than the first of the ys")
     if not y.dtype.is_differentiable:
         raise InvalidArgumentError(
@@ -323,6 +334,19 @@ class _BackwardWalk:
             if any(d is not None for d in d_outputs):
                 self._differentiate(op, d_outputs)
 
+    def run_through_regions(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+        """Differentiate from `targets` to `sources`, which may be of the graphs around that of the targets."""
+        for graph in _from_the_innermost(self.graph):
+            inner = [tensor for tensor in targets if tensor.graph is graph]
+            crossings = dict(graph.captures) if isinstance(graph, Region) else {}
+            self.run(inner, [*(tensor for tensor in sources if tensor.graph is graph), *crossings.values()])
+            targets = [tensor for tensor in targets if tensor.graph is not graph]
+            for outer, captured in crossings.items():
+                gradient = self.total(captured)
+                if gradient is not None:
+                    self.add(outer, gradient)
+                    targets.append(outer)
+
     def _path(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> list[Operation]:
         """The operations between `sources` and `targets`, in order of creation."""
         self.reached.update(sources)
@@ -373,6 +397,14 @@ class _BackwardWalk:
 
     def _colocated_with(self, term: Gradient) -> Any:
         return self.graph.colocate_with(term.op, ignore_existing=True) if self.colocate else ExitStack()
+
+
+def _from_the_innermost(graph: Graph) -> Iterator[Graph]:
+    """`graph` and the graphs around it."""
+    yield graph
+    while isinstance(graph, Region):
+        graph = graph.outer
+        yield graph
 
 
 def _differentiable_inputs(op: Operation) -> Iterable[Operation]:

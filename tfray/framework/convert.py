@@ -254,10 +254,7 @@ def _graph_of(inputs: Sequence[Any]) -> Graph:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             graph = getattr(item, "graph", None)
             if isinstance(graph, Graph) and graph is not current and not current.admits(graph):
-                raise InvalidArgumentError(
-                    f"input {item!r} belongs to another graph than the default one: "
-                    "enter its graph with `with graph.as_default():`"
-                )
+                raise InvalidArgumentError(current.refusal(item))
     return current
 
 

@@ -102,12 +102,7 @@ class Graph:
             return self._element_by_name(obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
-                if obj.graph.root is self:
-                    raise ValueError(
-                        f"{obj!r} was made within a branch or a loop, and exists only there; "
-                        "use what tf.cond or tf.while_loop returns"
-                    )
-                raise ValueError(f"{obj!r} belongs to another graph than this one")
+                raise ValueError(self.refusal(obj))
             return obj
         wanted = " or ".join(["a Tensor"] * allow_tensor + ["an Operation"] * allow_operation)
         raise TypeError(f"{obj!r} (a {type(obj).__name__}) is not {wanted} of the graph")
@@ -211,7 +206,7 @@ class Graph:
         resolved = resolve_attrs(definition, inputs, dict(attrs or {}), blame)
         if not exact_name:
             for scope in self._control:
-                control.update(dict.fromkeys(scope))
+                control.update(dict.fromkeys(self.own_controls(scope)))
             if self._colocation:
                 resolved["_class"] = list(dict.fromkeys([*resolved.get("_class", ()), *self._colocation]))
             for key, value in self._attr_scope.items():
@@ -267,12 +262,19 @@ class Graph:
         """
         if tensor.graph is self:
             return tensor
-        if tensor.graph.root is self:
-            raise ValueError(
-                f"{tensor!r} was made within a branch or a loop, and exists only there; "
+        raise ValueError(self.refusal(tensor))
+
+    def refusal(self, element: Tensor | Operation) -> str:
+        """Why `element`, of a graph that this one does not admit, cannot be used here, and what to do."""
+        if element.graph.root is self.root:
+            return (
+                f"{element!r} was made within a branch or a loop, and exists only there; "
                 "let the branch or the loop return it, and use what tf.cond or tf.while_loop returns"
             )
-        raise ValueError(f"input {tensor!r} belongs to another graph; build the whole model under one graph")
+        return (
+            f"{element!r} belongs to another graph than this one; build the whole model under one graph: "
+            "enter it with `with graph.as_default():`"
+        )
 
     def own_controls(self, ops: Iterable[Operation]) -> list[Operation]:
         """Those of `ops` that operations of this graph can wait for: all of them, unless it is a region.
@@ -283,9 +285,7 @@ class Graph:
         ops = list(ops)
         for op in ops:
             if op.graph is not self:
-                raise ValueError(
-                    f"control input {op!r} belongs to another graph, or exists only within a branch or a loop"
-                )
+                raise ValueError(self.refusal(op))
         return ops
 
     @property
@@ -416,6 +416,11 @@ class Graph:
             yield
         finally:
             self._attr_scope = outer
+
+    @property
+    def scope_attrs(self) -> Mapping[str, Any]:
+        """The extra attributes that new operations get."""
+        return self._attr_scope
 
     @contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:

@@ -173,13 +173,22 @@ def building(region: Region, scope: str) -> Iterator[Region]:
 
 @contextmanager
 def outermost() -> Iterator[Graph]:
-    """Make the outermost graph around the current one the default: for what a region cannot hold, like variables."""
+    """Make the outermost graph around the current one the default: for what a region cannot hold, like variables.
+
+    Names and devices go on as they are; control dependencies are dropped, for they may be of a region.
+    """
     graph = get_default_graph()
     if graph.root is graph:
         yield graph
         return
-    with graph.root.as_default(), graph.root.control_dependencies(None):
-        yield graph.root
+    root = graph.root
+    scope, devices = root._name_scope, root._devices
+    root._name_scope, root._devices = graph._name_scope, graph._devices
+    try:
+        with root.as_default(), root.control_dependencies(None):
+            yield root
+    finally:
+        root._name_scope, root._devices = scope, devices
 
 
 def unify_inputs(regions: Sequence[Region], parameter_count: int) -> list[Tensor]:

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype, float32
-from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph import Tensor
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.region import outermost
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library import initializers
 from tfray.library.partitioned_variables import (
@@ -169,7 +170,7 @@ class VariableStore:
     ) -> Variable:
         part = replace(request, name=f"{request.name}/part_{index}", shape=shape)
         if request.has_value:
-            with get_default_graph().name_scope(f"{part.name}/PartitionedInitializer/"):
+            with outermost() as graph, graph.name_scope(f"{part.name}/PartitionedInitializer/"):
                 part = replace(part, shape=None, initializer=array_ops.slice(request.initializer, offset, shape))
         variable = self._get_single(part, PartitionInfo(sizes, offset))
         variable._save_slice_info = SaveSliceInfo(request.name, sizes, offset, shape)
@@ -270,8 +271,8 @@ def _needs_no_arguments(function: Any) -> bool:
 
 
 def _regularize(variable: Variable, name: str, regularizer: Callable[[Any], Tensor | None]) -> None:
-    graph = get_default_graph()
     with (
+        outermost() as graph,
         graph.control_dependencies(None),
         graph.colocate_with(variable.op, ignore_existing=True),
         graph.name_scope(f"{name}/Regularizer/"),

@@ -16,6 +16,7 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype, string
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph, get_default_session
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.region import outermost
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.ops import array_ops, math_ops, sparse_state_ops, state_ops
@@ -107,8 +108,8 @@ class Variable:
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections.append(GraphKeys.TRAINABLE_VARIABLES)
         wanted = None if dtype is None else as_dtype(dtype)
-        graph = get_default_graph()
-        with graph.control_dependencies(None):
+        # A variable made within a branch or a loop is one of the program, not one for every turn.
+        with outermost() as graph, graph.control_dependencies(None):
             self._create(graph, initial_value, wanted, name or "Variable", validate_shape, caching_device)
         graph.add_to_collections(collections, self)
 
@@ -128,6 +129,11 @@ class Variable:
                     value = convert_to_tensor(initial_value(), dtype, "initial_value")
             else:
                 value = convert_to_tensor(initial_value, dtype, "initial_value")
+            if value.graph is not graph:
+                raise ValueError(
+                    f"variable {scope[:-1]!r}: its initial value {value!r} was computed within a branch or a loop, and "
+                    "exists only there; pass a function without arguments that computes it"
+                )
             if validate_shape and not value.shape.is_fully_defined():
                 raise ValueError(
                     f"variable {scope[:-1]!r}: the initial value has shape {value.shape}; give it a full static "

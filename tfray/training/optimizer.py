@@ -22,6 +22,7 @@ from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.region import outermost
 from tfray.gradients import gradients
 from tfray.library.variables import Variable
 from tfray.ops import array_ops, grouping_ops, state_ops
@@ -180,9 +181,12 @@ class Optimizer:
         if not present:
             names = ", ".join(variable.op.name for _, variable in pairs)
             raise InvalidArgumentError(f"there is no gradient for any variable{': ' * bool(names)}{names}")
-        graph = present[0][1].graph
+        # Within a branch or a loop the updates belong there; the slots never do.
+        graph = get_default_graph()
+        if not graph.admits(present[0][1].graph):
+            graph = present[0][1].graph
         with graph.as_default():
-            with graph.control_dependencies(None):
+            with outermost() as root, root.control_dependencies(None):
                 self._create_slots([variable for _, variable in present])
             with graph.name_scope(name or self._name) as scope:
                 self._prepare()
@@ -190,7 +194,7 @@ class Optimizer:
                     present = [(aggregate(gradient, variable), variable) for gradient, variable in present]
                 updates = [self._update(gradient, variable) for gradient, variable in present]
                 train_op = self._finish_step(updates, global_step, scope)
-            if train_op not in graph.get_collection(GraphKeys.TRAIN_OP):
+            if graph is graph.root and train_op not in graph.get_collection(GraphKeys.TRAIN_OP):
                 graph.add_to_collection(GraphKeys.TRAIN_OP, train_op)
         return train_op
 
@@ -230,7 +234,7 @@ class Optimizer:
 
     def variables(self) -> list[Any]:
         """The optimizer's own variables in the current graph, slots and others, sorted by name."""
-        graph = get_default_graph()
+        graph = get_default_graph().root
         slots = [slot for by_variable in self._slots.values() for slot in by_variable.values() if slot.graph is graph]
         others = [variable for variable in self._non_slots.values() if variable.graph is graph]
         return sorted(slots + others, key=lambda variable: variable.name)
@@ -273,7 +277,7 @@ class Optimizer:
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any | None:
         """The variable that `_create_non_slot_variable` made in a graph, or None."""
-        return self._non_slots.get((name, graph or get_default_graph()))
+        return self._non_slots.get((name, graph or get_default_graph().root))
 
     # -- what optimizers override ----------------------------------------------------------------
 

@@ -1,0 +1,800 @@
+"""Branches and loops: structures, what runs, what is captured, errors, and how they meet the rest of the system."""
+
+from __future__ import annotations
+
+import collections
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.interpreter import interpret
+from tests.region_runs import leaves, run
+from tfray.errors import InvalidArgumentError, OutOfRangeError, UnknownError
+from tfray.ops.control_flow_ops import smart_cond
+
+Pair = collections.namedtuple("Pair", ["first", "second"])
+
+
+@pytest.fixture
+def session():
+    with tf.Session() as session:
+        yield session
+
+
+# -- cond ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("pred", "expected"), [(True, 6.0), (False, -3.0)])
+def test_cond_takes_one_branch(pred, expected):
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+    y = tf.cond(p, lambda: x * 2, lambda: -x)
+    assert y.dtype is tf.float32 and y.shape.as_list() == []
+    assert run(y, {p: pred, x: 3.0}) == expected
+
+
+@pytest.mark.parametrize("pred", [True, False])
+@pytest.mark.parametrize(
+    "structure",
+    [
+        lambda a, b: [a, b],
+        lambda a, b: (a, b),
+        lambda a, b: Pair(a, [b]),
+        lambda a, b: {"b": b, "a": (a,)},
+        lambda a, b: collections.OrderedDict([("z", a), ("y", b)]),
+        lambda a, b: [[a], [[b, a]], ()],
+    ],
+)
+def test_cond_returns_the_structure_of_its_functions(structure, pred):
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [2])
+    result = tf.cond(p, lambda: structure(x, x + 1), lambda: structure(x * 2, x * 3))
+    value = np.float32([1, 2])
+    expected = structure(value, value + 1) if pred else structure(value * 2, value * 3)
+    assert type(result) is type(expected)
+    for actual, wanted in zip(leaves(run(result, {p: pred, x: value})), leaves(expected), strict=True):
+        np.testing.assert_array_equal(actual, wanted)
+
+
+def test_cond_unpacks_a_single_element_unless_strict():
+    p = tf.placeholder_with_default(True, [])
+    assert isinstance(tf.cond(p, lambda: [tf.constant(1)], lambda: [tf.constant(2)]), tf.Tensor)
+    strict = tf.cond(p, lambda: [tf.constant(1)], lambda: [tf.constant(2)], strict=True)
+    assert isinstance(strict, list) and run(strict) == [1]
+
+
+def test_cond_converts_python_values():
+    p = tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: 1.5, lambda: np.float32(2.5))
+    assert run(y, {p: True}) == 1.5 and run(y, {p: False}) == 2.5
+
+
+def test_cond_of_operations_runs_one(session):
+    p, v = tf.placeholder(tf.bool, []), tf.Variable(1.0)
+    done = tf.cond(p, lambda: v.assign_add(10.0).op, lambda: tf.no_op())
+    session.run(v.initializer)
+    session.run(done, {p: False})
+    assert session.run(v) == 1.0
+    session.run(done, {p: True})
+    assert session.run(v) == 11.0
+
+
+def test_cond_with_older_argument_names():
+    p = tf.placeholder_with_default(False, [])
+    assert run(tf.cond(p, fn1=lambda: tf.constant(1), fn2=lambda: tf.constant(2))) == 2
+
+
+def test_cond_merges_static_shapes():
+    p = tf.placeholder(tf.bool, [])
+    a, b, c = (tf.placeholder(tf.float32, shape) for shape in ([2, 3], [2, None], [2]))
+    assert tf.cond(p, lambda: a, lambda: a + 1).shape.as_list() == [2, 3]
+    assert tf.cond(p, lambda: a, lambda: b).shape.as_list() == [2, None]
+    assert tf.cond(p, lambda: a, lambda: c).shape.rank is None
+
+
+def test_branches_of_different_shapes():
+    p = tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.ones([2, 3]), lambda: tf.ones([4])) * 2
+    assert run(y, {p: True}).shape == (2, 3) and run(y, {p: False}).shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("then", "orelse", "error", "match"),
+    [
+        (lambda: tf.constant(1), lambda: tf.constant(1.0), TypeError, "int32 from true_fn and float32 from false_fn"),
+        (lambda: [tf.constant(1)], lambda: [tf.constant(1), tf.constant(2)], TypeError, "same structure"),
+        (lambda: (tf.constant(1), tf.constant(1)), lambda: [tf.constant(1), tf.constant(2)], TypeError, "structure"),
+        (lambda: {"a": tf.constant(1)}, lambda: {"b": tf.constant(1)}, TypeError, "same structure"),
+        (lambda: tf.constant(1), lambda: None, ValueError, "false_fn returned nothing"),
+        (tf.constant, None, TypeError, "two functions"),
+        (3, lambda: 3, TypeError, "two functions"),
+    ],
+)
+def test_cond_refuses(then, orelse, error, match):
+    with pytest.raises(error, match=match):
+        tf.cond(tf.placeholder(tf.bool, []), then, orelse)
+
+
+def test_cond_refuses_a_predicate_that_is_none():
+    with pytest.raises(TypeError, match="Python bool"):
+        tf.cond(True, lambda: 1, lambda: 2)
+    with pytest.raises(InvalidArgumentError, match="expected a scalar"):
+        tf.cond(tf.constant([True, False]), lambda: 1, lambda: 2)
+    with pytest.raises(InvalidArgumentError, match="expected bool"):
+        tf.cond(tf.constant(1), lambda: 1, lambda: 2)
+
+
+def test_nested_conds():
+    p, q, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+    y = tf.cond(p, lambda: tf.cond(q, lambda: x, lambda: x * 10), lambda: tf.cond(q, lambda: x * 100, lambda: -x))
+    got = [run(y, {p: a, q: b, x: 2.0}) for a in (True, False) for b in (True, False)]
+    assert got == [2.0, 20.0, 200.0, -2.0]
+
+
+def test_the_untaken_branch_does_not_run(session):
+    p, v, called = tf.placeholder(tf.bool, []), tf.Variable([0.0, 0.0]), []
+
+    def note(x):
+        called.append(float(x))
+        return x
+
+    def risky():
+        check = tf.Assert(tf.less(v[0], -1.0), ["too much"])
+        with tf.control_dependencies([check, v.assign_add([1.0, 1.0])]):
+            return tf.py_func(note, [v.read_value()[1]], tf.float32)
+
+    y = tf.cond(p, risky, lambda: tf.py_func(note, [tf.constant(-7.0)], tf.float32))
+    session.run(v.initializer)
+    assert session.run(y, {p: False}) == -7.0
+    assert called == [-7.0]
+    with pytest.raises(InvalidArgumentError, match="too much"):
+        session.run(y, {p: True})
+
+
+def test_smart_cond_decides_what_is_known():
+    assert run(smart_cond(True, lambda: tf.constant(1), lambda: tf.constant(2))) == 1
+    assert smart_cond(tf.constant(False), lambda: "a", lambda: "b") == "b"
+    p = tf.placeholder(tf.bool, [])
+    assert run(smart_cond(p, lambda: tf.constant(1), lambda: tf.constant(2)), {p: False}) == 2
+
+
+def test_what_both_branches_use_is_computed_before(session):
+    count = []
+
+    def counted(x):
+        count.append(1)
+        return x
+
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+    shared = tf.py_func(counted, [x], tf.float32)
+    y = tf.cond(p, lambda: shared + 1, lambda: shared - 1)
+    assert session.run([y, shared], {p: True, x: 1.0}) == [2.0, 1.0]
+    assert len(count) == 1
+
+
+# -- case ----------------------------------------------------------------------------------------------
+
+
+def test_case_takes_the_first_that_holds():
+    x = tf.placeholder(tf.int32, [])
+    y = tf.case(
+        [(x < 0, lambda: tf.constant(-1)), (x < 10, lambda: tf.constant(1)), (x < 100, lambda: tf.constant(2))],
+        default=lambda: tf.constant(3),
+    )
+    assert [run(y, {x: value}) for value in (-5, 5, 50, 500)] == [-1, 1, 2, 3]
+
+
+def test_case_of_a_dictionary_and_structures():
+    x = tf.placeholder(tf.int32, [])
+    pairs = {x > 5: lambda: (x, x + 1), x < 2: lambda: (x * 2, x)}
+    y = tf.case(pairs, default=lambda: (tf.constant(0), x), exclusive=True)
+    assert [run(y, {x: value}) for value in (6, 1, 3)] == [(6, 7), (2, 1), (0, 3)]
+
+
+def test_case_without_default_fails_when_nothing_holds():
+    x = tf.placeholder(tf.int32, [])
+    y = tf.case([(x < 0, lambda: -x), (x < 10, lambda: x)])
+    assert run(y, {x: -3}) == 3 and run(y, {x: 7}) == 7
+    with pytest.raises(InvalidArgumentError, match="no predicate holds"):
+        run(y, {x: 70})
+
+
+def test_exclusive_case_fails_when_two_hold():
+    x = tf.placeholder(tf.int32, [])
+    y = tf.case([(x < 0, lambda: -x), (x < 10, lambda: x), (x > 8, lambda: x)], default=lambda: x * 0, exclusive=True)
+    assert run(y, {x: 4}) == 4 and run(y, {x: 12}) == 12
+    for value in (-1, 9):
+        with pytest.raises(InvalidArgumentError, match="more than one predicate holds"):
+            run(y, {x: value})
+
+
+def test_case_with_a_default_alone_or_one_pair():
+    x = tf.placeholder_with_default(2, [])
+    assert run(tf.case([], default=lambda: x + 1)) == 3
+    assert run(tf.case([(x > 0, lambda: x)])) == 2
+
+
+@pytest.mark.parametrize("pairs", [[3], [(lambda: 1,)], [(tf.constant, 3)], []])
+def test_case_refuses(pairs):
+    with pytest.raises(TypeError, match="case"):
+        tf.case(pairs)
+
+
+# -- while_loop: values and structures -----------------------------------------------------------------
+
+
+def test_loop_counts():
+    n = tf.placeholder(tf.int32, [])
+    i, total = tf.while_loop(lambda i, total: i < n, lambda i, total: (i + 1, total + i), [0, tf.constant(0)])
+    assert [run((i, total), {n: value}) for value in (0, 1, 5)] == [(0, 0), (1, 0), (5, 10)]
+
+
+def test_loop_with_one_variable_gives_a_tensor():
+    i = tf.while_loop(lambda i: i < 10, lambda i: i + 3, [tf.constant(0)])
+    assert isinstance(i, tf.Tensor) and run(i) == 12
+    same = tf.while_loop(lambda i: i < 10, lambda i: [i + 3], [tf.constant(0)], return_same_structure=True)
+    assert isinstance(same, list) and run(same) == [12]
+
+
+@pytest.mark.parametrize(
+    ("initial", "condition", "body", "expected"),
+    [
+        ((0, 1.0), lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (3, 8.0)),
+        ([0, [1.0, (2.0,)]], lambda i, v: i < 3, lambda i, v: [i + 1, [v[0] * 2, (v[1][0] + 1,)]], [3, [8.0, (5.0,)]]),
+        ([0, Pair(1.0, 2.0)], lambda i, p: i < 3, lambda i, p: [i + 1, Pair(p.second, p.first)], [3, Pair(2.0, 1.0)]),
+        (Pair(0, 1.0), lambda i, x: i < 3, lambda i, x: Pair(i + 1, x + i_float(i)), Pair(3, 4.0)),
+        ([0, {"b": 1.0, "a": 0.0}], lambda i, d: i < 2, lambda i, d: [i + 1, {"a": d["b"], "b": d["a"] + 3.0}],
+         [2, {"b": 4.0, "a": 3.0}]),
+    ],
+)  # fmt: skip
+def test_loop_structures(initial, condition, body, expected):
+    result = tf.while_loop(condition, body, initial)
+    assert type(result) is type(expected)
+    got = run(result)
+    assert got == expected
+
+
+def i_float(i):
+    return tf.cast(i, tf.float32)
+
+
+def test_loop_over_a_dictionary():
+    result = tf.while_loop(lambda d: d["i"] < 3, lambda d: {"i": d["i"] + 1, "x": d["x"] * 2}, {"x": 1.0, "i": 0})
+    assert run(result) == {"x": 8.0, "i": 3}
+
+
+def test_a_tuple_may_answer_a_list_and_a_list_a_tuple():
+    assert run(tf.while_loop(lambda i, j: i < 3, lambda i, j: (i + 1, j), [0, 5])) == [3, 5]
+    assert run(tf.while_loop(lambda i, j: i < 3, lambda i, j: [i + 1, j], (0, 5))) == (3, 5)
+
+
+def test_zero_iterations_return_what_came_in():
+    x = tf.placeholder(tf.float32, [2, 2])
+    _, y = tf.while_loop(lambda i, a: i < 0, lambda i, a: (i + 1, tf.matmul(a, a)), [0, x])
+    np.testing.assert_array_equal(run(y, {x: np.eye(2)}), np.eye(2))
+
+
+def test_maximum_iterations():
+    limit = tf.placeholder(tf.int32, [])
+    i, x = tf.while_loop(lambda i, x: x < 100.0, lambda i, x: (i + 1, x * 2), [0, 1.0], maximum_iterations=limit)
+    assert run((i, x), {limit: 3}) == (3, 8.0) and run((i, x), {limit: 30}) == (7, 128.0)
+    assert run((i, x), {limit: 0}) == (0, 1.0)
+    assert run(tf.while_loop(lambda i: i < 100, lambda i: [i + 1], [0], maximum_iterations=5)) == 5
+
+
+def test_nested_loops_and_conds():
+    n = tf.placeholder(tf.int32, [])
+
+    def outer(i, total):
+        inner = tf.while_loop(
+            lambda j, t: j < i,
+            lambda j, t: (j + 1, t + tf.cond(tf.equal(j % 2, 0), lambda: j * n, lambda: -i)),
+            [0, total],
+        )
+        return i + 1, inner[1]
+
+    _, total = tf.while_loop(lambda i, t: i < n, outer, [0, 0])
+    for size in (0, 1, 6):
+        expected = sum(j * size if j % 2 == 0 else -i for i in range(size) for j in range(i))
+        assert run(total, {n: size}) == expected
+
+
+def test_loop_in_a_branch():
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+    y = tf.cond(p, lambda: tf.while_loop(lambda a: a < 100.0, lambda a: a * x, [x]), lambda: x)
+    assert run(y, {p: True, x: 3.0}) == 243.0 and run(y, {p: False, x: 3.0}) == 3.0
+
+
+def test_a_condition_with_a_branch_and_captures():
+    x, limit = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    y = tf.while_loop(
+        lambda a: tf.logical_and(a < limit, tf.cond(x > 0, lambda: a < 50.0, lambda: a > -50.0)), lambda a: a * 2, [x]
+    )
+    assert run(y, {x: 1.0, limit: 10.0}) == 16.0 and run(y, {x: 1.0, limit: 1e9}) == 64.0
+
+
+def test_variables_that_nobody_uses_are_dropped_but_not_what_they_feed():
+    i, a, b, c = tf.while_loop(
+        lambda i, a, b, c: i < 4, lambda i, a, b, c: (i + 1, a + b, b * 2, c + 1), [0, 1.0, 1.0, 7.0]
+    )
+    assert run(a) == 16.0 and run(b) == 16.0 and run(c) == 11.0 and run([i, c]) == [4, 11.0]
+
+
+def test_swapped_and_passed_through_variables():
+    a, b, i, kept = tf.while_loop(
+        lambda a, b, i, k: i < 3, lambda a, b, i, k: (b, a, i + 1, k), [1.0, 2.0, 0, tf.constant([1.0, 2.0])]
+    )
+    assert run([a, b, i]) == [2.0, 1.0, 3]
+    np.testing.assert_array_equal(run(kept), [1, 2])
+
+
+def test_large_arrays_that_change_places():
+    """The buffers of one turn are not those that the next one reads."""
+    x = tf.placeholder(tf.float32, [64, 64])
+    _, a, b = tf.while_loop(lambda i, a, b: i < 5, lambda i, a, b: (i + 1, b * 2 + 1, a + b), [0, x, x + 1])
+    value = np.arange(4096, dtype=np.float32).reshape(64, 64)
+    p, q = value, value + 1
+    for _ in range(5):
+        p, q = q * 2 + 1, p + q
+    got = run([a, b], {x: value})
+    np.testing.assert_array_equal(got[0], p)
+    np.testing.assert_array_equal(got[1], q)
+
+
+# -- while_loop: shapes and dtypes ---------------------------------------------------------------------
+
+
+def test_a_growing_variable_needs_an_invariant():
+    x = tf.placeholder(tf.float32, [2])
+    with pytest.raises(ValueError, match="shape_invariants"):
+        tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.concat([a, a], 0)), [0, x])
+    _, y = tf.while_loop(
+        lambda i, a: i < 3,
+        lambda i, a: (i + 1, tf.concat([a, a], 0)),
+        [tf.constant(0), x],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+    )
+    assert y.shape.as_list() == [None]
+    np.testing.assert_array_equal(run(y, {x: [1, 2]}), [1, 2] * 8)
+
+
+def test_invariants_of_structures():
+    loop = tf.while_loop(
+        lambda i, d: i < 2,
+        lambda i, d: (i + 1, {"x": tf.concat([d["x"], [1.0]], 0), "y": d["y"]}),
+        [tf.constant(0), {"x": tf.zeros([1]), "y": tf.zeros([2])}],
+        shape_invariants=[tf.TensorShape([]), {"x": tf.TensorShape([None]), "y": tf.TensorShape([2])}],
+    )
+    assert loop[1]["x"].shape.as_list() == [None] and loop[1]["y"].shape.as_list() == [2]
+    np.testing.assert_array_equal(run(loop[1]["x"]), [0, 1, 1])
+
+
+def test_an_invariant_must_admit_the_initial_value():
+    with pytest.raises(ValueError, match="does not admit"):
+        tf.while_loop(lambda a: True, lambda a: a, [tf.zeros([2])], shape_invariants=[tf.TensorShape([3])])
+
+
+def test_unknown_shapes():
+    x = tf.placeholder(tf.float32)
+    _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.ones_like(a)), [0, x])
+    for shape in [(), (3,), (2, 2), (0, 2)]:
+        np.testing.assert_array_equal(run(y, {x: np.zeros(shape)}), np.full(shape, 3))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: tf.while_loop(lambda i: i < 3, lambda i: [i + 1, i], [0]), ValueError, "structure"),
+        (lambda: tf.while_loop(lambda i, j: i < 3, lambda i, j: i, [0, 1]), ValueError, "structure of loop_vars"),
+        (lambda: tf.while_loop(lambda i: i < 3, lambda i: tf.cast(i, tf.int64), [0]), TypeError, "int64 after an iter"),
+        (lambda: tf.while_loop(lambda i: i < 3, lambda i: tf.no_op(), [0]), TypeError, "the operation"),
+        (lambda: tf.while_loop(lambda i: i < 3, lambda i: i, []), ValueError, "loop_vars"),
+        (lambda: tf.while_loop(lambda i: i < 3, lambda i: i, None), ValueError, "loop_vars"),
+        (lambda: tf.while_loop(3, lambda i: i, [0]), TypeError, "two functions"),
+        (lambda: tf.while_loop(lambda i: i < 3, 3, [0]), TypeError, "two functions"),
+        (lambda: tf.while_loop(lambda i: i, lambda i: i, [0]), InvalidArgumentError, "bool"),
+        (lambda: tf.while_loop(lambda i: [i < 3], lambda i: i, [0]), InvalidArgumentError, "expected a scalar"),
+        (lambda: tf.while_loop(lambda i: i < 3, lambda i: i, [0], parallel_iterations=0), TypeError, "positive"),
+    ],
+)
+def test_while_loop_refuses(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
+# -- state, effects, order -----------------------------------------------------------------------------
+
+
+def test_assignments_in_a_body_under_control_dependencies(session):
+    v = tf.Variable(1.0)
+
+    def body(i):
+        with tf.control_dependencies([v.assign(v.read_value() * 2)]):
+            return tf.identity(i) + 1
+
+    loop = tf.while_loop(lambda i: i < 5, body, [0])
+    session.run(v.initializer)
+    assert session.run(loop) == 5
+    assert session.run(v) == 32.0
+
+
+def test_a_body_reads_what_it_wrote(session):
+    v = tf.Variable([1.0, 1.0])
+
+    def body(i, seen):
+        with tf.control_dependencies([v.assign_add([1.0, 2.0])]):
+            return i + 1, seen + tf.reduce_sum(v.read_value())
+
+    _, seen = tf.while_loop(lambda i, s: i < 3, body, [0, 0.0])
+    session.run(v.initializer)
+    assert session.run(seen) == 5 + 8 + 11
+    assert session.run(v).tolist() == [4.0, 7.0]
+
+
+def test_loops_after_loops_see_their_updates(session):
+    v = tf.Variable(0.0)
+
+    def add(amount):
+        def body(i):
+            with tf.control_dependencies([v.assign_add(amount)]):
+                return tf.identity(i) + 1
+
+        return tf.while_loop(lambda i: i < 3, body, [0])
+
+    first = add(1.0)
+    with tf.control_dependencies([first]):
+        second = add(10.0)
+        with tf.control_dependencies([second]):
+            value = v.read_value()
+    session.run(v.initializer)
+    assert session.run([value, second]) == [33.0, 3]
+
+
+def test_a_body_waits_for_what_stands_before_the_loop(session):
+    v = tf.Variable(0.0)
+    with tf.control_dependencies([v.assign(5.0)]):
+        loop = tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s + v.read_value()), [0, 0.0])
+        branch = tf.cond(tf.constant(1.0) > 0.0, lambda: v.read_value(), lambda: tf.constant(-1.0))
+    session.run(v.initializer)
+    assert session.run([loop[1], branch]) == [10.0, 5.0]
+
+
+def test_outer_control_inputs_inside_a_body(session):
+    v = tf.Variable(0.0)
+    update = v.assign(7.0)
+
+    def body(i, s):
+        with tf.control_dependencies([update]):
+            return i + 1, s + v.read_value()
+
+    _, total = tf.while_loop(lambda i, s: i < 2, body, [0, 0.0])
+    session.run(v.initializer)
+    assert session.run(total) == 14.0
+
+
+def test_py_func_print_and_assert_in_a_body(session, capfd):
+    seen = []
+
+    def note(i):
+        seen.append(int(i))
+        return i
+
+    def body(i):
+        with tf.control_dependencies([tf.Assert(i < 3, ["at", i])]):
+            i = tf.Print(i, [i], "turn ")
+        return tf.py_func(note, [i], tf.int32) + 1
+
+    def loop(limit):
+        return tf.while_loop(lambda i: i < limit, body, [tf.constant(0)], shape_invariants=[tf.TensorShape(None)])
+
+    assert session.run(loop(3)) == 3
+    assert seen == [0, 1, 2]
+    assert [line for line in capfd.readouterr().err.splitlines() if "turn" in line] == [f"turn {i}" for i in range(3)]
+    with pytest.raises(InvalidArgumentError, match="assertion failed: at 3"):
+        session.run(loop(5))
+
+
+# -- variables, collections, names ---------------------------------------------------------------------
+
+
+def test_variables_made_in_a_body_live_outside(session):
+    graph = tf.get_default_graph()
+
+    def body(i, x):
+        with tf.variable_scope("cell"):
+            w = tf.get_variable("w", [2, 2], initializer=tf.constant_initializer(2.0))
+        return i + 1, tf.matmul(x, w)
+
+    with tf.variable_scope("net"):
+        _, y = tf.while_loop(lambda i, x: i < 2, body, [0, tf.ones([1, 2])])
+    assert [variable.name for variable in tf.trainable_variables()] == ["net/cell/w:0"]
+    (w,) = tf.trainable_variables()
+    assert w.graph is graph and w.op.graph is graph and w.initializer.graph is graph
+    session.run(tf.global_variables_initializer())
+    np.testing.assert_array_equal(session.run(y), [[16, 16]])
+    (d_w,) = tf.gradients(y, w)
+    # y = 1' w w, summed: d = 1 (w 1)' + (1' w)' 1'
+    np.testing.assert_array_equal(session.run(d_w), np.full((2, 2), 8.0))
+
+
+def test_variables_made_in_branches(session):
+    p = tf.placeholder(tf.bool, [])
+
+    def branch(name, value):
+        return lambda: tf.get_variable(name, [], initializer=tf.constant_initializer(value)) + tf.Variable(0.5)
+
+    y = tf.cond(p, branch("a", 1.0), branch("b", 2.0))
+    session.run(tf.global_variables_initializer())
+    assert session.run(y, {p: True}) == 1.5 and session.run(y, {p: False}) == 2.5
+    assert len(tf.global_variables()) == 4
+
+
+def test_a_body_may_reuse_variables():
+    with tf.variable_scope("s"):
+        w = tf.get_variable("w", [], initializer=tf.constant_initializer(3.0))
+
+    def body(x):
+        with tf.variable_scope("s", reuse=True):
+            return x * tf.get_variable("w", [])
+
+    y = tf.while_loop(lambda x: x < 20.0, body, [1.0])
+    assert run(y) == 27.0 and tf.global_variables() == [w]
+
+
+def test_regularizers_and_partitions_of_variables_in_a_body(session):
+    def body(x):
+        w = tf.get_variable(
+            "w",
+            [4],
+            initializer=tf.ones_initializer(),
+            regularizer=lambda v: tf.reduce_sum(v),
+            partitioner=tf.fixed_size_partitioner(2),
+        )
+        return x + tf.reduce_sum(tf.convert_to_tensor(w))
+
+    y = tf.while_loop(lambda x: x < 10.0, body, [0.0])
+    losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    session.run(tf.global_variables_initializer())
+    assert session.run(y) == 12.0 and session.run(tf.add_n(losses)) == 4.0
+
+
+def test_an_initial_value_of_a_body_is_refused():
+    with pytest.raises(ValueError, match=r"within a branch or a loop.*function without arguments"):
+        tf.while_loop(lambda x: x < 3.0, lambda x: x + tf.Variable(x), [0.0])
+
+
+def test_collections_are_those_of_the_graph():
+    def body(i):
+        tf.add_to_collection("seen", "body")
+        assert tf.get_collection("seen")[0] == "outside"
+        return i + 1
+
+    tf.add_to_collection("seen", "outside")
+    tf.while_loop(lambda i: i < 2, body, [0])
+    assert tf.get_collection("seen") == ["outside", "body"]
+
+
+def test_names_inside_are_those_of_the_scopes():
+    names = {}
+
+    def body(i):
+        names["body"] = tf.add(i, 1, name="next").op.name
+        return tf.add(i, 1, name="next")
+
+    with tf.name_scope("model"):
+        loop = tf.while_loop(lambda i: i < 2, body, [0], name="steps")
+    assert names["body"] == "model/steps/next" and loop.op.name == "model/steps"
+
+
+def test_a_layer_used_inside_and_outside_shares_its_variables(session):
+    def layer(x):
+        with tf.variable_scope("layer", reuse=tf.AUTO_REUSE):
+            return x * tf.get_variable("scale", [], initializer=tf.constant_initializer(2.0))
+
+    x = tf.constant(1.0)
+    y = tf.while_loop(lambda a: a < 10.0, layer, [layer(x)])
+    session.run(tf.global_variables_initializer())
+    assert session.run(y) == 16.0 and len(tf.global_variables()) == 1
+
+
+# -- random numbers ------------------------------------------------------------------------------------
+
+
+def draws(seed=None, graph_seed=None):
+    """Five draws of one operation in a loop."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(graph_seed)
+        numbers = tf.TensorArray(tf.float32, 5)
+        _, numbers = tf.while_loop(
+            lambda i, numbers: i < 5,
+            lambda i, numbers: (i + 1, numbers.write(i, tf.random_uniform([], seed=seed))),
+            [0, numbers],
+        )
+        with tf.Session() as session:
+            return session.run(numbers.stack()).tolist()
+
+
+def test_every_iteration_draws_anew_and_seeds_repeat():
+    assert len(set(draws())) == 5
+    assert draws(seed=7) == draws(seed=7) and len(set(draws(seed=7))) == 5
+    assert draws(graph_seed=3) == draws(graph_seed=3) != draws(graph_seed=4)
+
+
+def test_two_draws_in_one_body_differ():
+    tf.set_random_seed(1)
+    _, a, b = tf.while_loop(
+        lambda i, a, b: i < 1, lambda i, a, b: (i + 1, tf.random_normal([3]), tf.random_normal([3])),
+        [0, tf.zeros([3]), tf.zeros([3])],
+    )  # fmt: skip
+    a, b = run([a, b])
+    assert not np.array_equal(a, b)
+
+
+def test_dropout_in_a_body_uses_its_own_mask_backward(session):
+    x = tf.ones([1000])
+    _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.nn.dropout(a, 0.5)), [0, x])
+    (d_x,) = tf.gradients(y, x)
+    for _ in range(2):
+        value, gradient = session.run([y, d_x])
+        np.testing.assert_array_equal(value, gradient)  # both are 8 where no mask dropped the element
+        assert 60 < np.count_nonzero(value) < 200
+
+
+# -- tensors of inner graphs ---------------------------------------------------------------------------
+
+
+def test_tensors_of_a_body_exist_only_there(session):
+    kept = []
+
+    def body(i):
+        kept.append(i * 2)
+        return i + 1
+
+    tf.while_loop(lambda i: i < 3, body, [0])
+    with pytest.raises(ValueError, match="within a branch or a loop"):
+        kept[0] + 1
+    with pytest.raises(ValueError, match="within a branch or a loop"):
+        session.run(kept[0])
+    with pytest.raises(ValueError, match="within a branch or a loop"):
+        tf.gradients(kept[0], kept[0])
+    with (
+        pytest.raises(ValueError, match="within a branch or a loop"),
+        tf.control_dependencies([kept[0]]),
+    ):
+        tf.constant(1) + 1
+    with pytest.raises(ValueError, match="within a branch or a loop"):
+        tf.cond(tf.constant(True), lambda: kept[0], lambda: kept[0])
+
+
+def test_tensors_of_one_branch_are_not_those_of_the_other():
+    made = []
+
+    def first():
+        made.append(tf.constant([1.0, 2.0]) * tf.placeholder_with_default(1.0, []))
+        return made[0]
+
+    with pytest.raises(ValueError, match="within a branch or a loop"):
+        tf.cond(tf.placeholder(tf.bool, []), first, lambda: made[0] + 1)
+
+
+# -- errors of steps -----------------------------------------------------------------------------------
+
+
+def test_errors_in_a_body_name_operation_and_line(session):
+    x = tf.placeholder(tf.float32)
+
+    def body(i, a):
+        return i + 1, tf.matmul(a, x, name="product")  # the line at fault
+
+    _, y = tf.while_loop(
+        lambda i, a: i < 2, body, [0, tf.ones([2, 3])], shape_invariants=[tf.TensorShape([]), tf.TensorShape(None)]
+    )
+    with pytest.raises(InvalidArgumentError, match=r"(?s)while/product.*test_control_flow\.py:\d+, in body") as caught:
+        session.run(y, {x: np.ones((2, 2))})
+    assert caught.value.op_name == "while/product"
+    assert session.run(y, {x: np.ones((3, 3))}).tolist() == [[9.0] * 3] * 2
+
+
+def test_errors_in_a_nested_branch_name_operation_and_line(session):
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.int32, [])
+    y = tf.while_loop(
+        lambda i: i < 5,
+        lambda i: tf.cond(p, lambda: i + tf.gather([1, 2, 3], x, name="lookup"), lambda: i + 1),
+        [0],
+    )
+    with pytest.raises((InvalidArgumentError, OutOfRangeError), match=r"(?s)lookup.*test_control_flow"):
+        session.run(y, {p: True, x: 30})
+    assert session.run(y, {p: False, x: 30}) == 5
+    assert session.run(y, {p: True, x: 1}) == 6
+
+
+def test_an_exception_of_a_python_function_in_a_body(session):
+    def fail(i):
+        raise RuntimeError("out of luck")
+
+    y = tf.while_loop(lambda i: i < 5, lambda i: tf.reshape(tf.py_func(fail, [i], tf.int32), []), [0])
+    with pytest.raises(UnknownError, match="out of luck"):
+        session.run(y)
+
+
+# -- many threads, many sessions -----------------------------------------------------------------------
+
+
+def test_concurrent_steps_of_one_loop(session):
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [None])
+    _, y = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, tf.sqrt(a * a + 1.0)), [0, x])
+
+    def work(seed):
+        value = np.linspace(0, seed, 500 + seed, dtype=np.float32)
+        for turns in (20, 1, 0, 30):
+            expected = value
+            for _ in range(turns):
+                expected = np.sqrt(expected * expected + np.float32(1))
+            np.testing.assert_array_equal(session.run(y, {n: turns, x: value}), expected)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(8)))
+
+
+# -- other forms of the same graph ---------------------------------------------------------------------
+
+
+def program():
+    """A graph with everything in it: fetches and feeds."""
+    x, n = tf.placeholder(tf.float32, [None, 2], name="x"), tf.placeholder(tf.int32, [], name="n")
+    w = tf.constant(np.float32([[0.5, -1.0], [0.25, 2.0]]))
+
+    def body(i, a, array):
+        b = tf.cond(tf.equal(i % 2, 0), lambda: tf.tanh(tf.matmul(a, w)), lambda: a * tf.cast(i, tf.float32))
+        _, c = tf.while_loop(lambda j, c: j < i, lambda j, c: (j + 1, c + b), [0, b])
+        return i + 1, c / 2.0, array.write(i, tf.reduce_sum(c, 0))
+
+    array = tf.TensorArray(tf.float32, n, element_shape=[2])
+    _, y, array = tf.while_loop(lambda i, *_: i < n, body, [0, x, array])
+    stacked = tf.identity(array.stack(), name="stacked")
+    (d_x,) = tf.gradients([y, stacked], x)
+    return [tf.identity(y, name="y"), stacked, tf.identity(d_x, name="d_x")]
+
+
+def test_program_equals_its_interpretation(session):
+    fetches = program()
+    graph = tf.get_default_graph()
+    x, n = graph.get_tensor_by_name("x:0"), graph.get_tensor_by_name("n:0")
+    for turns in (0, 1, 2, 5):
+        feeds = {x: np.random.default_rng(turns).normal(size=(3, 2)).astype(np.float32), n: turns}
+        expected = interpret(fetches, feeds)
+        for actual, wanted in zip(run(fetches, feeds), expected, strict=True):
+            np.testing.assert_allclose(actual, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_program_survives_serialisation(session):
+    fetches = program()
+    definition = tf.get_default_graph().as_graph_def()
+    again = tf.GraphDef.FromString(definition.SerializeToString())
+    assert again.to_plain() == definition.to_plain()
+    json.dumps(again.to_plain())
+    feeds = {"x:0": np.float32([[1, 2], [3, 4]]), "n:0": 4}
+    expected = session.run(fetches, feeds)
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(again, name="")
+        assert graph.as_graph_def().to_plain() == definition.to_plain()
+        with tf.Session() as other:
+            for actual, wanted in zip(other.run(["y:0", "stacked:0", "d_x:0"], feeds), expected, strict=True):
+                np.testing.assert_array_equal(actual, wanted)
+    with tf.Graph().as_default(), tf.Session() as other:
+        tf.import_graph_def(again, name="copy")
+        feeds = {f"copy/{name}": value for name, value in feeds.items()}
+        for actual, wanted in zip(other.run(["copy/y:0", "copy/d_x:0"], feeds), expected[::2], strict=True):
+            np.testing.assert_array_equal(actual, wanted)
+
+
+def test_a_loaded_graph_differentiates(session):
+    x = tf.placeholder(tf.float32, [], name="x")
+    tf.identity(tf.while_loop(lambda a: a < 100.0, lambda a: a * a, [x]), name="y")
+    definition = tf.get_default_graph().as_graph_def()
+    with tf.Graph().as_default() as graph, tf.Session() as other:
+        tf.import_graph_def(definition, name="")
+        x, y = graph.get_tensor_by_name("x:0"), graph.get_tensor_by_name("y:0")
+        (d_x,) = tf.gradients(y, x)
+        assert other.run(d_x, {x: 2.0}) == 8 * 2.0**7
