@@ -16,6 +16,7 @@ import ray
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.packing import is_large, pack
 from tfray.errors import UnavailableError
+from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import serving_device
 
 
@@ -95,10 +96,14 @@ class ObjectRendezvous:
         return next(shard for shard in self._peers if serving_device(shard) == destination)
 
     def _packed(self, key: str, value: Any) -> Any:
-        array = self._to_host(value)
-        if not is_large(array):
+        array = value if isinstance(value, TensorList) else self._to_host(value)
+        if not isinstance(array, TensorList) and not is_large(array):
             return np.array(array)  # its buffer is reused before the message leaves
+        if isinstance(value, TensorList):
+            return value  # detached; what it holds is not reused
         label = key.partition(" ")[0]
+        if "|" in label:
+            return ray.put(array)  # one turn of a loop: nobody else asks for it again
         if label not in self._objects:
             self._objects[label] = ray.put(array)
         return self._objects[label]

@@ -19,11 +19,11 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.region import Region, building, unify_inputs
+from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
 from tfray.ops.comparison_ops import logical_and, logical_not
 from tfray.ops.control_ops import Assert
 from tfray.ops.reduction_ops import reduce_any
-from tfray.ops.tensor_list import TensorList
 
 # -- what stands in regions ----------------------------------------------------------------------------
 
@@ -533,23 +533,39 @@ def export_from_branch(op: Operation, branch: str, tensor: Tensor) -> Tensor:
 
 
 def _while_kernel(ctx: KernelContext, *inputs: Any) -> list[Any]:
-    count = ctx.attr("variables")
-    variables, captures = inputs[:count], inputs[count:]
-    turns = 0
     with ctx.region("condition") as condition, ctx.region("body") as body:
-        stacks: list[list[Any]] = [[] for _ in ctx.attr("body").outputs[count:]]
-        if stacks:
-            keep = ctx.to_host if ctx.attr("swap_memory") else None
-            while condition(*variables, *captures)[0]:
-                outputs = body(*variables, *captures)
-                variables = outputs[:count]
-                for stack, value in zip(stacks, outputs[count:], strict=True):
-                    stack.append(value if keep is None else keep(value))
-                turns += 1
-        else:
-            while condition(*variables, *captures)[0]:
-                variables = body(*variables, *captures)
-                turns += 1
+        if ctx.step is None:
+            return _repeat(ctx, condition, body, inputs)
+        # What the turns of a loop send to other devices is told apart by the number of the turn.
+        with ctx.step.turns() as next_turn:
+
+            def counted_body(*values: Any) -> tuple[Any, ...]:
+                outputs: tuple[Any, ...] = body(*values)
+                next_turn()
+                return outputs
+
+            return _repeat(ctx, condition, counted_body, inputs)
+
+
+def _repeat(
+    ctx: KernelContext, condition: Callable[..., Any], body: Callable[..., tuple[Any, ...]], inputs: Sequence[Any]
+) -> list[Any]:
+    count = ctx.attr("variables")
+    variables, captures = tuple(inputs[:count]), tuple(inputs[count:])
+    turns = 0
+    stacks: list[list[Any]] = [[] for _ in ctx.attr("body").outputs[count:]]
+    if not stacks:
+        while condition(*variables, *captures)[0]:
+            variables = body(*variables, *captures)
+            turns += 1
+        return [np.int32(turns), *variables]
+    keep = ctx.to_host if ctx.attr("swap_memory") else None
+    while condition(*variables, *captures)[0]:
+        outputs = body(*variables, *captures)
+        variables = outputs[:count]
+        for stack, value in zip(stacks, outputs[count:], strict=True):
+            stack.append(value if keep is None else keep(value))
+        turns += 1
     return [np.int32(turns), *variables, *map(TensorList.of, stacks)]
 
 

@@ -5,7 +5,6 @@ The partition pass inserts them in pairs; programs do not create them.
 
 from __future__ import annotations
 
-from tfray.errors import InternalError
 from tfray.framework import dtypes, shape_functions
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 
@@ -31,7 +30,9 @@ SEND = register(
 
 
 def _recv_kernel(ctx: KernelContext) -> Array:
-    raise InternalError("Recv is an input of its segment: the executor waits for it", op_name=ctx.op_name)
+    # Only within a branch or a loop: elsewhere it is an input of a segment, and the executor waits for it.
+    value = ctx.step.receive(ctx.attr("key"))
+    return value if ctx.output_dtype().kind == "O" else ctx.asarray(value)
 
 
 RECV = register(
@@ -39,12 +40,13 @@ RECV = register(
         name="Recv",
         inputs=(),
         outputs=("tensor: dtype",),
-        types={"dtype": dtypes.VALUES},
+        types={"dtype": (*dtypes.VALUES, dtypes.variant)},
         attrs=("key", "source", "group", "shape"),
         shape=shape_functions.from_attr("shape"),
         kernels=on_every_device(_recv_kernel),
         stateful=True,
         blocking=True,
+        uses_step=True,
     )
 )
 """Attributes: ``key`` and ``source`` as of its Send; ``group``, the edges that arrive together; ``shape``."""

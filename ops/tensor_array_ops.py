@@ -20,10 +20,10 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import scalar
+from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, as_shape
 from tfray.ops.construction_ops import range_
 from tfray.ops.shape_ops import shape as shape_of
-from tfray.ops.tensor_list import MISSING, TensorList
 
 
 class _Elements:
@@ -271,7 +271,7 @@ TENSOR_ARRAY_SIZE = register(
 
 def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array:
     position = _index(index)
-    found = flow.get(position)
+    found = flow.element(position)
     if found is MISSING:
         return _unwritten(ctx, flow, position)
     return found if isinstance(found, TensorList) else ctx.asarray(found)
@@ -326,7 +326,7 @@ def _check_writable(ctx: KernelContext, flow: TensorList, index: int) -> None:
             f"cannot write element {index}: the TensorArray has {flow.size}; make it with a larger size, "
             "or with dynamic_size=True"
         )
-    if flow.get(index) is not MISSING:
+    if flow.element(index) is not MISSING:
         raise InvalidArgumentError(f"element {index} of the TensorArray was written already: write each once")
 
 
@@ -363,7 +363,7 @@ def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Arra
     if not positions:
         shape = [size or 0 for size in (ctx.attr("element_shape").sizes or ())]
         return ctx.xp.empty((0, *shape), ctx.output_dtype())
-    elements = [flow.get(position) for position in positions]
+    elements = [flow.element(position) for position in positions]
     if any(element is MISSING for element in elements):
         elements = [
             _unwritten(ctx, flow, position) if element is MISSING else element
@@ -444,7 +444,7 @@ TENSOR_ARRAY_SCATTER = register(
 def _concat_kernel(ctx: KernelContext, flow: TensorList) -> tuple[Array, Array]:
     elements = []
     for position in range(flow.size):
-        element = flow.get(position)
+        element = flow.element(position)
         if element is MISSING:
             raise InvalidArgumentError(f"element {position} of the TensorArray was never written")
         elements.append(ctx.asarray(element))
@@ -533,7 +533,7 @@ def _accumulate_kernel(ctx: KernelContext, flow: TensorList, index: Array, value
 
 
 def _plus(flow: TensorList, index: int, value: Any) -> TensorList:
-    found = flow.get(index)
+    found = flow.element(index)
     if found is not MISSING:
         value = _sum_lists([found, value]) if isinstance(value, TensorList) else found + value
     return flow.set(index, value)
@@ -603,7 +603,7 @@ def read_or_zeros(flow: Tensor, index: Any, like: Tensor) -> Tensor:
 
 
 def _read_or_zeros_kernel(ctx: KernelContext, flow: TensorList, index: Array, shape: Array) -> Array:
-    found = flow.get(_index(index))
+    found = flow.element(_index(index))
     if found is MISSING:
         return ctx.xp.zeros(tuple(ctx.to_host(shape).tolist()), ctx.output_dtype())
     return ctx.asarray(found)
@@ -637,7 +637,7 @@ READ_OR_ZEROS = register(
 
 
 def _read_flow_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> TensorList:
-    found = flow.get(_index(index))
+    found = flow.element(_index(index))
     return TensorList({}, 0) if found is MISSING else found
 
 
@@ -661,7 +661,7 @@ def _gather_or_zeros_kernel(ctx: KernelContext, flow: TensorList, indices: Array
     positions = ctx.to_host(indices).tolist()
     gathered = ctx.xp.zeros((len(positions), *ctx.to_host(shape).tolist()), ctx.output_dtype())
     for row, position in enumerate(positions):
-        element = flow.get(position)
+        element = flow.element(position)
         if element is not MISSING:
             gathered[row] = element
     return gathered
@@ -695,7 +695,7 @@ def _concat_or_zeros_kernel(ctx: KernelContext, flow: TensorList, lengths: Array
     joined = ctx.xp.zeros((sum(counts), *ctx.to_host(shape).tolist()), ctx.output_dtype())
     start = 0
     for position, count in enumerate(counts):
-        element = flow.get(position)
+        element = flow.element(position)
         if element is not MISSING:
             joined[start : start + count] = element
         start += count

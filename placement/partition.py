@@ -8,14 +8,16 @@ the receiving device waits for all of them at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.effects import is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.region import Region, ops_within, regions_of
 from tfray.framework.traversal import predecessors
 from tfray.runtime.plan import Partition
 
@@ -56,69 +58,112 @@ class _Partitioner:
         self._optimize = optimize
         self._partitions: dict[str, Partition] = {}
         self._copies: dict[tuple[Operation, str], Operation] = {}
-        self._received: dict[tuple[Tensor | Operation, str], Tensor] = {}
+        self._received: dict[tuple[Tensor | tuple[Operation, str], str], Tensor] = {}
         self._groups: dict[Operation, frozenset[int]] = {}
         self._group_numbers: dict[tuple[str, frozenset[int]] | Operation, int] = {}
+        self._split: dict[Operation, SplitOperation] = {}
         self._extra: dict[Operation, list[Operation]] = {}
         for earlier, later in extra_edges:
             self._extra.setdefault(later, []).append(earlier)
 
     def run(self, order: Sequence[Operation], fetches: Sequence[Tensor]) -> list[Partition]:
-        self._find_destinations(order)
-        for op in order:
-            if op not in self._feeds and not is_copied_constant(op):
-                self._add(op)
+        """The partitions of a graph."""
+        self._cut(order, ())
         for tensor in fetches:
-            device = self._placement[tensor.op]
+            device = self._device_of(tensor)
             self._on(device).fetches.append(self._local(tensor, device).name)
         return list(self._partitions.values())
 
-    def _find_destinations(self, order: Sequence[Operation]) -> None:
-        """Which tensors and control edges cross to which devices."""
-        self._destinations: dict[Operation, dict[tuple[int | None, str], None]] = {}
+    def _cut(self, order: Sequence[Operation], wanted: Iterable[tuple[Tensor, str]]) -> None:
+        """Distribute the operations; `wanted` are tensors and devices that must have them besides."""
+        self._split = {op: split_operation(op, self._placement) for op in order if is_split(op, self._placement)}
+        self._find_destinations(order, wanted)
         for op in order:
-            device = self._placement[op]
-            for tensor in op.inputs:
-                self._note_crossing(tensor.op, tensor.value_index, device)
-            for control in op.control_inputs:
-                self._note_crossing(control, None, device)
+            if op not in self._feeds and not is_copied_constant(op):
+                self._add(op)
 
-    def _note_crossing(self, op: Operation, value_index: int | None, device: str) -> None:
-        if op not in self._feeds and self._placement[op] != device and not is_copied_constant(op):
-            self._destinations.setdefault(op, {})[value_index, device] = None
+    def _find_destinations(self, order: Sequence[Operation], wanted: Iterable[tuple[Tensor, str]]) -> None:
+        """Which tensors and control edges cross to which devices."""
+        self._destinations: dict[Operation, dict[tuple[int | None, str, str], None]] = {}
+        for op in order:
+            parts = self._split[op].parts if op in self._split else None
+            for device in parts or [self._placement[op]]:
+                taken = op.inputs if parts is None else [op.inputs[index] for index in parts[device].inputs]
+                for tensor in taken:
+                    self._note_crossing(tensor, device)
+                for control in op.control_inputs:
+                    for source in self._devices_of(control):
+                        self._note(control, None, source, device)
+        for tensor, device in wanted:
+            self._note_crossing(tensor, device)
+
+    def _note_crossing(self, tensor: Tensor, device: str) -> None:
+        if not self._is_everywhere(tensor.op):
+            self._note(tensor.op, tensor.value_index, self._device_of(tensor), device)
+
+    def _note(self, op: Operation, value_index: int | None, source: str, device: str) -> None:
+        if source != device and not self._is_everywhere(op):
+            self._destinations.setdefault(op, {})[value_index, source, device] = None
+
+    def _is_everywhere(self, op: Operation) -> bool:
+        """Whether each device has the output of `op` for itself."""
+        return op in self._feeds or is_copied_constant(op)
+
+    def _devices_of(self, op: Operation) -> list[str]:
+        """The devices that run `op`, or a part of it."""
+        return list(self._split[op].parts) if op in self._split else [self._placement[op]]
+
+    def _device_of(self, tensor: Tensor) -> str:
+        if tensor.op in self._split:
+            return self._split[tensor.op].outputs[tensor.value_index][0]
+        return self._placement[tensor.op]
 
     def _on(self, device: str) -> Partition:
         if device not in self._partitions:
-            self._partitions[device] = Partition(device, Graph(), optimize=self._optimize)
+            self._partitions[device] = Partition(device, self._new_graph(device), optimize=self._optimize)
         return self._partitions[device]
 
+    def _new_graph(self, device: str) -> Graph:
+        return Graph()
+
     def _add(self, op: Operation) -> None:
-        device = self._placement[op]
-        inputs = [self._local(tensor, device) for tensor in op.inputs]
-        controls = [self._local_control(control, device) for control in op.control_inputs]
-        controls += [self._copies[earlier, device] for earlier in self._extra.get(op, ())]
         before = [*predecessors(op), *self._extra.get(op, ())]
-        groups = frozenset().union(*(self._groups_seen_from(earlier, device) for earlier in before))
-        # What comes after an operation that waits leaves later than what need not wait for it.
-        self._groups[op] = groups | {self._wait_number(op)} if is_blocking(op) else groups
-        self._copies[op, device] = self._on(device).graph.create_op(
+        for device in self._devices_of(op):
+            groups = frozenset().union(*(self._groups_seen_from(earlier, device) for earlier in before))
+            # What comes after an operation that waits leaves later than what need not wait for it.
+            waits = op in self._split or is_blocking(op)
+            self._groups[op] = groups | {self._wait_number(op)} if waits else groups
+            self._copies[op, device] = self._copy(op, device)
+        # At once, so that a tensor leaves as soon as it exists.
+        for value_index, source, destination in self._destinations.get(op, ()):
+            self._send(op, value_index, source, destination)
+
+    def _copy(self, op: Operation, device: str) -> Operation:
+        graph = self._on(device).graph
+        controls = [self._local_control(control, device) for control in op.control_inputs]
+        for earlier in self._extra.get(op, ()):
+            controls += [self._copies[earlier, source] for source in self._devices_of(earlier) if source == device]
+        part = self._split[op].parts[device] if op in self._split else None
+        taken = op.inputs if part is None else [op.inputs[index] for index in part.inputs]
+        inputs = [self._local(tensor, device) for tensor in taken]
+        if part is not None:
+            # The thread that runs a part waits within it for the others. Whatever these may need comes first.
+            controls = graph.get_operations()
+        return graph.create_op(
             op.type,
             inputs,
-            op.attrs,
+            op.attrs if part is None else part.attrs(op),
             op.name,
             control_inputs=dict.fromkeys(controls),
             exact_name=True,
             device=device,
             site=op.site,
-            shapes=[tensor.shape for tensor in op.outputs],
+            shapes=None if part is not None else [tensor.shape for tensor in op.outputs],
         )
-        # At once, so that a tensor leaves as soon as it exists.
-        for value_index, destination in self._destinations.get(op, ()):
-            self._send(op, value_index, destination)
 
     def _groups_seen_from(self, op: Operation, device: str) -> frozenset[int]:
         """The groups that an operation of `device` waits for because it comes after `op`."""
-        if op in self._feeds or is_copied_constant(op) or self._placement[op] == device:
+        if self._is_everywhere(op) or device in self._devices_of(op):
             return self._groups.get(op, frozenset())
         return frozenset([self._group(op)])
 
@@ -138,9 +183,11 @@ class _Partitioner:
             return self._fed(op, device).outputs[0]
         if is_copied_constant(op):
             return self._constant(op, device).outputs[0]
-        if self._placement[op] == device:
-            return self._copies[op, device].outputs[tensor.value_index]
-        return self._received[tensor, device]
+        if op in self._split:
+            home, index = self._split[op].outputs[tensor.value_index]
+        else:
+            home, index = self._placement[op], tensor.value_index
+        return self._copies[op, device].outputs[index] if home == device else self._received[tensor, device]
 
     def _local_control(self, control: Operation, device: str) -> Operation:
         """An operation of `device` that runs after `control` has."""
@@ -148,9 +195,16 @@ class _Partitioner:
             return self._fed(control, device)
         if is_copied_constant(control):
             return self._constant(control, device)
-        if self._placement[control] == device:
-            return self._copies[control, device]
-        return self._received[control, device].op
+        done = [
+            self._copies[control, device] if source == device else self._received[(control, source), device].op
+            for source in self._devices_of(control)
+        ]
+        return done[0] if len(done) == 1 else self._all_of(done, device)
+
+    def _all_of(self, ops: list[Operation], device: str) -> Operation:
+        graph = self._on(device).graph
+        name = graph.unique_name("_control/all")
+        return graph.create_op("NoOp", [], {}, name, control_inputs=ops, exact_name=True, device=device)
 
     def _fed(self, feed: Operation, device: str) -> Operation:
         if (feed, device) not in self._copies:
@@ -164,15 +218,14 @@ class _Partitioner:
             self._copies[op, device] = _recreate(op, self._on(device).graph, device)
         return self._copies[op, device]
 
-    def _send(self, origin: Operation, value_index: int | None, destination: str) -> None:
+    def _send(self, origin: Operation, value_index: int | None, source: str, destination: str) -> None:
         """Add Send and Recv for one edge; `value_index` None is a control edge."""
-        source_device = self._placement[origin]
-        copied = self._copies[origin, source_device]
+        copied = self._copies[origin, source]
         if value_index is None:
             tensor, label = self._token(copied), f"^{origin.name}"
         else:
-            tensor, label = copied.outputs[value_index], f"{origin.name}:{value_index}"
-        ends = {"key": f"{label} {source_device} -> {destination}", "source": source_device}
+            tensor, label = self._local(origin.outputs[value_index], source), f"{origin.name}:{value_index}"
+        ends = {"key": f"{label} {source} -> {destination}", "source": source}
         graph = copied.graph
         graph.create_op(
             "Send",
@@ -181,7 +234,7 @@ class _Partitioner:
             graph.unique_name(f"_send/{origin.name}"),
             control_inputs=[copied],
             exact_name=True,
-            device=source_device,
+            device=source,
             site=origin.site,
         )
         graph = self._on(destination).graph
@@ -194,7 +247,7 @@ class _Partitioner:
             device=destination,
             site=origin.site,
         )
-        key = origin if value_index is None else origin.outputs[value_index]
+        key = (origin, source) if value_index is None else origin.outputs[value_index]
         self._received[key, destination] = recv.outputs[0]
 
     @staticmethod
@@ -206,8 +259,157 @@ class _Partitioner:
         return graph.create_op("Const", [], attrs, name, exact_name=True, device=op.device, site=op.site).outputs[0]
 
 
+# -- branches and loops that span devices ----------------------------------------------------------------
+
+
+@dataclass
+class Part:
+    """What one device runs of a branch or loop that spans several.
+
+    Attributes:
+        inputs: Indices of the operation's inputs that it takes, in order.
+        regions: Its part of each region, by attribute.
+        variables: Number of loop variables that live here.
+    """
+
+    inputs: list[int]
+    regions: dict[str, Region]
+    variables: int
+
+    def attrs(self, op: Operation) -> dict[str, Any]:
+        """The attributes of this part of `op`."""
+        if op.type != "While":
+            types = [tensor.dtype for tensor in self.regions["then"].outputs]
+            return {**op.attrs, **self.regions, "Tout": types}
+        results = self.regions["body"].outputs
+        stacks = [dtypes.variant] * (len(results) - self.variables)
+        types = [*(tensor.dtype for tensor in results[: self.variables]), *stacks]
+        return {**op.attrs, **self.regions, "Tout": types, "variables": self.variables}
+
+
+@dataclass
+class SplitOperation:
+    """A branch or loop in parts: each device that has operations of its regions repeats, or chooses, for itself.
+
+    A loop variable lives on one device, and so does each result. The device that computes the decision sends it to the
+    others, once for a branch and in every turn of a loop; so all take the same turns, each as fast as its own data
+    allows, and none waits for another when the loop ends.
+
+    Attributes:
+        parts: By device.
+        outputs: For each result, its device and its number among the results there.
+    """
+
+    parts: dict[str, Part]
+    outputs: list[tuple[str, int]]
+
+
+def is_split(op: Operation, placement: Mapping[Operation, str]) -> bool:
+    """Whether the regions of `op` have been placed on several devices."""
+    if not op.op_def.regions:
+        return False
+    devices = {placement[inner] for inner in ops_within(op) if inner in placement and not is_copied_constant(inner)}
+    return len(devices) > 1
+
+
+def split_operation(op: Operation, placement: Mapping[Operation, str]) -> SplitOperation:
+    """The parts of `op`, whose regions have been placed on several devices."""
+    members = [inner for inner in ops_within(op) if not is_copied_constant(inner)]
+    devices = list(dict.fromkeys(placement[inner] for inner in members if inner in placement))
+    loop = op.type == "While"
+    count = op.attrs["variables"] if loop else 0
+    result: Region = op.attrs["body" if loop else "then"]
+    homes = _homes_of_outputs(op, placement, result)
+    cutters: dict[str, _RegionPartitioner] = {}
+    for name in op.op_def.regions:
+        region: Region = op.attrs[name]
+        wanted = [(region.outputs[0], device) for device in devices] if name == "condition" else None
+        cutters[name] = _RegionPartitioner(placement, region, count)
+        cutters[name].cut(wanted if wanted is not None else list(zip(region.outputs, homes, strict=True)))
+    leading = len(op.inputs) - len(result.inputs)
+    parts = {}
+    for device in devices:
+        used = sorted(set().union(*(cutter.used_inputs(device) for cutter in cutters.values())))
+        regions = {name: cutter.region_on(device, used) for name, cutter in cutters.items()}
+        parts[device] = Part([*range(leading), *(leading + i for i in used)], regions, sum(i < count for i in used))
+    shift = 1 if loop else 0
+    numbers = dict.fromkeys(devices, shift)
+    first = placement[op] if placement[op] in parts else devices[0]
+    outputs: list[tuple[str, int]] = [(first, 0)] * shift
+    for home in homes:
+        outputs.append((home, numbers[home]))
+        numbers[home] += 1
+    return SplitOperation(parts, outputs)
+
+
+def home_of(tensor: Tensor, placement: Mapping[Operation, str]) -> str:
+    """The device that computes `tensor`."""
+    if is_split(tensor.op, placement):
+        return split_operation(tensor.op, placement).outputs[tensor.value_index][0]
+    return placement[tensor.op]
+
+
+def _homes_of_outputs(op: Operation, placement: Mapping[Operation, str], result: Region) -> list[str]:
+    """The device of each result of `op`."""
+    homes = []
+    for index, tensor in enumerate(result.outputs):
+        if op.type == "While" and index < op.attrs["variables"]:
+            homes.append(placement[op.attrs["body"].inputs[index].op])
+            continue
+        sources = [region.outputs[index].op for region in regions_of(op) if index < len(region.outputs)]
+        made = [source for source in sources if source in placement and source.type != "NoValue"]
+        homes.append(placement[tensor.op] if tensor.op in made else placement[made[0]] if made else placement[op])
+    return homes
+
+
+class _RegionPartitioner(_Partitioner):
+    """Cuts one region of an operation that spans devices into regions, one per device."""
+
+    def __init__(self, placement: Mapping[Operation, str], region: Region, variables: int) -> None:
+        super().__init__(placement, (), (), optimize=True)
+        self._region = region
+        self._captured = {tensor.op: index for index, tensor in enumerate(region.inputs) if index >= variables}
+        self._variables = {tensor.op: index for index, tensor in enumerate(region.inputs[:variables])}
+
+    def cut(self, wanted: list[tuple[Tensor, str]]) -> None:
+        """Distribute the operations so that each device has what it returns."""
+        self._wanted = wanted
+        self._cut([op for op in self._region.get_operations() if op not in self._captured], wanted)
+
+    def _new_graph(self, device: str) -> Graph:
+        return Region(self._region.outer)
+
+    def _is_everywhere(self, op: Operation) -> bool:
+        return op in self._captured or super()._is_everywhere(op)
+
+    def _local(self, tensor: Tensor, device: str) -> Tensor:
+        if tensor.op in self._captured:
+            return self._constant(tensor.op, device).outputs[0]
+        return super()._local(tensor, device)
+
+    def _local_control(self, control: Operation, device: str) -> Operation:
+        return self._constant(control, device) if control in self._captured else super()._local_control(control, device)
+
+    def used_inputs(self, device: str) -> set[int]:
+        """Indices of the region's inputs that live on `device`, or are used there."""
+        for tensor, destination in self._wanted:
+            if destination == device:
+                self._local(tensor, device)
+        numbered = {**self._captured, **self._variables}
+        return {index for op, index in numbered.items() if (op, device) in self._copies}
+
+    def region_on(self, device: str, inputs: list[int]) -> Region:
+        """The region of `device`, with the inputs of these indices."""
+        region = self._on(device).graph
+        assert isinstance(region, Region)
+        region.inputs = [self._constant(self._region.inputs[index].op, device).outputs[0] for index in inputs]
+        region.outputs = [self._local(tensor, home) for tensor, home in self._wanted if home == device]
+        return region
+
+
 def _recreate(op: Operation, graph: Graph, device: str) -> Operation:
-    return graph.create_op(op.type, [], op.attrs, op.name, exact_name=True, device=device, site=op.site)
+    shapes = [tensor.shape for tensor in op.outputs]
+    return graph.create_op(op.type, [], op.attrs, op.name, exact_name=True, device=device, site=op.site, shapes=shapes)
 
 
 def is_copied_constant(op: Operation) -> bool:

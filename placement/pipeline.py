@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfray.framework.graph import Operation, Tensor
-from tfray.placement.partition import partition
+from tfray.placement.partition import home_of, partition
 from tfray.placement.placer import Policy, default_policy, place
 from tfray.placement.prune import prune
 from tfray.placement.schedule import schedule
@@ -65,7 +65,7 @@ def compile_step(
     counts = [0] * len(partitions)
     places: list[tuple[int, int]] = []
     for tensor in fetches:
-        index = position[placement[tensor.op]]
+        index = position[home_of(tensor, placement)]
         places.append((index, counts[index]))
         counts[index] += 1
     number = {op.name: i for i, op in enumerate(feed_ops)}

@@ -9,14 +9,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import has_kernel
-from tfray.framework.graph import Graph, Operation
-from tfray.framework.region import ops_within
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.region import ops_within, regions_of
 
 Policy = Callable[[Sequence[Operation], Sequence[str]], str]
 """From the members of a group and the devices that can run them (at least one) to the device to use."""
@@ -45,45 +46,130 @@ def place(
         InvalidArgumentError: No device meets a group's constraints; the message says which one failed.
     """
     specs = {device: DeviceSpec.from_string(device) for device in devices}
-    placement: dict[Operation, str] = {}
     feasible: dict[tuple[DeviceSpec, frozenset[str]], list[str]] = {}
-    for group in colocation_groups(graph):
-        request = _merged_request(group)
+
+    def feasible_for(group: Sequence[Operation], request: DeviceSpec) -> list[str]:
         key = (request, frozenset(inner.type for op in group for inner in ops_within(op)))
         if key not in feasible:
             feasible[key] = _feasible(group, request, specs, allow_soft_placement)
-        device = policy(group, feasible[key])
+        return feasible[key]
+
+    groups = _Groups(graph)
+    split = groups.join_regions(feasible_for)
+    placement: dict[Operation, str] = {}
+    for group in groups.all():
+        device = policy(group, feasible_for(group, _merged_request(group)))
         placement.update(dict.fromkeys(group, device))
+    for op in reversed(split):  # what is within another first
+        _place_ends(op, placement)
     return placement
 
 
 def colocation_groups(graph: Graph) -> list[list[Operation]]:
     """Operations that must share a device, as disjoint groups in order of creation."""
-    leader: dict[Operation, Operation] = {}
+    return _Groups(graph).all()
 
-    def find(op: Operation) -> Operation:
+
+class _Groups:
+    """Sets of operations that must share a device; those of regions are members of their own until they are joined."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._leader: dict[Operation, Operation] = {}
+        self._passed: dict[Tensor, Tensor] = {}
+        self._holders = [op for op in graph.get_operations() if op.op_def.regions]
+        self._ops = [op for outer in graph.get_operations() for op in self._placed_with(outer)]
+        self._number = {op: number for number, op in enumerate(self._ops)}
+        by_name = {op.name: op for op in self._ops}
+        for op in self._ops:
+            for name in op.colocation_groups():
+                if name in by_name:  # the other may have been pruned or folded
+                    self._join(op, by_name[name])
+            if not op.op_def.regions:
+                for tensor in op.inputs:
+                    if tensor.dtype is dtypes.resource:
+                        self._join(op, self._source(tensor))
+
+    def _placed_with(self, op: Operation) -> Iterator[Operation]:
+        """`op` and what is in its regions, without the inputs of these."""
+        yield op
+        for region in regions_of(op):
+            self._passed.update(zip(region.inputs, op.inputs[len(op.inputs) - len(region.inputs) :], strict=True))
+            for inner in region.get_operations():
+                if inner.type != "RegionInput":
+                    yield from self._placed_with(inner)
+
+    def _source(self, tensor: Tensor) -> Operation:
+        """The operation that made a resource which has been passed into regions."""
+        while tensor in self._passed:
+            tensor = self._passed[tensor]
+        return tensor.op
+
+    def _find(self, op: Operation) -> Operation:
+        leader = self._leader
         while leader.get(op, op) is not op:
             leader[op] = leader.get(leader[op], leader[op])
             op = leader[op]
         return op
 
-    def join(a: Operation, b: Operation) -> None:
-        first, second = sorted((find(a), find(b)), key=lambda op: op.id)
-        leader[second] = first
+    def _join(self, a: Operation, b: Operation) -> None:
+        first, second = sorted((self._find(a), self._find(b)), key=self._number.__getitem__)
+        self._leader[second] = first
 
-    ops = graph.get_operations()
-    by_name = {op.name: op for op in ops}
-    for op in ops:
-        for name in op.colocation_groups():
-            if name in by_name:  # the other may have been pruned or folded
-                join(op, by_name[name])
-        for tensor in op.inputs:
-            if tensor.dtype is dtypes.resource:
-                join(op, tensor.op)
-    groups: dict[Operation, list[Operation]] = {}
-    for op in ops:
-        groups.setdefault(find(op), []).append(op)
-    return list(groups.values())
+    def join_regions(self, feasible_for: Callable[[Sequence[Operation], DeviceSpec], list[str]]) -> list[Operation]:
+        """Give every branch and loop one device where its operations agree on one.
+
+        Returns:
+            Those that are split between devices, each before those within it.
+        """
+        split: list[Operation] = []
+        pending = deque(self._holders)
+        while pending:
+            op = pending.popleft()
+            inner = [member for member in ops_within(op) if member.type != "RegionInput"]
+            if self._agree(inner, feasible_for):
+                for member in inner:
+                    self._join(op, member)
+            else:
+                split.append(op)
+                regions = regions_of(op)
+                pending.extend(held for region in regions for held in region.get_operations() if held.op_def.regions)
+        return split
+
+    def _agree(
+        self, ops: Sequence[Operation], feasible_for: Callable[[Sequence[Operation], DeviceSpec], list[str]]
+    ) -> bool:
+        leaders = {self._find(op) for op in ops}
+        together = [op for op in self._ops if self._find(op) in leaders]
+        try:
+            return bool(feasible_for(together, _merged_request(together)))
+        except InvalidArgumentError:
+            return False
+
+    def all(self) -> list[list[Operation]]:
+        """The groups, in order of creation."""
+        groups: dict[Operation, list[Operation]] = {}
+        for op in self._ops:
+            groups.setdefault(self._find(op), []).append(op)
+        return list(groups.values())
+
+
+def _place_ends(op: Operation, placement: dict[Operation, str]) -> None:
+    """Place a branch or loop that is split between devices, and the inputs of its regions.
+
+    It counts as where its decision is made. A loop variable lives where its next value is computed. Captures have no
+    place: each device that uses one gets it.
+    """
+    if op.type != "While":
+        outputs = [tensor.op for region in regions_of(op) for tensor in region.outputs]
+        placement[op] = next((placement[source] for source in outputs if source in placement), placement[op])
+        return
+    condition, body, count = op.attrs["condition"], op.attrs["body"], op.attrs["variables"]
+    inner = [member for region in (condition, body) for member in region.get_operations()]
+    anywhere = next(placement[member] for member in inner if member in placement)
+    homes = [placement.get(tensor.op, anywhere) for tensor in body.outputs[:count]]
+    for region in (condition, body):
+        placement.update((tensor.op, home) for tensor, home in zip(region.inputs, homes, strict=False))
+    placement[op] = placement.get(condition.outputs[0].op, anywhere)
 
 
 def _merged_request(group: Sequence[Operation]) -> DeviceSpec:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 
 from tfray.errors import DeadlineExceededError, InternalError
+from tfray.framework.tensor_list import TensorList
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
 
@@ -50,7 +52,7 @@ class Step:
         suspends: Whether the running segment may be left when its operation has to wait.
     """
 
-    __slots__ = ("_attempts", "deadline", "id", "mailbox", "rendezvous", "suspends")
+    __slots__ = ("_attempts", "_inbox", "_path", "deadline", "id", "mailbox", "rendezvous", "run", "suspends")
 
     def __init__(
         self,
@@ -64,12 +66,51 @@ class Step:
         self.deadline = deadline
         self.mailbox = mailbox
         self.suspends = False
+        self.run: PlanRun | None = None
         self._attempts: dict[str, Attempt] = {}
+        self._inbox: dict[str, Any] = {}
+        self._path: list[int] = []
 
     def send(self, key: str, destination: str, value: Any) -> None:
         """Hand a tensor to another device (the Send operation)."""
         assert self.rendezvous is not None
-        self.rendezvous.send(key, destination, value)
+        if isinstance(value, TensorList):
+            value = value.detached()
+        self.rendezvous.send(self._turn_key(key), destination, value)
+        if self._path:
+            # The turn of a loop does not wait for its end.
+            self.rendezvous.flush()
+
+    def receive(self, key: str) -> Any:
+        """Wait for a tensor from another device, for a Recv operation within a branch or a loop."""
+        key = self._turn_key(key)
+        if self.rendezvous is not None:
+            self.rendezvous.flush()
+        while key not in self._inbox:
+            assert self.mailbox is not None and self.run is not None
+            for arrived, value in self.mailbox.take(self.deadline, key):
+                self.run.deliver(arrived, value)
+        return self._inbox.pop(key)
+
+    def arrived(self, key: str, value: Any) -> None:
+        """Keep a tensor for the `receive` that will ask for it."""
+        self._inbox[key] = value
+
+    @contextmanager
+    def turns(self) -> Iterator[Callable[[], None]]:
+        """Within a loop. Yields what to call at the end of each turn."""
+        path = self._path
+        path.append(0)
+
+        def next_turn() -> None:
+            path[-1] += 1
+
+        yield next_turn
+        path.pop()
+
+    def _turn_key(self, key: str) -> str:
+        """The key of an edge, with the turns of the loops in which it lies."""
+        return f"{'.'.join(map(str, self._path))}|{key}" if self._path else key
 
     def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
         """The result of the attempt that ``start(*arguments)`` begins, for kernels of blocking operations.
@@ -150,6 +191,10 @@ class PlanRun:
 
     def deliver(self, key: str, value: Any) -> None:
         """Take a received tensor."""
+        if key not in self._plan.recv_slots:
+            self._step.arrived(key, value)
+            return
+        value = _on_device(self._plan, value)
         self._missing.remove(key)
         self._values[self._plan.recv_slots[key]] = value
         for segment in self._plan.recv_segments[key]:
@@ -240,12 +285,12 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> 
         OpError: A kernel failed, the step was aborted, or its deadline passed.
     """
     with np.errstate(all="ignore"):
-        run = PlanRun(plan, step, feeds)
+        run = step.run = PlanRun(plan, step, feeds)
         try:
             advance_all([run])
             while not run.done:
                 for key, value in wait_for_more([run], step, mailbox):
-                    run.deliver(key, _on_device(plan, value))
+                    run.deliver(key, value)
                 advance_all([run])
         finally:
             step.cancel()
@@ -254,6 +299,8 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> 
 
 def _on_device(plan: Plan, value: Any) -> Any:
     """A received tensor in the device's memory; from replicas, a list with one tensor of each."""
+    if isinstance(value, TensorList):
+        return value
     if isinstance(value, list):
         return [plan.device.asarray(item) for item in value]
     return plan.device.asarray(value)

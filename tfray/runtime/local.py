@@ -1,23 +1,24 @@
 """Running compiled steps on devices of this process, without Ray: for debugging, tests and small models.
 
 All partitions of a step run on the calling thread, each advancing when what it waits for has arrived, so that a
-debugger sees every kernel and a step is deterministic. NumPy and BLAS still use every core.
+debugger sees every kernel and a step is deterministic. Only when a branch or a loop spans devices does each partition
+get a thread, since they wait for one another within it. NumPy and BLAS still use every core.
 """
 
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
-from tfray.errors import CancelledError, InternalError
+from tfray.errors import CancelledError, InternalError, OpError
 from tfray.runtime.device import Device, local_device_names
-from tfray.runtime.executor import PlanRun, Step, advance_all, wait_for_more
+from tfray.runtime.executor import PlanRun, Step, advance_all, run_plan, wait_for_more
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
 
@@ -29,12 +30,26 @@ class _LocalRendezvous:
 
     copies = False
 
-    def __init__(self, devices: dict[str, Device]) -> None:
+    def __init__(self) -> None:
         self.runs: dict[str, PlanRun] = {}
-        self._devices = devices
 
     def send(self, key: str, destination: str, value: Any) -> None:
-        self.runs[destination].deliver(key, self._devices[destination].asarray(value))
+        self.runs[destination].deliver(key, value)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+class _ThreadRendezvous:
+    """Hands tensors to the other partitions of the step, which run on threads of their own."""
+
+    copies = False
+
+    def __init__(self, mailboxes: Mapping[str, Mailbox]) -> None:
+        self._mailboxes = mailboxes
+
+    def send(self, key: str, destination: str, value: Any) -> None:
+        self._mailboxes[destination].deliver([(key, value)])
 
     def flush(self) -> None:
         """Nothing is held back."""
@@ -52,7 +67,6 @@ class LocalRunner:
         self._devices = {name: Device.open(name) for name in local_device_names(cpu_count, gpu_limit)}
         self._closed = False
         self._mailboxes: set[Mailbox] = set()
-        self._lock = threading.Lock()
 
     @property
     def devices(self) -> list[str]:
@@ -74,22 +88,17 @@ class LocalRunner:
     def mailbox(self) -> Iterator[Mailbox]:
         """Where a step can wait for other steps, until the session is closed."""
         mailbox = Mailbox()
-        with self._lock:
-            if self._closed:
-                raise CancelledError("the session is closed")
-            self._mailboxes.add(mailbox)
+        self._mailboxes.add(mailbox)
         try:
+            self.devices_by_name()  # raises if the session has been closed meanwhile
             yield mailbox
         finally:
-            with self._lock:
-                self._mailboxes.discard(mailbox)
+            self._mailboxes.discard(mailbox)
 
     def close(self) -> None:
         """Drop all state. Steps in other threads that wait for others are cancelled; the rest finish."""
-        with self._lock:
-            self._closed = True
-            waiting = list(self._mailboxes)
-        for mailbox in waiting:
+        self._closed = True
+        for mailbox in list(self._mailboxes):
             mailbox.abort(CancelledError("the session was closed while the step waited"))
         for device in self._devices.values():
             device.resources.clear()
@@ -103,6 +112,7 @@ class LocalStep:
         self._plans = plans
         # The common case by far: one device, nothing to wait for.
         self._waits = any(plan.waits for plan in plans)
+        self._spans = any(plan.receives_in_regions for plan in plans)
         self._single = plans[0] if len(plans) == 1 and len(plans[0].segments) == 1 and not self._waits else None
         if self._single is not None:
             segment = self._single.segments[0]
@@ -123,23 +133,56 @@ class LocalStep:
         Returns:
             For each partition, its fetched values as NumPy arrays.
         """
-        devices = self._runner.devices_by_name()
+        self._runner.devices_by_name()
         if self._single is not None:
             return [self._run_single(self._single, feeds[0])]
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        if self._spans:
+            return self._run_threads(feeds, deadline)
         if not self._waits:
-            return self._run_all(devices, feeds, deadline, None)
+            return self._run_all(feeds, deadline, None)
         with self._runner.mailbox() as mailbox:
-            return self._run_all(devices, feeds, deadline, mailbox)
+            return self._run_all(feeds, deadline, mailbox)
+
+    def _run_threads(self, feeds: Sequence[Sequence[Any]], deadline: float | None) -> list[list[Any]]:
+        """Run each partition on a thread of its own, the first on this one."""
+        errors: list[BaseException] = []
+        step_id = next(_step_ids)
+        with ExitStack() as scopes:
+            mailboxes = {plan.device.name: scopes.enter_context(self._runner.mailbox()) for plan in self._plans}
+            rendezvous = _ThreadRendezvous(mailboxes)
+
+            def run(plan: Plan, values: Sequence[Any]) -> list[Any]:
+                device = plan.device
+                mailbox = mailboxes[device.name]
+                try:
+                    with device.activate():
+                        step = Step(step_id, rendezvous, deadline, mailbox)
+                        fetched = run_plan(plan, step, [device.asarray(value) for value in values], mailbox)
+                        return [device.to_host(value) for value in fetched]
+                except BaseException as error:
+                    errors.append(error)
+                    for other in mailboxes.values():
+                        other.abort(CancelledError("another device of the step failed"))
+                    raise
+
+            pool = scopes.enter_context(ThreadPoolExecutor(max(1, len(self._plans) - 1), "tfray-device"))
+            others = [pool.submit(run, plan, values) for plan, values in zip(self._plans[1:], feeds[1:], strict=True)]
+            results: list[list[Any]] = []
+            with suppress(OpError):  # the first error is raised below, whichever thread had it
+                results.append(run(self._plans[0], feeds[0]))
+            wait(others)
+            if errors:
+                raise errors[0]
+            return results + [future.result() for future in others]
 
     def _run_all(
         self,
-        devices: dict[str, Device],
         feeds: Sequence[Sequence[Any]],
         deadline: float | None,
         mailbox: Mailbox | None,
     ) -> list[list[Any]]:
-        rendezvous = _LocalRendezvous(devices) if len(self._plans) > 1 else None
+        rendezvous = _LocalRendezvous() if len(self._plans) > 1 else None
         step = Step(next(_step_ids), rendezvous, deadline, mailbox)
         runs = []
         for plan, values in zip(self._plans, feeds, strict=True):

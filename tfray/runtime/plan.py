@@ -17,6 +17,7 @@ from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.graph_def import GraphDef, from_graph_def, to_graph_def
+from tfray.framework.region import ops_within
 from tfray.framework.traversal import predecessors
 from tfray.runtime.body import Body, depends_on_input_shapes, generic_body, specialize
 from tfray.runtime.codegen import CompiledBody
@@ -131,6 +132,7 @@ class Plan:
         recv_segments: Segments that wait for each edge key.
         first_segments: Segments that wait for nothing.
         waits: Whether an operation other than Recv may have to wait.
+        receives_in_regions: Whether a branch or a loop waits for other devices.
         initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
     """
 
@@ -150,6 +152,9 @@ class Plan:
         self.initial_waits = [segment.waits for segment in self.segments]
         self.first_segments = [segment for segment in self.segments if segment.waits == 0]
         self.waits = any(segment.suspends or segment.may_hold_thread for segment in self.segments)
+        self.receives_in_regions = any(
+            inner.type == "Recv" for segment in self.segments for op in segment.ops for inner in ops_within(op)
+        )
         for segment in self.segments:
             segment.prepare(self)
 

@@ -35,7 +35,7 @@ class TensorList:
         """The list with these elements."""
         return cls(dict(enumerate(elements)), len(elements))
 
-    def get(self, index: int) -> Any:
+    def element(self, index: int) -> Any:
         """The element, or `MISSING`."""
         return self._own_items().get(index, MISSING)
 
@@ -48,6 +48,10 @@ class TensorList:
         self._items = None
         items[index] = value
         return newer
+
+    def detached(self) -> TensorList:
+        """The same list with no older or newer versions: for another thread or process."""
+        return TensorList(dict(self._own_items()), self.size)
 
     def written(self) -> Iterator[tuple[int, Array]]:
         """The elements that were written, with their indices."""
