@@ -326,6 +326,7 @@ from tfray.framework.scopes import (
     add_to_collection as add_to_collection,
     add_to_collections as add_to_collections,
     colocate_with as colocate_with,
+    container as container,
     control_dependencies as control_dependencies,
     device as device,
     get_collection as get_collection,
@@ -462,6 +463,13 @@ from tfray.ops.sparse_state_ops import (
 )
 from tfray.ops.state_ops import (
     count_up_to as count_up_to,
+)
+from tfray.library.queues import (
+    FIFOQueue as FIFOQueue,
+    PaddingFIFOQueue as PaddingFIFOQueue,
+    PriorityQueue as PriorityQueue,
+    QueueBase as QueueBase,
+    RandomShuffleQueue as RandomShuffleQueue,
 )
 from tfray.library import nn as nn
 from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip

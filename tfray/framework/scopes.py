@@ -47,6 +47,21 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
+def container(container_name: str) -> Any:
+    """Context manager that puts new queues, readers and other shared resources under a name of their own on devices.
+
+    Args:
+        container_name: Resources with equal shared names in different containers are different ones.
+    """
+    return get_default_graph().attr_scope({"_container": container_name})
+
+
+def current_container() -> str:
+    """The name that the innermost `container` gives, or ``""``."""
+    name: str = get_default_graph().scope_attrs.get("_container", "")
+    return name
+
+
 def add_to_collection(name: str, value: Any) -> None:
     """Append `value` to a collection of the current graph."""
     get_default_graph().add_to_collection(name, value)

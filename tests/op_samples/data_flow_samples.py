@@ -1,0 +1,24 @@
+"""Queues and what is like them: their operations wait for one another, which takes more than a row."""
+
+from __future__ import annotations
+
+SAMPLES = []
+
+TESTED_ELSEWHERE = dict.fromkeys(
+    [
+        "FIFOQueue",
+        "PaddingFIFOQueue",
+        "PriorityQueue",
+        "RandomShuffleQueue",
+        "SelectQueue",
+        "QueueEnqueue",
+        "QueueEnqueueMany",
+        "QueueDequeue",
+        "QueueDequeueMany",
+        "QueueDequeueUpTo",
+        "QueueClose",
+        "QueueSize",
+        "QueueIsClosed",
+    ],
+    "operations of queues: test_queues.py",
+)
