@@ -294,6 +294,7 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> 
                 advance_all([run])
         finally:
             step.cancel()
+            step.run = None  # a cycle would keep what arrived until it is collected
         return run.fetch()
 
 
