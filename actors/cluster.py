@@ -170,11 +170,11 @@ class Cluster:
 
     def create_actor(self, device: str) -> Any:
         """Start an actor for `device`; it may wait for room."""
-        from tfray.actors.device_actor import CONCURRENT_STEPS, DeviceActor
+        from tfray.actors.device_actor import CONCURRENCY_GROUPS, CONCURRENT_STEPS, DeviceActor
 
         job = DeviceSpec.from_string(device).job or ""
         # Messages have a thread of their own: they must reach a step while every other thread is busy with one.
-        actor_class = self._ray.remote(concurrency_groups={"messages": 1})(DeviceActor)
+        actor_class = self._ray.remote(concurrency_groups=CONCURRENCY_GROUPS)(DeviceActor)
         options = self._jobs[job].actor_options(device) | {"max_concurrency": CONCURRENT_STEPS}
         return actor_class.options(**options).remote(device, self._op_modules)
 

@@ -1,7 +1,9 @@
 """One device, or one parameter shard, as a Ray actor: registers plans and runs steps.
 
 Three kinds of calls arrive: ``run_step`` occupies a thread for the whole step; messages (`deliver`, `commit`, `join`,
-`abort`) are short, have a thread of their own, and meet the running step in its mailbox; the rest is set-up.
+`abort`) are short, have a thread of their own, and meet the running step in its mailbox; the rest is set-up. Steps
+that may wait for other steps, at a queue for instance, have threads apart from the rest, and many: those for which
+they wait must find one.
 
 A message may come before the ``run_step`` of its step: whichever is first makes the step's record. Once a step is over,
 messages for it are dropped.
@@ -40,6 +42,12 @@ from tfray.runtime.rendezvous import Mailbox
 
 CONCURRENT_STEPS: Final = 32
 """Steps that one actor runs at once; more wait for a free thread."""
+
+WAITING_STEPS: Final = 256
+"""The same for steps in which some operation may wait for other steps."""
+
+CONCURRENCY_GROUPS: Final = {"messages": 1, "waiting_steps": WAITING_STEPS}
+"""Threads for calls other than the usual."""
 
 EVERY_STEP: Final = 1 << 62
 """The floor of a driver that has left: all its steps are over."""

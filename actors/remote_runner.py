@@ -16,6 +16,7 @@ import ray
 from tfray.actors.messages import StepKey, StepRequest
 from tfray.actors.packing import is_large, pack
 from tfray.errors import AbortedError, CancelledError, DeadlineExceededError, OpError, UnavailableError
+from tfray.framework.effects import is_blocking
 from tfray.runtime.plan import Partition
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class RemoteStep:
         self._partitions = partitions
         self._functions = functions
         self._devices = [partition.device for partition in partitions]
+        # Devices that wait for one that waits for another step are held up as well.
+        self._group = "waiting_steps" if any(map(_may_wait, partitions)) else None
         self._plan_id: str | None = runner.send_plans(partitions, functions)
         self._users = 0
         self._closed = False
@@ -161,7 +164,8 @@ class RemoteStep:
         calls = {}
         for i, actor in enumerate(actors):
             inline, large = pack([_shared(value, objects) for value in feeds[i]])
-            calls[actor.run_step.remote(plan_id, request, inline, *large)] = i
+            run_step = actor.run_step.options(concurrency_group=self._group) if self._group else actor.run_step
+            calls[run_step.remote(plan_id, request, inline, *large)] = i
         return self._gather(request.step, calls, request.timeout_s)
 
     def _gather(self, step: StepKey, calls: dict[Any, int], timeout_s: float | None) -> list[list[Any]]:
@@ -233,6 +237,11 @@ def unpack(ref: Any, device: str) -> Any:
     if status == "error":
         raise value
     return value
+
+
+def _may_wait(partition: Partition) -> bool:
+    """Whether an operation may wait for other steps."""
+    return any(op.type != "Recv" and is_blocking(op) for op in partition.graph.get_operations())
 
 
 def _own(value: Any) -> Any:
