@@ -389,7 +389,7 @@ def _gather_shape(op: Operation) -> list[TensorShape]:
 def _gather_gradient(op: Operation, d_value: Tensor | None) -> list[Tensor | None]:
     if d_value is None:
         return [None, None]
-    return [add_op(TENSOR_ARRAY_SCATTER, empty(), op.inputs[1], d_value, dynamic=True), None]
+    return [add_op(TENSOR_ARRAY_ACCUMULATE_ROWS, empty(), op.inputs[1], d_value), None]
 
 
 TENSOR_ARRAY_GATHER = register(
@@ -554,6 +554,25 @@ TENSOR_ARRAY_ACCUMULATE = register(
         kernels=on_every_device(_accumulate_kernel),
         keeps_inputs=True,
         gradient=_accumulate_gradient,
+    )
+)
+
+
+def _accumulate_rows_kernel(ctx: KernelContext, flow: TensorList, indices: Array, value: Array) -> TensorList:
+    for position, row in zip(ctx.to_host(indices).tolist(), value, strict=True):
+        flow = _plus(flow, position, row)
+    return flow
+
+
+TENSOR_ARRAY_ACCUMULATE_ROWS = register(
+    OpDef(
+        name="TensorArrayAccumulateRows",
+        inputs=("flow: variant", "indices: int32", "value: any"),
+        outputs=("changed: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_accumulate_rows_kernel),
+        keeps_inputs=True,
+        gradient=_scatter_gradient,
     )
 )
 
