@@ -46,3 +46,28 @@ def test_misuse_is_refused():
         tf.convert_to_tensor_or_sparse_tensor(VALUE, tf.int32)
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="SparseTensorValue"):
         session.run(sparse := tf.SparseTensor.from_value(VALUE), {sparse: 3})
+
+
+def test_indexed_slices_are_fetched_and_fed():
+    x = tf.placeholder(tf.float32, [4, 2])
+    (slices,) = tf.gradients(tf.gather(x, [1, 1]), [x])
+    with tf.Session() as session:
+        found = session.run({"d": slices})["d"]
+        assert type(found) is tf.IndexedSlicesValue and found.indices.tolist() == [1, 1]
+        fed = tf.IndexedSlicesValue(np.eye(2), [3, 0], [4, 2])
+        dense = session.run(tf.convert_to_tensor(slices), {slices: fed})
+        assert dense.tolist() == [[0, 1], [0, 0], [0, 0], [1, 0]]
+        alone = tf.IndexedSlices(slices.values, slices.indices)
+        found = session.run([alone], {alone: tf.IndexedSlicesValue(np.eye(2), [3, 0], None)})[0]
+        assert found.indices.tolist() == [3, 0] and found.dense_shape is None
+
+
+@pytest.mark.parametrize("shape", [None, [None, 3], [2, 3]])
+def test_placeholders(shape):
+    fed = tf.sparse_placeholder(tf.float32, shape, name="fed")
+    assert fed.values.name == "fed/values:0" and fed.indices.name == "fed/indices:0"
+    assert fed.shape.rank == (None if shape is None else 2)
+    dense = tf.sparse_tensor_to_dense(fed)
+    with tf.Session() as session:
+        assert session.run(dense, {fed: VALUE}).tolist() == [[0, 1, 0], [2, 0, 0]]
+        assert fed.values.op in session.graph.get_operations() and dense.op in fed.consumers()

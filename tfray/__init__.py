@@ -50,7 +50,10 @@ from tfray.framework.graph import (
 )
 from tfray.framework.graph_def import GraphDef as GraphDef, NodeDef as NodeDef, import_graph_def as import_graph_def
 from tfray.framework.graph_keys import GraphKeys as GraphKeys
-from tfray.framework.indexed_slices import IndexedSlices as IndexedSlices
+from tfray.framework.indexed_slices import (
+    IndexedSlices as IndexedSlices,
+    IndexedSlicesValue as IndexedSlicesValue,
+)
 from tfray.framework.random_seed import get_seed as get_seed, set_random_seed as set_random_seed
 from tfray.framework.sparse_tensor import (
     SparseTensor as SparseTensor,
@@ -279,6 +282,11 @@ from tfray.ops.space_ops import (
     space_to_batch as space_to_batch,
     space_to_batch_nd as space_to_batch_nd,
     space_to_depth as space_to_depth,
+)
+from tfray.ops.sparse_ops import (
+    sparse_placeholder as sparse_placeholder,
+    sparse_tensor_to_dense as sparse_tensor_to_dense,
+    sparse_to_dense as sparse_to_dense,
 )
 from tfray.ops.sparse_state_ops import (
     scatter_add as scatter_add,

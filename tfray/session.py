@@ -234,11 +234,13 @@ class _PreparedStep:
         """The values of the tensors that are fed, given those of the feeds."""
         found: list[Any] = []
         for value, count in zip(values, self._part_counts, strict=True):
-            if count > 1 and (not isinstance(value, (list, tuple)) or len(value) != count):
+            parts = [part for part in value if part is not None] if isinstance(value, (list, tuple)) else [value]
+            if count > 1 and len(parts) != count:
                 raise InvalidArgumentError(
-                    f"a sparse tensor is fed with a tf.SparseTensorValue, or indices, values and shape; got {value!r}"
+                    "a sparse tensor is fed with a tf.SparseTensorValue, or indices, values and shape; "
+                    f"tf.IndexedSlices with values, indices and shape; got {value!r}"
                 )
-            found += value if count > 1 else [value]
+            found += parts if count > 1 else [value]
         return found
 
     def close(self) -> None:

@@ -64,8 +64,11 @@ class IndexedSlices:
 
     def _fetch_parts(self) -> tuple[Sequence[Tensor], Callable[[Sequence[Any]], IndexedSlicesValue]]:
         """The tensors that a session runs for this, and what it makes of their values."""
-        parts = [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
-        return parts, lambda values: IndexedSlicesValue(*values, *[None] * (3 - len(values)))
+        return self._feed_parts(), lambda values: IndexedSlicesValue(*values, *[None] * (3 - len(values)))
+
+    def _feed_parts(self) -> Sequence[Tensor]:
+        """The tensors that a session feeds for this, with the parts of an `IndexedSlicesValue` or tuple."""
+        return [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)

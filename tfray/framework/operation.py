@@ -113,103 +113,103 @@ class Tensor:
         return self is other
 
     def __add__(self, other: Any) -> Tensor:
-        return _operate("add", self, other)
+        return operate("add", self, other)
 
     def __radd__(self, other: Any) -> Tensor:
-        return _operate("add", other, self)
+        return operate("add", other, self)
 
     def __sub__(self, other: Any) -> Tensor:
-        return _operate("sub", self, other)
+        return operate("sub", self, other)
 
     def __rsub__(self, other: Any) -> Tensor:
-        return _operate("sub", other, self)
+        return operate("sub", other, self)
 
     def __mul__(self, other: Any) -> Tensor:
-        return _operate("mul", self, other)
+        return operate("mul", self, other)
 
     def __rmul__(self, other: Any) -> Tensor:
-        return _operate("mul", other, self)
+        return operate("mul", other, self)
 
     def __truediv__(self, other: Any) -> Tensor:
-        return _operate("truediv", self, other)
+        return operate("truediv", self, other)
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        return _operate("truediv", other, self)
+        return operate("truediv", other, self)
 
     def __floordiv__(self, other: Any) -> Tensor:
-        return _operate("floordiv", self, other)
+        return operate("floordiv", self, other)
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return _operate("floordiv", other, self)
+        return operate("floordiv", other, self)
 
     def __mod__(self, other: Any) -> Tensor:
-        return _operate("mod", self, other)
+        return operate("mod", self, other)
 
     def __rmod__(self, other: Any) -> Tensor:
-        return _operate("mod", other, self)
+        return operate("mod", other, self)
 
     def __pow__(self, other: Any) -> Tensor:
-        return _operate("pow", self, other)
+        return operate("pow", self, other)
 
     def __rpow__(self, other: Any) -> Tensor:
-        return _operate("pow", other, self)
+        return operate("pow", other, self)
 
     def __matmul__(self, other: Any) -> Tensor:
-        return _operate("matmul", self, other)
+        return operate("matmul", self, other)
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        return _operate("matmul", other, self)
+        return operate("matmul", other, self)
 
     def __lt__(self, other: Any) -> Tensor:
-        return _operate("lt", self, other)
+        return operate("lt", self, other)
 
     def __le__(self, other: Any) -> Tensor:
-        return _operate("le", self, other)
+        return operate("le", self, other)
 
     def __gt__(self, other: Any) -> Tensor:
-        return _operate("gt", self, other)
+        return operate("gt", self, other)
 
     def __ge__(self, other: Any) -> Tensor:
-        return _operate("ge", self, other)
+        return operate("ge", self, other)
 
     def __and__(self, other: Any) -> Tensor:
-        return _operate("and", self, other)
+        return operate("and", self, other)
 
     def __rand__(self, other: Any) -> Tensor:
-        return _operate("and", other, self)
+        return operate("and", other, self)
 
     def __or__(self, other: Any) -> Tensor:
-        return _operate("or", self, other)
+        return operate("or", self, other)
 
     def __ror__(self, other: Any) -> Tensor:
-        return _operate("or", other, self)
+        return operate("or", other, self)
 
     def __xor__(self, other: Any) -> Tensor:
-        return _operate("xor", self, other)
+        return operate("xor", self, other)
 
     def __rxor__(self, other: Any) -> Tensor:
-        return _operate("xor", other, self)
+        return operate("xor", other, self)
 
     def __invert__(self) -> Tensor:
-        return _operate("invert", self)
+        return operate("invert", self)
 
     def __neg__(self) -> Tensor:
-        return _operate("neg", self)
+        return operate("neg", self)
 
     def __abs__(self) -> Tensor:
-        return _operate("abs", self)
+        return operate("abs", self)
 
     def __getitem__(self, key: Any) -> Tensor:
-        return _operate("getitem", self, key)
+        return operate("getitem", self, key)
 
 
-def _operate(name: str, *operands: Any) -> Tensor:
+def operate(name: str, *operands: Any) -> Any:
+    """What the Python operator `name` gives for `operands`: the result of its registered function."""
     try:
         function = _OPERATORS[name]
     except KeyError:
         raise TypeError(f"no operation is registered for the operator {name!r}") from None
-    result: Tensor = function(*operands)
-    return result
+    return function(*operands)
 
 
 class Operation:

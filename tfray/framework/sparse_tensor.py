@@ -11,6 +11,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.default_stack import session_or_default
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.operation import operate
 from tfray.framework.tensor_shape import TensorShape
 
 
@@ -96,6 +97,11 @@ class SparseTensor:
         """The name of the elements."""
         return self._values.name
 
+    def consumers(self) -> list[Operation]:
+        """The operations that take one of its tensors as an input."""
+        parts = self._indices, self._values, self._dense_shape
+        return list(dict.fromkeys(op for part in parts for op in part.consumers()))
+
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> SparseTensorValue:
         """Its value, computed in `session` or the default session."""
         return session_or_default(session, self.graph).run(self, feed_dict)
@@ -107,6 +113,12 @@ class SparseTensor:
     def _feed_parts(self) -> Sequence[Tensor]:
         """The tensors that a session feeds for this, with the parts of a `SparseTensorValue` or tuple."""
         return [self._indices, self._values, self._dense_shape]
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return operate("sparse_mul", self, other)
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return operate("sparse_truediv", self, other)
 
     def __repr__(self) -> str:
         parts = f"indices={self._indices!r} values={self._values!r} dense_shape={self._dense_shape!r}"
