@@ -481,7 +481,7 @@ from tfray.library.queues import (
 )
 from tfray.library import nn as nn
 from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip
-from tfray.library import math as math, random as random
+from tfray.library import image as image, math as math, random as random
 from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
 from tfray.ops.gather_ops import batch_gather as batch_gather
 from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
@@ -498,7 +498,24 @@ from tfray.ops.state_ops import (
     is_variable_initialized as is_variable_initialized,
 )
 from tfray.library import app as app, flags as flags, gfile as gfile, logging as logging
-from tfray.library import python_io as python_io, resource_loader as resource_loader
+from tfray.library import io as io, python_io as python_io, resource_loader as resource_loader
+from tfray.framework.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
+from tfray.ops.decoding_ops import (
+    decode_compressed as decode_compressed,
+    decode_csv as decode_csv,
+    decode_raw as decode_raw,
+    parse_tensor as parse_tensor,
+    serialize_tensor as serialize_tensor,
+)
+from tfray.ops.parsing_ops import (
+    FixedLenFeature as FixedLenFeature,
+    FixedLenSequenceFeature as FixedLenSequenceFeature,
+    SparseFeature as SparseFeature,
+    VarLenFeature as VarLenFeature,
+    parse_example as parse_example,
+    parse_single_example as parse_single_example,
+    parse_single_sequence_example as parse_single_sequence_example,
+)
 from tfray import compat as compat
 from tfray.compat import (
     disable_control_flow_v2 as disable_control_flow_v2,

@@ -1,0 +1,398 @@
+"""Strings that hold numbers, lines of values, compressed data or tensors."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.framework import dtypes, tensor_proto
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import like_input, scalar, unknown
+from tfray.framework.tensor_shape import TensorShape
+
+# -- raw bytes -----------------------------------------------------------------------------------------
+
+
+def decode_raw(
+    input_bytes: Any = None,
+    out_type: DTypeLike = dtypes.uint8,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
+) -> Tensor:
+    """Read the bytes of strings as numbers.
+
+    Args:
+        input_bytes: Strings of the same length, any shape.
+        out_type: Dtype of the numbers.
+        little_endian: Whether the lowest byte of a number comes first.
+        name: Name of the operation.
+        bytes: The older name of `input_bytes`.
+
+    Returns:
+        Shape of `input_bytes` and one dimension more: the numbers in each string.
+
+    Raises:
+        InvalidArgumentError: At run time: the strings differ in length, or it is no multiple of a number's size.
+    """
+    strings = bytes if input_bytes is None else input_bytes
+    return add_op(DECODE_RAW, strings, name=name, out_type=as_dtype(out_type), little_endian=little_endian)
+
+
+def _decode_raw_kernel(ctx: KernelContext, strings: Array) -> Array:
+    strings = np.asarray(strings, object)
+    dtype = ctx.output_dtype()
+    items = strings.reshape(-1).tolist()
+    length = len(items[0]) if items else 0
+    other = next((item for item in items if len(item) != length), None)
+    if other is not None:
+        raise InvalidArgumentError(f"strings of {length} and of {len(other)} bytes do not make one tensor")
+    if length % dtype.itemsize:
+        raise InvalidArgumentError(f"{length} bytes do not divide into numbers of {dtype.itemsize}")
+    numbers = np.frombuffer(items[0] if len(items) == 1 else b"".join(items), dtype)
+    if not ctx.attr("little_endian"):
+        numbers = numbers.byteswap()
+    return numbers.reshape(*strings.shape, length // dtype.itemsize)
+
+
+def _decode_raw_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape.concatenate([None])]
+
+
+DECODE_RAW = register(
+    OpDef(
+        name="DecodeRaw",
+        inputs=("bytes: string",),
+        outputs=("output: out_type",),
+        attrs=("little_endian",),
+        types={"out_type": (*dtypes.NUMERIC, dtypes.bool_)},
+        shape=_decode_raw_shape,
+        kernels=on_cpu(_decode_raw_kernel),
+    )
+)
+
+
+# -- comma-separated values ----------------------------------------------------------------------------
+
+CSV_DTYPES: Final = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    name: str | None = None,
+    na_value: str = "",
+    select_cols: Sequence[int] | None = None,
+) -> list[Tensor]:
+    """Split lines of comma-separated values into a tensor for each column.
+
+    Args:
+        records: Strings, a line each, any shape.
+        record_defaults: One tensor or list for each column: its dtype is the column's (float32, float64, int32, int64
+            or string), its one value what an empty field means. An empty one makes the column required. A dtype
+            does the same.
+        field_delim: The character between fields.
+        use_quote_delim: Whether ``"`` encloses fields, within which it is doubled.
+        name: Name of the operation.
+        na_value: What else counts as an empty field.
+        select_cols: Numbers of the columns to take, ascending; all when None.
+
+    Returns:
+        A tensor for each column, of the shape of `records`.
+
+    Raises:
+        InvalidArgumentError: A default is no single value. At run time: a line has another number of fields, a field
+            is not of its dtype, or a required one is empty.
+    """
+    columns = list(select_cols) if select_cols is not None else []
+    if select_cols is not None and (len(columns) != len(record_defaults) or columns != sorted(set(columns))):
+        raise InvalidArgumentError(
+            f"decode_csv: select_cols is {columns}, expected {len(record_defaults)} ascending numbers of columns"
+        )
+    if len(field_delim) != 1:
+        raise InvalidArgumentError(f"decode_csv: field_delim is {field_delim!r}, expected one character")
+    with get_default_graph().name_scope(name or "DecodeCSV"):
+        defaults = [_csv_default(default, index) for index, default in enumerate(record_defaults)]
+        return add_op(
+            DECODE_CSV,
+            records,
+            defaults,
+            name="DecodeCSV",
+            OUT_TYPE=[default.dtype for default in defaults],
+            field_delim=field_delim,
+            use_quote_delim=use_quote_delim,
+            na_value=na_value,
+            select_cols=columns if select_cols is not None else None,
+        )
+
+
+def _csv_default(default: Any, index: int) -> Tensor:
+    if isinstance(default, (DType, type)):
+        return convert_to_tensor(np.empty(0, as_dtype(default).numpy), as_dtype(default))
+    tensor = convert_to_tensor(default)
+    count = tensor.shape.num_elements()
+    if tensor.dtype not in CSV_DTYPES or (count is not None and count > 1):
+        raise InvalidArgumentError(
+            f"decode_csv: the default of column {index} is {tensor!r}, expected at most one float, integer or string"
+        )
+    return tensor
+
+
+def _decode_csv_kernel(ctx: KernelContext, records: Array, *defaults: Array) -> list[Array]:
+    records = np.asarray(records, object)
+    selected = ctx.attr("select_cols")
+    rows = [
+        _fields(record, index, ctx.attr("field_delim"), ctx.attr("use_quote_delim"))
+        for index, record in enumerate(records.reshape(-1).tolist())
+    ]
+    for index, row in enumerate(rows):
+        if selected is None and len(row) != len(defaults):
+            raise InvalidArgumentError(f"record {index} has {len(row)} fields, expected {len(defaults)}")
+        if selected is not None and len(row) <= max(selected, default=-1):
+            raise InvalidArgumentError(f"record {index} has {len(row)} fields; column {max(selected)} is selected")
+    na_value = ctx.attr("na_value").encode()
+    columns = []
+    for place, default in enumerate(defaults):
+        column = place if selected is None else selected[place]
+        fields = [row[column] for row in rows]
+        columns.append(_csv_column(fields, column, np.asarray(default).reshape(-1), na_value).reshape(records.shape))
+    return columns
+
+
+def _fields(record: bytes, index: int, delimiter: str, quoted: bool) -> list[bytes]:
+    if not quoted or b'"' not in record:
+        if quoted and (b"\n" in record or b"\r" in record):
+            raise InvalidArgumentError(f"record {index} has a line break in a field without quotes")
+        return record.split(delimiter.encode())
+    fields, at = [], 0
+    while at <= len(record):
+        field, at = _quoted_field(record, at, delimiter.encode(), index)
+        fields.append(field)
+    return fields
+
+
+def _quoted_field(record: bytes, at: int, delimiter: bytes, index: int) -> tuple[bytes, int]:
+    """The field at a position of a line that has quotes, and where the next one starts."""
+    if not record.startswith(b'"', at):
+        end = record.find(delimiter, at)
+        end = len(record) if end < 0 else end
+        field = record[at:end]
+        if any(byte in field for byte in (b'"', b"\n", b"\r")):
+            raise InvalidArgumentError(f"record {index} has a quote or line break in a field without quotes")
+        return field, end + 1
+    end = at + 1
+    while True:
+        end = record.find(b'"', end)
+        if end < 0:
+            raise InvalidArgumentError(f"record {index} has a quoted field that does not end")
+        if not record.startswith(b'""', end):
+            break
+        end += 2
+    if end + 1 < len(record) and not record.startswith(delimiter, end + 1):
+        raise InvalidArgumentError(f"record {index} has text between a quoted field and the next delimiter")
+    return record[at + 1 : end].replace(b'""', b'"'), end + 2
+
+
+def _csv_column(fields: list[bytes], column: int, default: Array, na_value: bytes) -> Array:
+    dtype = default.dtype
+    missing = [index for index, field in enumerate(fields) if not field or field == na_value]
+    if missing and not default.size:
+        raise InvalidArgumentError(f"field {column} of record {missing[0]} is empty and has no default")
+    values: Array = np.empty(len(fields), dtype)
+    if dtype.kind == "O":
+        values[:] = fields
+    else:
+        convert = PARSERS[dtype.name]
+        values[:] = [0 if not f or f == na_value else _number(convert, f, column, i) for i, f in enumerate(fields)]
+    if missing:
+        values[missing] = default[0]
+    return values
+
+
+def _number(convert: Callable[[bytes], Any], field: bytes, column: int, index: int) -> Any:
+    try:
+        return convert(field)
+    except ValueError as error:
+        raise InvalidArgumentError(f"field {column} of record {index}: {error}") from error
+
+
+def _float_parser(name: str) -> Callable[[bytes], float]:
+    def parse(text: bytes) -> float:
+        if b"_" not in text:
+            try:
+                return float(text)
+            except ValueError:
+                pass
+        raise ValueError(f"{text!r} is not a {name}")
+
+    return parse
+
+
+def _int_parser(name: str) -> Callable[[bytes], int]:
+    limits = np.iinfo(name)
+    low, high = int(limits.min), int(limits.max)
+
+    def parse(text: bytes) -> int:
+        try:
+            value = int(text) if b"_" not in text else high + 1
+        except ValueError:
+            value = high + 1
+        if not low <= value <= high:
+            raise ValueError(f"{text!r} is not an {name}")
+        return value
+
+    return parse
+
+
+PARSERS: Final[dict[str, Callable[[bytes], Any]]] = {
+    "float32": _float_parser("float32"),
+    "float64": _float_parser("float64"),
+    "int32": _int_parser("int32"),
+    "int64": _int_parser("int64"),
+}
+"""From text to a number of a dtype; raises `ValueError` for what is none."""
+
+
+def _decode_csv_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape] * len(op.outputs)
+
+
+DECODE_CSV = register(
+    OpDef(
+        name="DecodeCSV",
+        inputs=("records: string", "record_defaults: any*"),
+        outputs=("output: OUT_TYPE*",),
+        attrs=("OUT_TYPE", "field_delim", "use_quote_delim", "na_value", "select_cols"),
+        shape=_decode_csv_shape,
+        kernels=on_cpu(_decode_csv_kernel),
+    )
+)
+
+
+# -- compressed data -----------------------------------------------------------------------------------
+
+
+def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+    """Decompress strings.
+
+    Args:
+        bytes: Compressed strings, any shape.
+        compression_type: ``GZIP``, ``ZLIB``, or empty for none.
+        name: Name of the operation.
+
+    Returns:
+        Strings of the same shape.
+
+    Raises:
+        InvalidArgumentError: There is no such compression. At run time: a string is not compressed so.
+    """
+    if compression_type not in _DECOMPRESS:
+        raise InvalidArgumentError(f"DecodeCompressed: compression_type is {compression_type!r}; expected GZIP or ZLIB")
+    return add_op(DECODE_COMPRESSED, bytes, name=name, compression_type=compression_type)
+
+
+_DECOMPRESS: Final[dict[str, Callable[[bytes], bytes]]] = {"": bytes, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
+
+
+def _decode_compressed_kernel(ctx: KernelContext, strings: Array) -> Array:
+    decompress = _DECOMPRESS[ctx.attr("compression_type")]
+    strings = np.asarray(strings, object)
+    result = np.empty(strings.shape, object)
+    try:
+        result.reshape(-1)[:] = [decompress(item) for item in strings.reshape(-1).tolist()]
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidArgumentError(f"a string does not decompress: {error}") from error
+    return result
+
+
+DECODE_COMPRESSED = register(
+    OpDef(
+        name="DecodeCompressed",
+        inputs=("bytes: string",),
+        outputs=("output: string",),
+        attrs=("compression_type",),
+        shape=like_input(0),
+        kernels=on_cpu(_decode_compressed_kernel),
+    )
+)
+
+
+# -- tensors -------------------------------------------------------------------------------------------
+
+
+def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+    """A tensor as a string: a serialised ``TensorProto``.
+
+    Args:
+        tensor: Any shape and dtype.
+        name: Name of the operation.
+
+    Returns:
+        A string scalar.
+    """
+    return add_op(SERIALIZE_TENSOR, tensor, name=name)
+
+
+def _serialize_tensor_kernel(ctx: KernelContext, tensor: Array) -> Array:
+    return np.array(tensor_proto.make_tensor_proto(ctx.to_host(tensor)).SerializeToString(), object)
+
+
+SERIALIZE_TENSOR = register(
+    OpDef(
+        name="SerializeTensor",
+        inputs=("tensor: T",),
+        outputs=("serialized: string",),
+        types={"T": dtypes.VALUES},
+        shape=scalar,
+        kernels=on_cpu(_serialize_tensor_kernel),
+    )
+)
+
+
+def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) -> Tensor:
+    """The tensor in a serialised ``TensorProto``.
+
+    Args:
+        serialized: A string scalar.
+        out_type: Dtype of the tensor.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: At run time: the string is no tensor, or one of another dtype.
+    """
+    return add_op(PARSE_TENSOR, serialized, name=name, out_type=as_dtype(out_type))
+
+
+def _parse_tensor_kernel(ctx: KernelContext, serialized: Array) -> Array:
+    data = np.asarray(serialized, object).reshape(-1)[0]
+    try:
+        array = tensor_proto.make_ndarray(tensor_proto.TensorProto.FromString(data))
+    except DataLossError as error:
+        raise InvalidArgumentError(f"the string is no serialised tensor: {error.message}") from error
+    if array.dtype != ctx.output_dtype():
+        raise InvalidArgumentError(
+            f"the serialised tensor is {as_dtype(array.dtype).name}, expected {as_dtype(ctx.output_dtype()).name}"
+        )
+    return array
+
+
+PARSE_TENSOR = register(
+    OpDef(
+        name="ParseTensor",
+        inputs=("serialized: string",),
+        outputs=("output: out_type",),
+        types={"out_type": dtypes.VALUES},
+        shape=unknown,
+        kernels=on_cpu(_parse_tensor_kernel),
+    )
+)

@@ -1,0 +1,430 @@
+"""Reading features out of serialised `tf.train.Example`s into arrays.
+
+A batch of examples that are laid out as usual is read in step: each operation of NumPy takes one field of every
+example. What is laid out in another way, and what is broken, is read one by one, which also finds out what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.framework import dtypes, wire
+from tfray.framework.dtypes import DType
+
+BYTES_LIST: Final = 1
+FLOAT_LIST: Final = 2
+INT64_LIST: Final = 3
+
+KINDS: Final = {dtypes.string: BYTES_LIST, dtypes.float32: FLOAT_LIST, dtypes.int64: INT64_LIST}
+"""The dtypes of features, and the number of the list that holds them."""
+
+_NUMPY: Final = {BYTES_LIST: np.dtype(object), FLOAT_LIST: np.dtype(np.float32), INT64_LIST: np.dtype(np.int64)}
+_NAMES: Final = {BYTES_LIST: "string", FLOAT_LIST: "float32", INT64_LIST: "int64"}
+
+FEW_EXAMPLES: Final = 12
+"""Smaller batches are read one by one."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature to read.
+
+    Attributes:
+        key: Its name.
+        kind: The list that must hold it.
+    """
+
+    key: bytes
+    kind: int
+
+    @classmethod
+    def of(cls, key: str, dtype: DType) -> Column:
+        """The column of a feature of one of the dtypes of `KINDS`."""
+        return cls(key.encode(), KINDS[dtype])
+
+
+class ColumnValues(NamedTuple):
+    """What a column holds in a batch of examples: all values in a row, and how many each example has.
+
+    Attributes:
+        values: One dimension.
+        lengths: int64, one per example; -1 where the feature is missing.
+    """
+
+    values: Any
+    lengths: Any
+
+
+def read_columns(serialized: Sequence[bytes], columns: Sequence[Column]) -> list[ColumnValues]:
+    """The values of columns in a batch of serialised examples.
+
+    Raises:
+        InvalidArgumentError: An example is malformed, or a feature is of another kind than its column.
+    """
+    if len(serialized) >= FEW_EXAMPLES:
+        try:
+            return _Batch(serialized).columns(columns)
+        except _Unusual:
+            pass
+    rows = [_read_row(data, index, columns) for index, data in enumerate(serialized)]
+    return [_joined(column.kind, [row[i] for row in rows]) for i, column in enumerate(columns)]
+
+
+def empty(kind: int) -> Any:
+    """No values of a kind."""
+    return np.empty(0, _NUMPY[kind])
+
+
+def _joined(kind: int, parts: Sequence[Any]) -> ColumnValues:
+    """One column of the values in each example, None where it is missing."""
+    lengths = np.array([-1 if part is None else len(part) for part in parts], np.int64)
+    there = [part for part in parts if part is not None]
+    return ColumnValues(there[0] if len(there) == 1 else np.concatenate([empty(kind), *there]), lengths)
+
+
+# -- one by one ----------------------------------------------------------------------------------------
+
+
+def _read_row(data: bytes, index: int, columns: Sequence[Column]) -> list[Any]:
+    """For each column the values in one example, None where it is missing."""
+    try:
+        features: dict[bytes, tuple[int, int]] = {}
+        for number, kind, start, end in wire.read_fields(data):
+            if number == 1 and kind == wire.BYTES:
+                features.update(read_map(data, start, end))
+        return [read_feature(data, column, features.get(column.key)) for column in columns]
+    except DataLossError as error:
+        raise InvalidArgumentError(f"example {index} is malformed: {error.message}") from error
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"example {index}: {error.message}") from error
+
+
+def read_map(data: bytes, start: int, end: int) -> dict[bytes, tuple[int, int]]:
+    """The entries of a map of messages: the key, and where the message is. Raises `DataLossError`."""
+    entries: dict[bytes, tuple[int, int]] = {}
+    for number, kind, first, last in wire.read_fields(data, start, end):
+        if number == 1 and kind == wire.BYTES:
+            key, value = b"", (first, first)
+            for part, part_kind, part_first, part_last in wire.read_fields(data, first, last):
+                if part == 1 and part_kind == wire.BYTES:
+                    key = data[part_first:part_last]
+                elif part == 2 and part_kind == wire.BYTES:
+                    value = (part_first, part_last)
+            entries[key] = value
+    return entries
+
+
+def read_feature(data: bytes, column: Column, place: tuple[int, int] | None) -> Any:
+    """The values of the feature at a place, None when there is none. Raises as `read_columns`, and `DataLossError`."""
+    if place is None:
+        return None
+    found = 0
+    parts: list[tuple[int, int]] = []
+    for number, kind, start, end in wire.read_fields(data, *place):
+        if kind == wire.BYTES and number in _NUMPY:
+            parts = [*parts, (start, end)] if number == found else [(start, end)]
+            found = number
+    if not found:
+        return None
+    if found != column.kind:
+        raise InvalidArgumentError(
+            f"feature {column.key.decode()!r} is {_NAMES[found]}, expected {_NAMES[column.kind]}"
+        )
+    values = [_read_list(data, column.kind, start, end) for start, end in parts]
+    return values[0] if len(values) == 1 else np.concatenate(values)
+
+
+def _read_list(data: bytes, kind: int, start: int, end: int) -> Any:
+    fields = [field for field in wire.read_fields(data, start, end) if field[0] == 1]
+    if kind == BYTES_LIST:
+        return _objects([data[first:last] for _, form, first, last in fields if form == wire.BYTES])
+    width = wire.FIXED32 if kind == FLOAT_LIST else wire.VARINT
+    parts = [data[first:last] for _, form, first, last in fields if form in (wire.BYTES, width)]
+    packed = parts[0] if len(parts) == 1 else b"".join(parts)
+    if kind == INT64_LIST:
+        return wire.decode_varints(packed)
+    if len(packed) % 4:
+        raise DataLossError(f"a list of floats is {len(packed)} bytes long, which is no multiple of 4")
+    return np.frombuffer(packed, "<f4")
+
+
+def _objects(items: list[bytes]) -> Any:
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
+
+
+# -- in step -------------------------------------------------------------------------------------------
+
+
+class _Unusual(Exception):
+    """Something that is better read one by one."""
+
+
+_PADDING: Final = bytes(16)
+_LONG_ROW: Final = 48
+_MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
+_MAX_ROUNDS: Final = 64
+_ENTRY, _KEY, _VALUE = 0x0A, 0x0A, 0x12
+
+
+class _Batch:
+    """Examples one behind the other, and where the features of each are."""
+
+    def __init__(self, serialized: Sequence[bytes]) -> None:
+        self._count = len(serialized)
+        sizes = np.fromiter(map(len, serialized), np.int64, self._count)
+        self._data = b"".join([*serialized, _PADDING])
+        self._octets = np.frombuffer(self._data, np.uint8)
+        # The eight bytes from each position on: NumPy reads them where they lie.
+        self._words = np.ndarray((len(self._data) - 8,), "<u8", self._data, 0, (1,))
+        ends = np.cumsum(sizes)
+        filled = np.flatnonzero(sizes)
+        starts, ends = self._sole_field(ends[filled] - sizes[filled], ends[filled], _ENTRY)
+        owner, starts, ends = self._repeated(filled, starts, ends)
+        self._split_entries(owner, starts, ends)
+
+    def _varints(self, at: Any) -> tuple[Any, Any]:
+        """The small numbers at these positions, and the positions behind them."""
+        value = self._octets[at].astype(np.int64)
+        if not (value >= 0x80).any():
+            return value, at + 1
+        behind = at + 1
+        more = np.flatnonzero(value >= 0x80)
+        value &= 0x7F
+        for shift in range(7, 35, 7):
+            octet = self._octets[np.minimum(behind[more], len(self._octets) - 1)].astype(np.int64)
+            value[more] |= (octet & 0x7F) << shift
+            behind[more] += 1
+            more = more[octet >= 0x80]
+            if not more.size:
+                return value, behind
+        raise _Unusual
+
+    def _delimited(self, at: Any, ends: Any, tag: int) -> tuple[Any, Any]:
+        """Start and end of fields that begin at these positions with this tag, and end in time."""
+        if (self._octets[at] != tag).any():
+            raise _Unusual
+        length, start = self._varints(at + 1)
+        end = start + length
+        if (end > ends).any():
+            raise _Unusual
+        return start, end
+
+    def _sole_field(self, at: Any, ends: Any, tag: int) -> tuple[Any, Any]:
+        """The same for messages that consist of one field."""
+        start, end = self._delimited(at, ends, tag)
+        if (end != ends).any():
+            raise _Unusual
+        return start, end
+
+    def _repeated(self, owner: Any, at: Any, ends: Any) -> tuple[Any, Any, Any]:
+        """All the fields of messages that repeat one: whose they are, starts and ends, in rounds."""
+        rounds: list[tuple[Any, Any, Any]] = []
+        while True:
+            left = np.flatnonzero(at < ends)
+            if not left.size:
+                break
+            if left.size < at.size:
+                owner, at, ends = owner[left], at[left], ends[left]
+            start, end = self._delimited(at, ends, _ENTRY)
+            rounds.append((owner, start, end))
+            at = end
+            if len(rounds) > _MAX_ROUNDS and owner.size < _MAX_ROUNDS:
+                raise _Unusual  # a few long ones
+        if len(rounds) == 1:
+            return rounds[0]
+        nothing = np.empty(0, np.int64)
+        owners, starts, stops = zip(*rounds, strict=True) if rounds else ([nothing], [nothing], [nothing])
+        return np.concatenate(owners), np.concatenate(starts), np.concatenate(stops)
+
+    def _split_entries(self, owner: Any, starts: Any, ends: Any) -> None:
+        """Find key, kind and list of every feature; those without a list count as missing."""
+        key, key_end = self._delimited(starts, ends, _KEY)
+        if (key_end >= ends).any():
+            raise _Unusual  # nothing but a key
+        value, value_end = self._sole_field(key_end, ends, _VALUE)
+        filled = np.flatnonzero(value < value_end)
+        if filled.size < value.size:
+            owner, key, key_end, value, value_end = (part[filled] for part in (owner, key, key_end, value, value_end))
+        tags = self._octets[value]
+        if ((tags != 0x0A) & (tags != 0x12) & (tags != 0x1A)).any():
+            raise _Unusual
+        length, self._start = self._varints(value + 1)
+        self._end = self._start + length
+        if (self._end != value_end).any():
+            raise _Unusual
+        self._owner, self._key, self._kind = owner, key, tags >> 3
+        self._key_length = key_end - key
+        self._key_word = self._words[key] & _MASKS[np.minimum(self._key_length, 8)]
+
+    def columns(self, columns: Sequence[Column]) -> list[ColumnValues]:
+        """The values of columns."""
+        return [self._column(column) for column in columns]
+
+    def _column(self, column: Column) -> ColumnValues:
+        entry = self._entries_of(column.key)
+        place = np.full(self._count, -1, np.int64)
+        place[self._owner[entry]] = entry
+        there = np.flatnonzero(place >= 0)
+        entry = place[there] if there.size == entry.size else self._fail()
+        if (self._kind[entry] != column.kind).any():
+            raise _Unusual
+        read = {BYTES_LIST: self._bytes, FLOAT_LIST: self._floats, INT64_LIST: self._ints}[column.kind]
+        values, counts = read(self._start[entry], self._end[entry])
+        lengths = np.full(self._count, -1, np.int64)
+        lengths[there] = counts
+        return ColumnValues(values, lengths)
+
+    def _fail(self) -> Any:
+        raise _Unusual
+
+    def _entries_of(self, key: bytes) -> Any:
+        """The entries with a key."""
+        word = np.uint64(int.from_bytes(key[:8], "little"))
+        found = np.flatnonzero((self._key_word == word) & (self._key_length == len(key)))
+        for at in range(8, len(key), 8):
+            part = key[at : at + 8]
+            words = self._words[self._key[found] + at] & _MASKS[len(part)]
+            found = found[words == np.uint64(int.from_bytes(part, "little"))]
+        return found
+
+    def _packed(self, starts: Any, ends: Any) -> tuple[Any, Any]:
+        """Start and size in bytes of packed numbers in lists; empty lists have none."""
+        filled = np.flatnonzero(starts < ends)
+        if filled.size == starts.size:
+            start, end = self._sole_field(starts, ends, _ENTRY)
+            return start, end - start
+        start, size = starts.copy(), np.zeros_like(starts)
+        start[filled], end = self._sole_field(starts[filled], ends[filled], _ENTRY)
+        size[filled] = end - start[filled]
+        return start, size
+
+    def _floats(self, starts: Any, ends: Any) -> tuple[Any, Any]:
+        start, size = self._packed(starts, ends)
+        if (size & 3).any():
+            raise _Unusual
+        if not size.size or int(size.max()) <= 4 * _LONG_ROW:
+            where = _ranges(start, size >> 2, 4)
+            return self._words[where].astype(np.uint32).view(np.float32), size >> 2
+        rows = zip(start.tolist(), size.tolist(), strict=True)
+        return np.concatenate([np.frombuffer(self._data, "<f4", n >> 2, at) for at, n in rows]), size >> 2
+
+    def _ints(self, starts: Any, ends: Any) -> tuple[Any, Any]:
+        start, size = self._packed(starts, ends)
+        octets = self._octets[_ranges(start, size, 1)]
+        is_last = octets < 0x80
+        filled = np.flatnonzero(size)
+        behind = np.cumsum(size[filled])
+        if not is_last[behind - 1].all():
+            raise _Unusual
+        if is_last.all():
+            return octets.astype(np.int64), size
+        counts = np.zeros_like(size)
+        counts[filled] = np.add.reduceat(is_last, behind - size[filled], dtype=np.int64)
+        last = np.flatnonzero(is_last)
+        first = np.concatenate([[0], last[:-1] + 1])
+        lengths = last - first + 1
+        if int(lengths.max()) > wire.MAX_VARINT_BYTES:
+            raise _Unusual
+        return wire.gather_varints(octets, first, lengths), counts
+
+    def _bytes(self, starts: Any, ends: Any) -> tuple[Any, Any]:
+        owner, first, last = self._repeated(np.arange(starts.size), starts, ends)
+        counts = np.bincount(owner, minlength=starts.size)
+        if owner.size > starts.size or counts.max(initial=0) > 1:
+            order = np.argsort(owner, kind="stable")
+            first, last = first[order], last[order]
+        data = self._data
+        return _objects([data[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]), counts
+
+
+def _ranges(starts: Any, counts: Any, step: int) -> Any:
+    """``start, start + step, ...`` for each start, as many as its count, in a row."""
+    if counts.size and (counts == counts[0]).all():
+        count = int(counts[0])
+        return starts if count == 1 else (starts[:, None] + np.arange(0, count * step, step)).reshape(-1)
+    before = np.cumsum(counts) - counts
+    total = int(counts.sum())
+    return np.repeat(starts - before * step, counts) + np.arange(0, total * step, step)
+
+
+# -- from columns to tensors ---------------------------------------------------------------------------
+
+
+def dense_column(column: ColumnValues, shape: Sequence[int], default: Any | None, what: str) -> Any:
+    """A column whose examples all have values of one shape.
+
+    Args:
+        column: The values.
+        shape: Shape of an example's values.
+        default: The values where the feature is missing; None when it must not be.
+        what: How errors name the feature.
+
+    Raises:
+        InvalidArgumentError: An example has too few or too many values, or none.
+    """
+    values, lengths = column
+    count = int(np.prod(shape, dtype=np.int64))
+    wrong = np.flatnonzero((lengths != count) & (lengths >= 0))
+    if wrong.size:
+        raise InvalidArgumentError(
+            f"example {wrong[0]}: {what} has {lengths[wrong[0]]} values, expected {count} for shape {tuple(shape)}"
+        )
+    missing = np.flatnonzero(lengths < 0)
+    if not missing.size:
+        return values.reshape(len(lengths), *shape)
+    if default is None:
+        raise InvalidArgumentError(f"example {missing[0]}: {what} is missing, and has no default value")
+    result = np.empty((len(lengths), *shape), values.dtype)
+    result[lengths >= 0] = values.reshape(-1, *shape)
+    result[missing] = default
+    return result
+
+
+def padded_column(column: ColumnValues, shape: Sequence[int], padding: Any, what: str) -> Any:
+    """A column whose examples have sequences of values of one shape, filled up to the longest; missing ones are empty.
+
+    Raises:
+        InvalidArgumentError: The values of an example do not divide into the shape.
+    """
+    values, lengths = column
+    steps = whole_steps(lengths, shape, what)
+    longest = int(steps.max(initial=0))
+    result = np.empty((len(lengths), longest, *shape), values.dtype)
+    result[...] = padding
+    result[np.arange(longest) < steps[:, None]] = values.reshape(-1, *shape)
+    return result
+
+
+def whole_steps(lengths: Any, shape: Sequence[int], what: str) -> Any:
+    """How many times each number of values holds a shape. Raises as `padded_column`."""
+    count = int(np.prod(shape, dtype=np.int64))
+    lengths = np.maximum(lengths, 0)
+    wrong = np.flatnonzero(lengths % count) if count else np.flatnonzero(lengths)
+    if wrong.size:
+        raise InvalidArgumentError(
+            f"example {wrong[0]}: {what} has {lengths[wrong[0]]} values, "
+            f"expected a multiple of {count} for shape {tuple(shape)}"
+        )
+    return lengths // max(count, 1)
+
+
+def sparse_column(column: ColumnValues) -> tuple[Any, Any, Any]:
+    """Indices, values and shape of a column as a sparse matrix, an example a row."""
+    values, lengths = column
+    lengths = np.maximum(lengths, 0)
+    indices = np.empty((len(values), 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(lengths)), lengths)
+    indices[:, 1] = _ranges(np.zeros_like(lengths), lengths, 1)
+    return indices, values, np.array([len(lengths), lengths.max(initial=0)], np.int64)
+
+
+def concatenate(parts: Iterable[Any], kind: int) -> Any:
+    """Arrays of values of a kind, one behind the other."""
+    return np.concatenate([empty(kind), *parts])

@@ -1,0 +1,151 @@
+"""Tensors as ``TensorProto`` messages, compatible with TensorFlow on the wire."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import make_array
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.message import Field, Message
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+
+DTYPE_NUMBERS: Final[dict[DType, int]] = {
+    dtypes.float32: 1,
+    dtypes.float64: 2,
+    dtypes.int32: 3,
+    dtypes.uint8: 4,
+    dtypes.int16: 5,
+    dtypes.int8: 6,
+    dtypes.string: 7,
+    dtypes.complex64: 8,
+    dtypes.int64: 9,
+    dtypes.bool_: 10,
+    dtypes.bfloat16: 14,
+    dtypes.uint16: 17,
+    dtypes.complex128: 18,
+    dtypes.float16: 19,
+    dtypes.resource: 20,
+    dtypes.uint32: 22,
+    dtypes.uint64: 23,
+}
+"""The numbers of dtypes on the wire."""
+
+MAX_ELEMENTS: Final = 1 << 31
+
+
+class TensorShapeDim(Message):
+    """One dimension: its ``size``, -1 for unknown, and ``name``."""
+
+    FIELDS = (Field(1, "size", "int64"), Field(2, "name", "string"))
+
+
+class TensorShapeProto(Message):
+    """A shape: ``dim``, or ``unknown_rank``."""
+
+    FIELDS = (Field(2, "dim", TensorShapeDim, repeated=True), Field(3, "unknown_rank", "bool"))
+
+
+class TensorProto(Message):
+    """A tensor: ``dtype``, ``tensor_shape``, and the elements in ``tensor_content`` or in a list for their dtype."""
+
+    FIELDS = (
+        Field(1, "dtype", "enum"),
+        Field(2, "tensor_shape", TensorShapeProto),
+        Field(3, "version_number", "int32"),
+        Field(4, "tensor_content", "bytes"),
+        Field(5, "float_val", "float", repeated=True),
+        Field(6, "double_val", "double", repeated=True),
+        Field(7, "int_val", "int32", repeated=True),
+        Field(8, "string_val", "bytes", repeated=True),
+        Field(9, "scomplex_val", "float", repeated=True),
+        Field(10, "int64_val", "int64", repeated=True),
+        Field(11, "bool_val", "bool", repeated=True),
+        Field(12, "dcomplex_val", "double", repeated=True),
+        Field(13, "half_val", "int32", repeated=True),
+        Field(16, "uint32_val", "int64", repeated=True),
+        Field(17, "uint64_val", "uint64", repeated=True),
+    )
+
+
+_LISTS: Final = {
+    "float32": "float_val",
+    "float64": "double_val",
+    "string": "string_val",
+    "complex64": "scomplex_val",
+    "complex128": "dcomplex_val",
+    "int64": "int64_val",
+    "bool": "bool_val",
+    "float16": "half_val",
+    "bfloat16": "half_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+}
+
+
+def make_tensor_proto(
+    values: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False
+) -> TensorProto:
+    """A message that holds a tensor.
+
+    Args:
+        values: A number, string, array, or nested lists of them.
+        dtype: Dtype of the tensor; that of `values` when None.
+        shape: Shape of the tensor, which holds as many elements as `values` (one may stand for all).
+        verify_shape: Refuse values of another shape than `shape`.
+
+    Raises:
+        InvalidArgumentError: The values do not fit the dtype or shape.
+    """
+    array = make_array(values, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        sizes = TensorShape(shape).as_list()
+        if verify_shape and list(array.shape) != sizes:
+            raise InvalidArgumentError(f"the values have shape {array.shape}, expected {sizes}")
+        array = np.full(sizes, array) if array.size == 1 else array.reshape(sizes)
+    proto = TensorProto(dtype=DTYPE_NUMBERS[as_dtype(array.dtype)])
+    proto.tensor_shape.SetInParent()
+    proto.tensor_shape.dim.extend([TensorShapeDim(size=size) for size in array.shape])
+    if array.dtype == object:
+        proto.string_val.extend(array.reshape(-1).tolist())
+    else:
+        proto.tensor_content = array.tobytes()
+    return proto
+
+
+def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
+    """The array that a message holds. Raises `DataLossError` when it is broken."""
+    dtype = next((dtype for dtype, number in DTYPE_NUMBERS.items() if number == tensor.dtype), None)
+    if dtype is None or dtype is dtypes.resource:
+        raise DataLossError(f"dtype {tensor.dtype} is not known")
+    shape = [dim.size for dim in tensor.tensor_shape.dim]
+    if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape) or math.prod(shape) > MAX_ELEMENTS:
+        raise DataLossError(f"{shape} is not the shape of a tensor")
+    count = math.prod(shape)
+    if tensor.tensor_content:
+        if dtype is dtypes.string or len(tensor.tensor_content) != count * dtype.size:
+            raise DataLossError(f"{len(tensor.tensor_content)} bytes are no {dtype.name} tensor of shape {shape}")
+        return np.frombuffer(tensor.tensor_content, dtype.numpy).reshape(shape)
+    items = _items(dtype, getattr(tensor, _LISTS.get(dtype.name, "int_val")))
+    if len(items) > count or (count and not len(items) and dtype is dtypes.string):
+        raise DataLossError(f"{len(items)} elements are no tensor of shape {shape}")
+    if len(items) < count:  # the last one stands for the rest
+        rest = items[-1:] if len(items) else np.zeros(1, dtype.numpy)
+        items = np.concatenate([items, np.repeat(rest, count - len(items))])
+    return items.reshape(shape)
+
+
+def _items(dtype: DType, values: list[Any]) -> np.ndarray[Any, Any]:
+    if dtype.name in ("float16", "bfloat16"):
+        return np.array(values, np.int64).astype(np.uint16).view(dtype.numpy)
+    if dtype.is_complex:
+        if len(values) % 2:
+            raise DataLossError("half of a complex number is missing")
+        return np.array(values, dtype.real_dtype.numpy).view(dtype.numpy)
+    array = np.empty(len(values), dtype.numpy)
+    array[:] = values if dtype is dtypes.string or dtype.is_floating else np.array(values).astype(dtype.numpy)
+    return array

@@ -1,0 +1,28 @@
+"""The names of ``tf.io``."""
+
+# isort: skip_file
+from tfray.framework.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
+from tfray.framework.tfrecord import (
+    TFRecordOptions as TFRecordOptions,
+    TFRecordWriter as TFRecordWriter,
+    tf_record_iterator as tf_record_iterator,
+)
+from tfray.framework.tfrecord import TFRecordCompressionType as TFRecordCompressionType
+from tfray.library import gfile as gfile
+from tfray.ops.decoding_ops import (
+    decode_compressed as decode_compressed,
+    decode_csv as decode_csv,
+    decode_raw as decode_raw,
+    parse_tensor as parse_tensor,
+    serialize_tensor as serialize_tensor,
+)
+from tfray.ops.parsing_ops import (
+    FixedLenFeature as FixedLenFeature,
+    FixedLenSequenceFeature as FixedLenSequenceFeature,
+    SparseFeature as SparseFeature,
+    VarLenFeature as VarLenFeature,
+    parse_example as parse_example,
+    parse_sequence_example as parse_sequence_example,
+    parse_single_example as parse_single_example,
+    parse_single_sequence_example as parse_single_sequence_example,
+)
