@@ -110,7 +110,8 @@ def reduced_shape(op: Operation) -> list[TensorShape]:
     if axis.shape.rank not in (None, 0, 1):
         raise ValueError(f"axis must be a scalar or a vector, not of shape {axis.shape}")
     if source.shape.rank is None:
-        return [UNKNOWN]
+        over_all = axis.op.type == REVERSED_AXES.name and axis.op.inputs[0] is source
+        return [TensorShape([]) if over_all and not op.attr("keep_dims") else UNKNOWN]
     axes, keep = constant_value(axis), op.attr("keep_dims")
     if axes is not None:
         reduced = _normalized(tuple(np.ravel(axes).tolist()), source.shape.rank)

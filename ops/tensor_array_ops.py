@@ -361,8 +361,7 @@ TENSOR_ARRAY_WRITE = register(
 def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Array:
     positions = ctx.to_host(indices).tolist()
     if not positions:
-        shape = [size or 0 for size in (ctx.attr("element_shape").sizes or ())]
-        return ctx.xp.empty((0, *shape), ctx.output_dtype())
+        return _no_elements(ctx, ctx.attr("element_shape"))
     elements = [flow.element(position) for position in positions]
     if any(element is MISSING for element in elements):
         elements = [
@@ -378,6 +377,12 @@ def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Arra
     for row, element in enumerate(elements):
         stacked[row] = element
     return stacked
+
+
+def _no_elements(ctx: KernelContext, shape: TensorShape) -> Array:
+    """An array without elements, each of which would have `shape`."""
+    sizes = [] if shape.rank is None else [size or 0 for size in shape.sizes]
+    return ctx.xp.empty((0, *sizes), ctx.output_dtype())
 
 
 def _gather_shape(op: Operation) -> list[TensorShape]:
@@ -450,8 +455,7 @@ def _concat_kernel(ctx: KernelContext, flow: TensorList) -> tuple[Array, Array]:
         elements.append(ctx.asarray(element))
     lengths = np.array([len(element) for element in elements], np.int32)
     if not elements:
-        rest = [size or 0 for size in (ctx.attr("rest").sizes or ())]
-        return ctx.xp.empty((0, *rest), ctx.output_dtype()), ctx.asarray(lengths)
+        return _no_elements(ctx, ctx.attr("rest")), ctx.asarray(lengths)
     return ctx.xp.concatenate(elements), ctx.asarray(lengths)
 
 

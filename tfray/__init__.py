@@ -433,6 +433,12 @@ from tfray.ops.control_flow_ops import (
     cond as cond,
     while_loop as while_loop,
 )
+from tfray.ops.functional_ops import (
+    foldl as foldl,
+    foldr as foldr,
+    map_fn as map_fn,
+    scan as scan,
+)
 from tfray.ops.tensor_array_ops import (
     TensorArray as TensorArray,
 )
