@@ -7,7 +7,7 @@ from typing import Any
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Tensor, register_operator
-from tfray.framework.op_def import register
+from tfray.framework.op_def import register, ufunc_kernel
 from tfray.ops.elementwise import binary, unary
 
 _EQUATABLE = (*dtypes.NUMERIC, dtypes.bool_, dtypes.string)
@@ -61,7 +61,7 @@ def less(x: Any, y: Any, name: str | None = None) -> Tensor:
     return add_op(LESS, x, y, name=name)
 
 
-LESS = register(binary("Less", "less", dtypes.REAL, result="bool"))
+LESS = register(binary("Less", ufunc_kernel("less", infix="{0} < {1}"), dtypes.REAL, result="bool"))
 
 
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -78,7 +78,7 @@ def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return add_op(LESS_EQUAL, x, y, name=name)
 
 
-LESS_EQUAL = register(binary("LessEqual", "less_equal", dtypes.REAL, result="bool"))
+LESS_EQUAL = register(binary("LessEqual", ufunc_kernel("less_equal", infix="{0} <= {1}"), dtypes.REAL, result="bool"))
 
 
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -95,7 +95,7 @@ def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
     return add_op(GREATER, x, y, name=name)
 
 
-GREATER = register(binary("Greater", "greater", dtypes.REAL, result="bool"))
+GREATER = register(binary("Greater", ufunc_kernel("greater", infix="{0} > {1}"), dtypes.REAL, result="bool"))
 
 
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -112,7 +112,9 @@ def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return add_op(GREATER_EQUAL, x, y, name=name)
 
 
-GREATER_EQUAL = register(binary("GreaterEqual", "greater_equal", dtypes.REAL, result="bool"))
+GREATER_EQUAL = register(
+    binary("GreaterEqual", ufunc_kernel("greater_equal", infix="{0} >= {1}"), dtypes.REAL, result="bool")
+)
 
 
 # -- logic ---------------------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     return add_op(LOGICAL_AND, x, y, name=name)
 
 
-LOGICAL_AND = register(binary("LogicalAnd", "logical_and", (dtypes.bool_,)))
+LOGICAL_AND = register(binary("LogicalAnd", ufunc_kernel("logical_and", infix="{0} & {1}"), (dtypes.bool_,)))
 
 
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -143,7 +145,7 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     return add_op(LOGICAL_OR, x, y, name=name)
 
 
-LOGICAL_OR = register(binary("LogicalOr", "logical_or", (dtypes.bool_,)))
+LOGICAL_OR = register(binary("LogicalOr", ufunc_kernel("logical_or", infix="{0} | {1}"), (dtypes.bool_,)))
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
@@ -167,7 +169,7 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
     return add_op(LOGICAL_NOT, x, name=name)
 
 
-LOGICAL_NOT = register(unary("LogicalNot", "logical_not", (dtypes.bool_,)))
+LOGICAL_NOT = register(unary("LogicalNot", ufunc_kernel("logical_not", infix="~{0}", arity=1), (dtypes.bool_,)))
 
 
 def is_nan(x: Any, name: str | None = None) -> Tensor:

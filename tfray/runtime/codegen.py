@@ -10,7 +10,9 @@ The generated function looks like this, one operation a line, so that a line num
             return (v3.copy(), v4)
         return segment
 
-``b`` are buffers of reused memory, ``c`` kernel contexts, ``k`` constants, ``v`` values.
+``b`` are buffers of reused memory, ``c`` kernel contexts, ``k`` constants, ``v`` values. Branches and loops become
+Python's own, their operations inline; ``w`` are loop variables, and ``r1`` begins the names of a region's values. Only
+those in which something may wait, or is sent, are called by their kernels.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import itertools
 import linecache
 import threading
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 from typing import Any, Final
@@ -32,12 +35,16 @@ from tfray.framework.effects import uses_step
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
 from tfray.framework.region import Region
+from tfray.framework.tensor_list import TensorList
 from tfray.runtime.body import Body, region_body
 from tfray.runtime.device import Device, OpContext
-from tfray.runtime.memory import MemoryPlan, plan_memory
+from tfray.runtime.memory import plan_memory
 
 _IDLE_FRAMES: Final = 2
 """Sets of buffers kept for reuse; more exist only while that many steps run at once."""
+
+MAX_INLINED_DEPTH: Final = 8
+"""Branches and loops nested deeper are called by their kernels: Python limits how deep blocks may be nested."""
 
 _serial = itertools.count()
 
@@ -57,22 +64,21 @@ class CompiledBody:
         fetched: Collection[Tensor] = (),
         updated_elsewhere: Collection[str] = (),
     ) -> None:
-        memory = plan_memory(
-            body, lambda op: _kernel(op, device), sends_copy=sends_copy, updated_elsewhere=updated_elsewhere
-        )
-        emitter = _Emitter(body, device, memory, fetched, sends_copy)
-        self.source = emitter.source()
-        self.buffer_bytes = sum(memory.slot_bytes)
-        self._body = body
+        program = _Program(device, sends_copy)
+        emitter = _Emitter(program, body, fetched=fetched, updated_elsewhere=updated_elsewhere)
+        emitter.write()
+        program.add(f"return {emitter.results()}")
+        self.source = program.source(["step", *map(emitter.name, body.inputs)])
+        self.buffer_bytes = sum(program.slot_bytes)
         self._device = device
         self._is_gpu = device.type == "GPU"
-        self._memory = memory
-        self._line_ops = emitter.line_ops
-        self._buffers = emitter.buffers
+        self._slot_bytes = program.slot_bytes
+        self._line_ops = program.line_ops
+        self._buffers = program.buffers
         self._filename = f"<tfray segment {next(_serial)}>"
         code = compile(self.source, self._filename, "exec")
-        exec(code, emitter.namespace)
-        self._make: Callable[..., Callable[..., tuple[Any, ...]]] = emitter.namespace["make"]
+        exec(code, program.namespace)
+        self._make: Callable[..., Callable[..., tuple[Any, ...]]] = program.namespace["make"]
         self._idle: list[Callable[..., tuple[Any, ...]]] = []
         self._lock = threading.Lock()
         _compiled[self._filename] = self
@@ -104,7 +110,7 @@ class CompiledBody:
             return self._idle.pop()
         except IndexError:
             pass
-        slots = [self._device.allocate(size) for size in self._memory.slot_bytes]
+        slots = [self._device.allocate(size) for size in self._slot_bytes]
         views = [self._device.view(slots[slot], shape, dtype) for slot, shape, dtype in self._buffers]
         return self._make(*views)
 
@@ -115,22 +121,19 @@ class CompiledBody:
 
     def explain(self, error: Exception, frame: FrameType, line: int) -> Exception:
         """The error, with the operation on that line, its device, creation line and input shapes."""
-        op = self._line_ops.get(line)
-        if op is None:
+        if line not in self._line_ops:
             return error if isinstance(error, OpError) else InternalError(f"generated code failed: {error!r}")
+        op, inputs = self._line_ops[line]
         if isinstance(error, OpError):
             if error.op_name in (None, op.name):
                 error.op_name, error.device, error.site = op.name, self._device.name, op.site
             return error
-        shown = ", ".join(_describe(name, frame.f_locals) for name in self._input_names(op))
+        shown = ", ".join(_describe(named, frame.f_locals) for named in inputs)
         message = f"{op.type}: {error}" + (f"; its inputs were {shown}" if shown else "")
         kind = _kind_of(error)
         if kind is UnknownError:
             message = f"{op.type}: {type(error).__name__}: {error}" + (f"; its inputs were {shown}" if shown else "")
         return kind(message, op_name=op.name, device=self._device.name, site=op.site)
-
-    def _input_names(self, op: Operation) -> list[tuple[Tensor, str]]:
-        return [(tensor, _value_name(tensor, self._body)) for tensor in op.inputs]
 
 
 def _explain(error: Exception) -> Exception:
@@ -162,11 +165,9 @@ class RegionFunction:
         self._body.release(self._function)
 
 
-def _compile_region(region: Region, device: Device, sends_copy: bool) -> Callable[[Any], RegionFunction]:
-    # Whether the step updates a variable after the region read it is not known here.
+def _compile_region(region: Region, device: Device, sends_copy: bool) -> CompiledBody:
     handles = {tensor.op.name for tensor in region.inputs if tensor.dtype is dtypes.resource}
-    body = CompiledBody(region_body(region), device, sends_copy=sends_copy, updated_elsewhere=handles)
-    return partial(RegionFunction, body)
+    return CompiledBody(region_body(region), device, sends_copy=sends_copy, updated_elsewhere=handles)
 
 
 def _kind_of(error: Exception) -> type[OpError]:
@@ -191,93 +192,61 @@ def _kernel(op: Operation, device: Device) -> Kernel:
     return kernel
 
 
-def _value_name(tensor: Tensor, body: Body) -> str:
-    prefix = "k" if tensor in body.constants else "v"
-    return f"{prefix}{tensor.op.id}_{tensor.value_index}"
+class _Program:
+    """The text of a function, and what it refers to.
 
+    Attributes:
+        namespace: Global names: kernels, contexts, constants.
+        slot_bytes: Sizes of the slots of reused memory.
+        buffers: Slot, shape and dtype of each buffer, in the order of the parameters of ``make``.
+        line_ops: Line number to operation, with the names of its inputs.
+    """
 
-class _Emitter:
-    """Writes the function, collecting what it refers to in `namespace`."""
-
-    def __init__(
-        self, body: Body, device: Device, memory: MemoryPlan, fetched: Collection[Tensor], sends_copy: bool
-    ) -> None:
-        self.body = body
-        self.sends_copy = sends_copy
+    def __init__(self, device: Device, sends_copy: bool) -> None:
         self.device = device
-        self.memory = memory
-        self.fetched = fetched
+        self.sends_copy = sends_copy
         self.namespace: dict[str, Any] = {}
+        self.slot_bytes: list[int] = []
         self.buffers: list[tuple[int, tuple[int, ...], np.dtype[Any]]] = []
-        self.line_ops: dict[int, Operation] = {}
+        self.line_ops: dict[int, tuple[Operation, list[tuple[Tensor, str]]]] = {}
+        self.serial = itertools.count()
+        self.depth = 0
         self._buffer_names: dict[tuple[int, tuple[int, ...], np.dtype[Any]], str] = {}
         self._lines: list[str] = []
 
-    def source(self) -> str:
-        arguments = ", ".join(["step", *(self._name(tensor) for tensor in self.body.inputs)])
-        for i, op in enumerate(self.body.ops):
-            if op.outputs and all(tensor in self.body.constants for tensor in op.outputs):
-                continue
-            self.line_ops[len(self._lines) + 3] = op  # after the two "def" lines, counted from 1
-            self._lines.append(self._statement(op))
-            self._drop(i)
-        self._lines.append(f"return ({''.join(self._result(tensor) + ', ' for tensor in self.body.outputs)})")
-        body = "".join(f"        {line}\n" for line in self._lines)
+    def add(self, line: str, op: Operation | None = None, inputs: Sequence[tuple[Tensor, str]] = ()) -> None:
+        """Write a line, which runs `op`."""
+        self._lines.append("    " * (self.depth + 2) + line)
+        if op is not None:
+            self.line_ops[len(self._lines) + 2] = op, list(inputs)  # after the two "def" lines, counted from 1
+
+    @contextmanager
+    def block(self, header: str, op: Operation) -> Iterator[None]:
+        """Write an indented block. It may turn out empty."""
+        self.add(header, op)
+        self.depth += 1
+        length = len(self._lines)
+        yield
+        if len(self._lines) == length:
+            self.add("pass")
+        self.depth -= 1
+
+    def source(self, arguments: Sequence[str]) -> str:
+        """The whole text."""
         parameters = ", ".join(self._buffer_names.values())
-        return f"def make({parameters}):\n    def segment({arguments}):\n{body}    return segment\n"
+        lines = "".join(f"{line}\n" for line in self._lines)
+        return f"def make({parameters}):\n    def segment({', '.join(arguments)}):\n{lines}    return segment\n"
 
-    def _name(self, tensor: Tensor) -> str:
-        name = _value_name(tensor, self.body)
-        if tensor in self.body.constants and name not in self.namespace:
-            value = self.device.asarray(self.body.constants[tensor])
-            # A scalar of NumPy computes three times faster than an array of rank 0; strings have no such form.
-            unwrap = tensor.shape.rank == 0 and self.device.type == "CPU" and tensor.dtype.kind != "string"
-            self.namespace[name] = value[()] if unwrap else value
-        return name
-
-    def _statement(self, op: Operation) -> str:
-        call = self._call(op)
-        if not op.outputs:
-            return call
-        if op.outputs[0] in self.memory.copied_reads:
-            call += ".copy()"
-        targets = ", ".join(self._name(tensor) if tensor not in self.body.constants else "_" for tensor in op.outputs)
-        if op.op_def.returns_sequence:
-            return f"{targets}, = {call}" if len(op.outputs) == 1 else f"{targets} = {call}"
-        return f"{targets} = {call}"
-
-    def _call(self, op: Operation) -> str:
-        kernel = _kernel(op, self.device)
-        arguments = [self._name(tensor) for tensor in op.inputs]
-        if kernel.infix and all(tensor.shape.rank == 0 for tensor in (*op.inputs, *op.outputs)):
-            return kernel.infix.format(*arguments)
-        slot = self.memory.slot_of.get(op.outputs[0]) if op.outputs else None
-        if kernel.ufunc is not None:
-            function = self._refer(kernel.ufunc, getattr(self.device.xp, kernel.ufunc))
-            if slot is not None:
-                # Positional is faster; NumPy deprecates it for these two.
-                keyword = "out=" if kernel.ufunc in ("maximum", "minimum") else ""
-                arguments.append(keyword + self._buffer(slot, op.outputs[0]))
-            return f"{function}({', '.join(arguments)})"
-        function = self._refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)
-        context = f"c{op.id}"
-        regions = {name: _compile_region(op.attrs[name], self.device, self.sends_copy) for name in op.op_def.regions}
-        self.namespace[context] = OpContext(op, self.device, regions)
-        if uses_step(op):
-            context += ".at(step)"
-        if slot is not None:
-            arguments.append(f"out={self._buffer(slot, op.outputs[0])}")
-        return f"{function}({', '.join([context, *arguments])})"
-
-    def _refer(self, name: str, function: Any) -> str:
-        """A name in the namespace for `function`."""
+    def refer(self, name: str, function: Any) -> str:
+        """A name for `function`."""
         unique, serial = f"{name}_", 0
         while self.namespace.setdefault(unique, function) is not function:
             serial += 1
             unique = f"{name}_{serial}"
         return unique
 
-    def _buffer(self, slot: int, tensor: Tensor) -> str:
+    def buffer(self, slot: int, tensor: Tensor) -> str:
+        """The name of a slot's memory in the form of `tensor`."""
         shape = tuple(int(size) for size in tensor.shape.sizes if size is not None)
         key = (slot, shape, tensor.dtype.numpy)
         if key not in self._buffer_names:
@@ -285,15 +254,185 @@ class _Emitter:
             self.buffers.append(key)
         return self._buffer_names[key]
 
+
+class _Emitter:
+    """Writes the operations of one body: that of the segment, or a region's within it.
+
+    Args:
+        program: Where to.
+        body: The operations.
+        prefix: Begins the names of its values.
+        fetched: Results that go to the user.
+        updated_elsewhere: Names of variable operations that are updated outside the body.
+        names: Names of the values that enter, where others wrote them.
+    """
+
+    def __init__(
+        self,
+        program: _Program,
+        body: Body,
+        prefix: str = "",
+        fetched: Collection[Tensor] = (),
+        updated_elsewhere: Collection[str] = (),
+        names: Mapping[Tensor, str] | None = None,
+    ) -> None:
+        self.body = body
+        self._program = program
+        self._device = program.device
+        self._prefix = prefix
+        self._fetched = fetched
+        self._names = dict(names or {})
+        self._memory = plan_memory(
+            body,
+            lambda op: _kernel(op, program.device),
+            sends_copy=program.sends_copy,
+            updated_elsewhere=updated_elsewhere,
+        )
+        self._first_slot = len(program.slot_bytes)
+        program.slot_bytes.extend(self._memory.slot_bytes)
+
+    def write(self) -> None:
+        """Write every operation."""
+        for i, op in enumerate(self.body.ops):
+            if op.outputs and all(tensor in self.body.constants for tensor in op.outputs):
+                continue
+            if op.op_def.regions and self._program.depth < MAX_INLINED_DEPTH and not uses_step(op):
+                (self._write_loop if op.type == "While" else self._write_branch)(op)
+            else:
+                self._program.add(self._statement(op), op, [(tensor, self.name(tensor)) for tensor in op.inputs])
+            self._drop(i)
+
+    def results(self) -> str:
+        """What the body returns, as a tuple."""
+        return f"({''.join(self._result(tensor) + ', ' for tensor in self.body.outputs)})"
+
+    def name(self, tensor: Tensor) -> str:
+        """The name of a value."""
+        if tensor in self._names:
+            return self._names[tensor]
+        constant = tensor in self.body.constants
+        name = f"{self._prefix}{'k' if constant else 'v'}{tensor.op.id}_{tensor.value_index}"
+        if constant and name not in self._program.namespace:
+            value = self._device.asarray(self.body.constants[tensor])
+            # A scalar of NumPy computes three times faster than an array of rank 0; strings have no such form.
+            unwrap = tensor.shape.rank == 0 and self._device.type == "CPU" and tensor.dtype.kind != "string"
+            self._program.namespace[name] = value[()] if unwrap else value
+        return name
+
+    # -- branches and loops ------------------------------------------------------------------------
+
+    def _write_branch(self, op: Operation) -> None:
+        """A branch as Python's own ``if``."""
+        program = self._program
+        pred, *arguments = [self.name(tensor) for tensor in op.inputs]
+        targets = [self.name(tensor) for tensor in op.outputs]
+        for header, name in ((f"if {pred}:", "then"), ("else:", "orelse")):
+            with program.block(header, op):
+                branch = self._inner(op.attrs[name], arguments)
+                branch.write()
+                _assign(program, targets, [branch.name(tensor) for tensor in branch.body.outputs])
+
+    def _write_loop(self, op: Operation) -> None:
+        """A loop as Python's own ``while``."""
+        program, count, serial = self._program, op.attrs["variables"], next(self._program.serial)
+        arguments = [self.name(tensor) for tensor in op.inputs]
+        variables = [f"w{serial}_{index}" for index in range(count)]
+        iterations, *targets = [self.name(tensor) for tensor in op.outputs]
+        _assign(program, variables, arguments[:count])
+        program.add(f"{iterations} = 0")
+        for stack in targets[count:]:
+            program.add(f"{stack} = []")
+        with program.block("while True:", op):
+            condition = self._inner(op.attrs["condition"], variables + arguments[count:])
+            condition.write()
+            program.add(f"if not {condition.name(condition.body.outputs[0])}: break", op)
+            body = self._inner(op.attrs["body"], variables + arguments[count:])
+            body.write()
+            results = [body.name(tensor) for tensor in body.body.outputs]
+            for stack, value in zip(targets[count:], results[count:], strict=True):
+                kept = f"{self._context(op)}.to_host({value})" if op.attrs["swap_memory"] else value
+                program.add(f"{stack}.append({kept})")
+            _assign(program, variables, results[:count])
+            program.add(f"{iterations} += 1")
+        program.add(f"{iterations} = {program.refer('int32', np.int32)}({iterations})")
+        _assign(program, targets[:count], variables)
+        for stack in targets[count:]:
+            program.add(f"{stack} = {program.refer('tensor_list', TensorList.of)}({stack})")
+
+    def _inner(self, region: Region, arguments: Sequence[str]) -> _Emitter:
+        body = region_body(region)
+        # Whether the step updates a variable after the region has read it is not known here.
+        handles = {tensor.op.name for tensor in region.inputs if tensor.dtype is dtypes.resource}
+        names = dict(zip(body.inputs, arguments, strict=True))
+        prefix = f"r{next(self._program.serial)}"
+        return _Emitter(self._program, body, prefix, updated_elsewhere=handles, names=names)
+
+    # -- one operation -----------------------------------------------------------------------------
+
+    def _statement(self, op: Operation) -> str:
+        call = self._call(op)
+        if not op.outputs:
+            return call
+        if op.outputs[0] in self._memory.copied_reads:
+            call += ".copy()"
+        targets = ", ".join("_" if tensor in self.body.constants else self.name(tensor) for tensor in op.outputs)
+        if op.op_def.returns_sequence:
+            return f"{targets}, = {call}" if len(op.outputs) == 1 else f"{targets} = {call}"
+        return f"{targets} = {call}"
+
+    def _call(self, op: Operation) -> str:
+        kernel = _kernel(op, self._device)
+        arguments = [self.name(tensor) for tensor in op.inputs]
+        if kernel.infix and all(tensor.shape.rank == 0 for tensor in (*op.inputs, *op.outputs)):
+            return kernel.infix.format(*arguments)
+        slot = self._memory.slot_of.get(op.outputs[0]) if op.outputs else None
+        if kernel.ufunc is not None:
+            function = self._program.refer(kernel.ufunc, getattr(self._device.xp, kernel.ufunc))
+            if slot is not None:
+                # Positional is faster; NumPy deprecates it for these two.
+                keyword = "out=" if kernel.ufunc in ("maximum", "minimum") else ""
+                arguments.append(keyword + self._buffer(slot, op.outputs[0]))
+            return f"{function}({', '.join(arguments)})"
+        function = self._program.refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)
+        context = self._context(op)
+        if uses_step(op):
+            context += ".at(step)"
+        if slot is not None:
+            arguments.append(f"out={self._buffer(slot, op.outputs[0])}")
+        return f"{function}({', '.join([context, *arguments])})"
+
+    def _context(self, op: Operation) -> str:
+        name = f"{self._prefix}c{op.id}"
+        if name not in self._program.namespace:
+            sends_copy = self._program.sends_copy
+            regions = {
+                region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, sends_copy))
+                for region in op.op_def.regions
+            }
+            self._program.namespace[name] = OpContext(op, self._device, regions)
+        return name
+
+    def _buffer(self, slot: int, tensor: Tensor) -> str:
+        return self._program.buffer(self._first_slot + slot, tensor)
+
     def _drop(self, index: int) -> None:
-        names = [_value_name(tensor, self.body) for tensor in self.memory.dropped_after.get(index, ())]
+        dropped = self._memory.dropped_after.get(index, ())
+        # What entered a region is not the region's to drop: the next turn needs it again.
+        names = [self.name(tensor) for tensor in dropped if tensor not in self._names]
         if names:
-            self._lines.append(" = ".join(names) + " = None")
+            self._program.add(" = ".join(names) + " = None")
 
     def _result(self, tensor: Tensor) -> str:
         copied = (
-            tensor in self.fetched
-            and tensor in self.memory.copied_outputs
+            tensor in self._fetched
+            and tensor in self._memory.copied_outputs
             and tensor.dtype.kind not in ("resource", "variant")
         )
-        return f"{self._name(tensor)}.copy()" if copied else self._name(tensor)
+        return f"{self.name(tensor)}.copy()" if copied else self.name(tensor)
+
+
+def _assign(program: _Program, targets: Sequence[str], values: Sequence[str]) -> None:
+    """Write one simultaneous assignment."""
+    pairs = [(target, value) for target, value in zip(targets, values, strict=True) if target != value]
+    if pairs:
+        program.add(f"{', '.join(t for t, _ in pairs)} = {', '.join(v for _, v in pairs)}")
