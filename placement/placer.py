@@ -11,13 +11,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import has_kernel
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.region import ops_within, regions_of
+from tfray.framework.region import ops_within, passed_inputs, regions_of
+
+SPLITTABLE: Final = ("Cond", "While")
+"""Operations whose regions may stand on several devices."""
 
 Policy = Callable[[Sequence[Operation], Sequence[str]], str]
 """From the members of a group and the devices that can run them (at least one) to the device to use."""
@@ -93,7 +97,7 @@ class _Groups:
         """`op` and what is in its regions, without the inputs of these."""
         yield op
         for region in regions_of(op):
-            self._passed.update(zip(region.inputs, op.inputs[len(op.inputs) - len(region.inputs) :], strict=True))
+            self._passed.update(passed_inputs(op, region))
             for inner in region.get_operations():
                 if inner.type != "RegionInput":
                     yield from self._placed_with(inner)
@@ -126,7 +130,7 @@ class _Groups:
         while pending:
             op = pending.popleft()
             inner = [member for member in ops_within(op) if member.type != "RegionInput"]
-            if self._agree(inner, feasible_for):
+            if op.type not in SPLITTABLE or self._agree(inner, feasible_for):
                 for member in inner:
                     self._join(op, member)
             else:

@@ -18,6 +18,7 @@ class KeptParts:
 
     Attributes:
         leading: Number of inputs before those that the regions take.
+        parameters: Number of inputs of the regions before those; they all remain.
         inputs: Indices of those further inputs that are still needed.
         foldable: Which of them have one value throughout, so that a known one may move into the regions.
         outputs: Indices of the results that remain.
@@ -26,6 +27,7 @@ class KeptParts:
     """
 
     leading: int
+    parameters: int
     inputs: list[int]
     foldable: frozenset[int]
     outputs: list[int]
@@ -35,7 +37,23 @@ class KeptParts:
 
 def kept_parts(op: Operation, used: Sequence[int]) -> KeptParts:
     """What of `op` the results with the indices `used` need."""
-    return _loop_parts(op, used) if op.type == "While" else _branch_parts(op, used)
+    if op.type == "While":
+        return _loop_parts(op, used)
+    return _branch_parts(op, used) if op.type == "Cond" else _all_parts(op)
+
+
+def _all_parts(op: Operation) -> KeptParts:
+    parameters = op.attrs.get("parameters", 0)
+    leading = len(op.inputs) - len(regions_of(op)[0].inputs) + parameters
+    return KeptParts(
+        leading,
+        parameters,
+        list(range(leading, len(op.inputs))),
+        frozenset(),
+        list(range(len(op.outputs))),
+        {name: list(range(len(op.attrs[name].outputs))) for name in op.op_def.regions},
+        {},
+    )
 
 
 def _branch_parts(op: Operation, used: Sequence[int]) -> KeptParts:
@@ -46,6 +64,7 @@ def _branch_parts(op: Operation, used: Sequence[int]) -> KeptParts:
     inputs = [leading + index for index in sorted(needed)]
     return KeptParts(
         leading,
+        0,
         inputs,
         frozenset(inputs),
         list(used),
@@ -70,6 +89,7 @@ def _loop_parts(op: Operation, used: Sequence[int]) -> KeptParts:
     kept_variables = [index for index in kept_outputs if index < variables]
     captures = [index for index in sorted(needed) if index >= variables]
     return KeptParts(
+        0,
         0,
         [*kept_variables, *captures],
         frozenset(captures),

@@ -150,8 +150,11 @@ class _Simplifier:
         wanted = [region.outputs[index] for index in kept.region_outputs[name]]
         made = Region(self._result.graph)
         inner = _Simplifier([], wanted, self._optimize, made)
+        for old in region.inputs[: kept.parameters]:
+            inner._result.tensors[old] = _region_input(made, old)
+            made.inputs.append(inner._result.tensors[old])
         for index in kept.inputs:
-            old = region.inputs[index - kept.leading]
+            old = region.inputs[index - kept.leading + kept.parameters]
             new = _region_input(made, old)
             if index in known:
                 inner._result.tensors[old] = inner._constant(old.op, 0, known[index], f"{old.op.name}/_known")

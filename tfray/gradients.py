@@ -123,7 +123,7 @@ def _gradient_function(op: Operation) -> tuple[Callable[..., Any] | None, bool]:
         return _overriding_function(op, override), False
     if op.type in _REGISTERED:
         return _REGISTERED[op.type], False
-    if op.op_def.regions:
+    if op.type in GRADIENTS:
         return _region_gradient, True
     if op.op_def.gradient is None:
         raise _no_gradient_error(op, f"operation type {op.type!r} has no gradient")

@@ -178,7 +178,8 @@ class OpDef:
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
         forwards_input: Output 0 is input 0 unchanged: the operation may be left out of a compiled graph.
         regions: Names of the attributes that are regions (nested graphs), each of which takes the operation's last
-            inputs. The operation is stateful, and accesses variables, as the operations in its regions do.
+            inputs; before these come as many parameters as the attribute ``parameters`` says, if there is one. The
+            operation is stateful, and accesses variables, as the operations in its regions do.
         shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
             from which shapes are computed; None when even the length is unknown.
     """

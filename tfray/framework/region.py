@@ -216,6 +216,17 @@ def regions_of(op: Operation) -> list[Region]:
     return [op.attrs[name] for name in op.op_def.regions]
 
 
+def passed_inputs(op: Operation, region: Region) -> list[tuple[Tensor, Tensor]]:
+    """The inputs of a region of `op` with the inputs of `op` that are passed to them.
+
+    These are the last of both. What comes before among the region's are parameters, whose values its kernel makes.
+    """
+    count = len(region.inputs) - op.attrs.get("parameters", 0)
+    if count == 0:
+        return []
+    return list(zip(region.inputs[-count:], op.inputs[-count:], strict=True))
+
+
 def ops_within(op: Operation) -> Iterator[Operation]:
     """`op`, and the operations of its regions at any depth."""
     yield op

@@ -116,10 +116,11 @@ def _with_regions_for(
 ) -> dict[str, Any]:
     """The attributes of `op` with its regions specialised to these inputs."""
     regions = {name: op.attrs[name] for name in op.op_def.regions}
-    count = len(next(iter(regions.values())).inputs)
-    passed = inputs[len(inputs) - count :]
-    shapes = [tensor.shape for tensor in passed]
-    known = [constants.get(tensor) for tensor in passed]
+    first = next(iter(regions.values()))
+    parameters = op.attrs.get("parameters", 0)
+    passed = inputs[len(inputs) - len(first.inputs) + parameters :]
+    shapes = [tensor.shape for tensor in (*first.inputs[:parameters], *passed)]
+    known = [None] * parameters + [constants.get(tensor) for tensor in passed]
     if op.type == "While":
         variables = op.attrs["variables"]
         known[:variables] = [None] * variables

@@ -296,8 +296,9 @@ class _Emitter:
         for i, op in enumerate(self.body.ops):
             if op.outputs and all(tensor in self.body.constants for tensor in op.outputs):
                 continue
-            if op.op_def.regions and self._program.depth < MAX_INLINED_DEPTH and not uses_step(op):
-                (self._write_loop if op.type == "While" else self._write_branch)(op)
+            write = {"While": self._write_loop, "Cond": self._write_branch}.get(op.type)
+            if write is not None and self._program.depth < MAX_INLINED_DEPTH and not uses_step(op):
+                write(op)
             else:
                 self._program.add(self._statement(op), op, [(tensor, self.name(tensor)) for tensor in op.inputs])
             self._drop(i)
