@@ -64,8 +64,20 @@ from tfray.ops.search_ops import (
     in_top_k as in_top_k,
     top_k as top_k,
 )
+from tfray.ops.candidate_sampling_ops import (
+    all_candidate_sampler as all_candidate_sampler,
+    compute_accidental_hits as compute_accidental_hits,
+    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    uniform_candidate_sampler as uniform_candidate_sampler,
+)
 from tfray.ops.embedding_ops import (
     embedding_lookup as embedding_lookup,
+)
+from tfray.ops.sampled_loss_ops import (
+    nce_loss as nce_loss,
+    sampled_softmax_loss as sampled_softmax_loss,
 )
 from tfray.ops.transcendental_ops import (
     sigmoid as sigmoid,
