@@ -85,7 +85,9 @@ def _expected_counts(probability: Array, count: int, draws: int) -> Array:
         return (-np.expm1(draws * np.log1p(-probability))).astype(np.float32)
 
 
-def _sampled(ctx: KernelContext, true_classes: Array, classes: int, draw: Draw, probability: Probability) -> list[Array]:
+def _sampled(
+    ctx: KernelContext, true_classes: Array, classes: int, draw: Draw, probability: Probability
+) -> list[Array]:
     _check_classes(true_classes, classes)
     count = ctx.attr("num_sampled")
     candidates, draws = _draw_candidates(ctx, classes, draw)

@@ -12,23 +12,22 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.constant_value import constant_shape, constant_value
+from tfray.framework.constant_value import constant_shape
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, on_every_device, register
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
-from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
+from tfray.framework.tensor_shape import TensorShape, as_shape
 from tfray.ops.arithmetic_ops import subtract
 from tfray.ops.broadcast_ops import fill, where
 from tfray.ops.comparison_ops import not_equal
 from tfray.ops.construction_ops import range_
 from tfray.ops.coordinates import ascending_positions, check_coordinates, positions, where_among
-from tfray.ops.gather_ops import gather, gather_nd
+from tfray.ops.gather_ops import gather_nd
 from tfray.ops.join_ops import stack
 from tfray.ops.reduction_ops import reduce_sum
-from tfray.ops.segment_ops import spread_segments
-from tfray.ops.shape_ops import cast, host_int, host_ints, identity
+from tfray.ops.shape_ops import cast, host_ints
 from tfray.ops.shape_ops import shape as shape_of
 from tfray.ops.source_ops import placeholder
 

@@ -24,11 +24,10 @@ def _hits(true_classes, candidates):
 SAMPLES = [
     OpSample(
         "ComputeAccidentalHits",
-        lambda true_classes, candidates, num_true=np.shape(true)[1]: candidate_sampling_ops.compute_accidental_hits(
-            true_classes, candidates, num_true
-        ),
+        candidate_sampling_ops.compute_accidental_hits,
         [true, candidates],
-        _hits,
+        lambda true_classes, candidates, num_true: _hits(true_classes, candidates),
+        {"num_true": true.shape[1]},
         data_dependent=True,
     )
     for true, candidates in [
@@ -44,7 +43,7 @@ ERRORS = [
         "ComputeAccidentalHits",
         lambda true, candidates: candidate_sampling_ops.compute_accidental_hits(true, candidates, 2),
         [np.array([[1]]), np.array([1])],
-        "",
+        "incompatible",
     )
 ]
 
