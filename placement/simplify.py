@@ -74,12 +74,23 @@ class _Simplifier:
         graph = self._result.graph
         with graph.as_default():
             run = set(ops)
-            self._used.update(tensor for op in ops for tensor in op.inputs)
+            # Who asks for an operation, and not for results of it, asks for all that it does.
+            for op in self._kept:
+                if self._used.isdisjoint(op.outputs):
+                    self._used.update(op.outputs)
+            self._note_uses(ops)
             for tensor in fed:
                 self._add_feed(tensor, tensor.op in run)
             for op in ops:
                 self._add(op)
         return self._result
+
+    def _note_uses(self, ops: Iterable[Operation]) -> None:
+        """Record which results `ops` take; of an operation for which one waits, that is all."""
+        for op in ops:
+            self._used.update(op.inputs)
+            for control in op.control_inputs:
+                self._used.update(control.outputs)
 
     def _add_feed(self, tensor: Tensor, beside_its_operation: bool) -> None:
         attrs = {"dtype": tensor.dtype, "shape": tensor.shape}
@@ -162,10 +173,9 @@ class _Simplifier:
                 inner._result.tensors[old] = new
                 made.inputs.append(new)
         with made.as_default():
-            for inner_op in topological_order(reachable_backward(tensor.op for tensor in wanted)):
-                if inner_op.type != "RegionInput":
-                    inner._used.update(inner_op.inputs)
-            for inner_op in topological_order(reachable_backward(tensor.op for tensor in wanted)):
+            needed = topological_order(reachable_backward(tensor.op for tensor in wanted))
+            inner._note_uses(needed)
+            for inner_op in needed:
                 if inner_op.type != "RegionInput":
                     inner._add(inner_op)
         made.outputs = [inner._result.tensors[tensor] for tensor in wanted]

@@ -463,6 +463,16 @@ def test_a_branch_may_wait():
         assert graph is not None and waiting(session, "q") == [0, 0]
 
 
+def test_a_branch_that_only_adds_runs_when_it_is_fetched_or_waited_for(session):
+    queue = tf.FIFOQueue(10, tf.int32, [()])
+    added = tf.cond(tf.constant(True), lambda: queue.enqueue(1), tf.no_op)
+    with tf.control_dependencies([added]):
+        after = tf.constant(1) + 0
+    for count, fetch in enumerate([added, added.op, after, tf.group(added), [added.op, after]], 1):
+        session.run(fetch)
+        assert session.run(queue.size()) == count
+
+
 def test_a_loop_may_wait(session):
     queue = tf.FIFOQueue(2, tf.int32, [()])
     total = tf.while_loop(lambda i, s: i < 10, lambda i, s: (i + 1, s + queue.dequeue()), [0, 0])[1]

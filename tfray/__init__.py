@@ -485,6 +485,11 @@ from tfray.library.queues import (
     QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
+from tfray.ops.sparse_transport_ops import (
+    deserialize_many_sparse as deserialize_many_sparse,
+    serialize_many_sparse as serialize_many_sparse,
+    serialize_sparse as serialize_sparse,
+)
 from tfray.library import nn as nn
 from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip
 from tfray.library import image as image, math as math, random as random

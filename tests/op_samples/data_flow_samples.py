@@ -21,4 +21,6 @@ TESTED_ELSEWHERE = dict.fromkeys(
         "QueueIsClosed",
     ],
     "operations of queues: test_queues.py",
+) | dict.fromkeys(
+    ["SerializeSparse", "SerializeManySparse", "DeserializeManySparse"], "sparse tensors: test_sparse_transport.py"
 )

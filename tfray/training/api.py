@@ -16,6 +16,17 @@ from tfray.training.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from tfray.training.adagrad import AdagradOptimizer as AdagradOptimizer
 from tfray.training.adagrad_da import AdagradDAOptimizer as AdagradDAOptimizer
 from tfray.training.adam import AdamOptimizer as AdamOptimizer
+from tfray.training.batching import (
+    batch as batch,
+    batch_join as batch_join,
+    maybe_batch as maybe_batch,
+    maybe_batch_join as maybe_batch_join,
+    maybe_shuffle_batch as maybe_shuffle_batch,
+    maybe_shuffle_batch_join as maybe_shuffle_batch_join,
+    shuffle_batch as shuffle_batch,
+    shuffle_batch_join as shuffle_batch_join,
+)
+from tfray.training.coordinator import Coordinator as Coordinator, LooperThread as LooperThread
 from tfray.training.device_setter import (
     GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy,
     byte_size_load_fn as byte_size_load_fn,
@@ -29,6 +40,13 @@ from tfray.training.global_step import (
     global_step as global_step,
 )
 from tfray.training.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
+from tfray.training.input_producers import (
+    input_producer as input_producer,
+    limit_epochs as limit_epochs,
+    range_input_producer as range_input_producer,
+    slice_input_producer as slice_input_producer,
+    string_input_producer as string_input_producer,
+)
 from tfray.training.inputs import InputContext as InputContext, array_input as array_input
 from tfray.training.learning_rate_decay import (
     cosine_decay as cosine_decay,
@@ -49,6 +67,12 @@ from tfray.training.optimizer import Optimizer as Optimizer
 from tfray.training.proximal_adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from tfray.training.proximal_gradient_descent import (
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
+)
+from tfray.training import queue_runner as queue_runner
+from tfray.training.queue_runner import (
+    QueueRunner as QueueRunner,
+    add_queue_runner as add_queue_runner,
+    start_queue_runners as start_queue_runners,
 )
 from tfray.training.rms_prop import RMSPropOptimizer as RMSPropOptimizer
 from tfray.training.trainer import (
