@@ -509,6 +509,23 @@ from tfray.ops.state_ops import (
     is_variable_initialized as is_variable_initialized,
 )
 from tfray.library import app as app, flags as flags, gfile as gfile, logging as logging
+from tfray.ops.string_number_ops import (
+    as_string as as_string,
+    string_to_hash_bucket as string_to_hash_bucket,
+    string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    string_to_hash_bucket_strong as string_to_hash_bucket_strong,
+    string_to_number as string_to_number,
+)
+from tfray.ops.string_ops import (
+    decode_base64 as decode_base64,
+    encode_base64 as encode_base64,
+    regex_replace as regex_replace,
+    string_join as string_join,
+    string_strip as string_strip,
+    substr as substr,
+)
+from tfray.ops.string_split_ops import reduce_join as reduce_join, string_split as string_split
+from tfray.library import strings as strings
 from tfray.library import io as io, python_io as python_io, resource_loader as resource_loader
 from tfray.framework.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
 from tfray.ops.decoding_ops import (

@@ -26,3 +26,4 @@ from tfray.ops.parsing_ops import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
+from tfray.ops.string_ops import decode_base64 as decode_base64, encode_base64 as encode_base64

@@ -1,0 +1,46 @@
+"""What kernels of strings share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.op_def import Array
+
+UNITS = ("BYTE", "UTF8_CHAR")
+
+
+def as_strings(value: Array) -> Array:
+    """A kernel's input as an array of bytes objects: scalars may come as such."""
+    return value if isinstance(value, np.ndarray) else np.array(value, object)
+
+
+def filled(shape: tuple[int, ...], items: Iterable[bytes]) -> Array:
+    """An array of strings of that shape with these elements."""
+    result = np.empty(shape, object)
+    result.reshape(-1)[:] = list(items)
+    return result
+
+
+def mapped(function: Callable[[bytes], bytes], strings: Array) -> Array:
+    """`function` of every string, in the same shape."""
+    strings = as_strings(strings)
+    return filled(strings.shape, map(function, strings.reshape(-1).tolist()))
+
+
+def decoded(string: bytes) -> str:
+    """A string as text. Raises `InvalidArgumentError` when it is not UTF-8."""
+    try:
+        return string.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"{string[:80]!r} is not UTF-8: {error}") from error
+
+
+def check_unit(unit: Any, what: str) -> str:
+    """One of `UNITS`. Raises `InvalidArgumentError` for anything else."""
+    if unit not in UNITS:
+        raise InvalidArgumentError(f"{what}: unit is {unit!r}, expected one of {', '.join(UNITS)}")
+    return str(unit)
