@@ -26,7 +26,7 @@ SAMPLES = [
         "ComputeAccidentalHits",
         candidate_sampling_ops.compute_accidental_hits,
         [true, candidates],
-        lambda true_classes, candidates, num_true: _hits(true_classes, candidates),
+        _hits,
         {"num_true": true.shape[1]},
         data_dependent=True,
     )
