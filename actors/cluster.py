@@ -10,13 +10,13 @@ import math
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.ray_runtime import connect, import_ray
-from tfray.errors import CancelledError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
+from tfray.errors import CancelledError, InvalidArgumentError, OpError, ResourceExhaustedError, UnavailableError
 from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 NOTICE_AFTER_S: Final = 5.0
 """Waiting for room in silence longer than this would look like a hang."""
 
-INTRODUCTION_S: Final = 10.0
-"""How long the other actors may take to learn of a replacement."""
+SLACK: Final = 1e-3
+"""Ray counts resources in ten-thousandths."""
 
 
 @dataclass(frozen=True)
@@ -150,22 +150,31 @@ class Cluster:
         except KeyError:
             raise UnavailableError(f"the cluster has no device {device}; it has {', '.join(self.devices)}") from None
 
-    def runner(self) -> RemoteRunner:
-        """A new `Runner` over all devices; every session has its own."""
+    def only(self, *jobs: str) -> ClusterPart:
+        """Some jobs of the cluster, as a session's target: ``tf.Session(cluster.only("ps"))`` uses no other devices."""
+        unknown = [job for job in jobs if job not in self._jobs]
+        if unknown or not jobs:
+            raise InvalidArgumentError(f"the cluster has no job {', '.join(unknown) or '?'}; it has {list(self._jobs)}")
+        return ClusterPart(self, frozenset(jobs))
+
+    def runner(self, jobs: Collection[str] | None = None) -> RemoteRunner:
+        """A new `Runner` over the devices of `jobs`, or over all; every session has its own."""
         from tfray.actors.remote_runner import RemoteRunner
 
         if self._closed:
             raise CancelledError("the cluster is closed")
-        runner = RemoteRunner(self)
+        runner = RemoteRunner(self, jobs)
         self._runners.append(runner)
         return runner
 
     # -- starting and replacing actors -----------------------------------------------------------
 
     def _start(self, names: Sequence[str], timeout_s: float) -> None:
+        taken_before = self._taken()
         for name in names:
             self._actors[name] = self.create_actor(name)
-        self._wait_until_ready({name: self._actors[name].ready.remote() for name in names}, timeout_s)
+        ready = {self._actors[name].ready.remote(): name for name in names}
+        self._wait_until_ready(ready, timeout_s, taken_before)
         self._ray.get([actor.connect.remote(self._actors) for actor in self._actors.values()])
 
     def create_actor(self, device: str) -> Any:
@@ -178,15 +187,13 @@ class Cluster:
         options = self._jobs[job].actor_options(device) | {"max_concurrency": CONCURRENT_STEPS}
         return actor_class.options(**options).remote(device, self._op_modules)
 
-    def _wait_until_ready(self, ready: dict[str, Any], timeout_s: float) -> None:
+    def _wait_until_ready(self, waiting: dict[Any, str], timeout_s: float, taken_before: Mapping[str, float]) -> None:
         """Wait for new actors, saying so when it takes long."""
-        started = time.monotonic()
-        waiting = {ref: name for name, ref in ready.items()}
-        noticed = False
+        started, count, noticed = time.monotonic(), len(waiting), False
         while waiting:
             elapsed = time.monotonic() - started
             if elapsed > timeout_s:
-                raise self._no_room(list(waiting.values()), timeout_s)
+                raise self._late(list(waiting.values()), timeout_s, taken_before)
             done, _ = self._ray.wait(list(waiting), timeout=min(1.0, max(0.01, timeout_s - elapsed)))
             for ref in done:
                 name = waiting.pop(ref)
@@ -196,41 +203,73 @@ class Cluster:
                     raise UnavailableError(f"the actor of {name} did not start: {error}", device=name) from error
             if waiting and not noticed and time.monotonic() - started > NOTICE_AFTER_S:
                 noticed = True
+                what = "room for" if self._lacks_room(taken_before) else "the start of"
                 print(
-                    f"tfray: waiting for room for {len(waiting)} of {len(ready)} actors ({self._room()}); "
+                    f"tfray: waiting for {what} {len(waiting)} of {count} actors ({self._room()}); "
                     f"giving up after {timeout_s:.0f} s",
                     file=sys.stderr,
                     flush=True,
                 )
 
-    def _no_room(self, missing: list[str], timeout_s: float) -> ResourceExhaustedError:
-        return ResourceExhaustedError(
-            f"Ray found no room for {', '.join(missing)} within {timeout_s:.0f} s ({self._room()}); ask for fewer "
-            "tasks or fewer CPUs per task (tf.JobSpec(count, num_cpus=0.5)), add nodes, or raise start_timeout_s",
+    def _late(self, missing: list[str], timeout_s: float, taken_before: Mapping[str, float]) -> OpError:
+        names = ", ".join(missing)
+        if self._lacks_room(taken_before):
+            return ResourceExhaustedError(
+                f"Ray found no room for {names} within {timeout_s:.0f} s ({self._room()}); ask for fewer tasks or "
+                "fewer CPUs per task (tf.JobSpec(count, num_cpus=0.5)), add nodes, or raise start_timeout_s",
+                device=missing[0],
+            )
+        return UnavailableError(
+            f"the actors of {names} did not start within {timeout_s:.0f} s, though there is room for them "
+            f"({self._room()}); see Ray's logs, or raise start_timeout_s",
             device=missing[0],
         )
 
-    def _room(self) -> str:
+    def _asked(self) -> dict[str, float]:
+        """What all tasks ask of Ray together, by resource."""
         asked: dict[str, float] = {}
         for spec in self._jobs.values():
             wanted = {"CPU": spec.num_cpus, "GPU": float(spec.num_gpus), **spec.resources}
+            if spec.memory_bytes:
+                wanted["memory"] = float(spec.memory_bytes)
             for kind, amount in wanted.items():
                 asked[kind] = asked.get(kind, 0.0) + amount * spec.count
-        has = self._ray.cluster_resources()
-        parts = [f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in asked.items() if amount]
-        return ", ".join(parts)
+        return {kind: amount for kind, amount in asked.items() if amount}
 
-    def adopt(self, device: str, actor: Any) -> None:
-        """Take a started actor as the device's, and introduce it to the others."""
+    def _taken(self) -> dict[str, float]:
+        """What Ray has given away, to whomever, by resource."""
+        free = self._ray.available_resources()
+        return {kind: amount - free.get(kind, 0.0) for kind, amount in self._ray.cluster_resources().items()}
+
+    def _lacks_room(self, taken_before: Mapping[str, float]) -> bool:
+        """Whether Ray has not given what was asked for: an actor that only starts slowly has got its share."""
+        taken = self._taken()
+        return any(
+            taken.get(kind, 0.0) - taken_before.get(kind, 0.0) < amount - SLACK
+            for kind, amount in self._asked().items()
+        )
+
+    def _room(self) -> str:
+        has = self._ray.cluster_resources()
+        return ", ".join(
+            f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in self._asked().items()
+        )
+
+    def adopt(self, device: str, actor: Any) -> list[Any]:
+        """Take a started actor as the device's, and introduce it to the others.
+
+        Returns:
+            Ray's references of the introductions: when all are through, every other actor that lives finds it.
+        """
         self._actors[device] = actor
-        calls = [actor.connect.remote(self._actors)]
-        calls += [handle.connect.remote({device: actor}) for handle in self._actors.values()]
-        # Wait: the next step must find the new handle. One that is dead by now is noticed by its own calls.
-        self._ray.wait(calls, num_returns=len(calls), timeout=INTRODUCTION_S)
+        calls = [handle.connect.remote({device: actor}) for handle in self._actors.values()]
+        return [actor.connect.remote(self._actors), *calls]
 
     def forget(self, device: str) -> None:
-        """Drop a dead device."""
-        self._actors.pop(device, None)
+        """Drop a device that is dead, or behaves as if it were."""
+        actor = self._actors.pop(device, None)
+        if actor is not None:
+            self._ray.kill(actor)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -238,15 +277,16 @@ class Cluster:
         """End every session's steps and every actor; shut Ray down if this cluster started it."""
         if self._closed:
             return
-        for runner in self._runners:
-            runner.close()
-        self._closed = True
-        if self._ray.is_initialized():
-            for actor in self._actors.values():
-                self._ray.kill(actor)
-            self._actors.clear()
-            if self._owns_ray:
-                self._ray.shutdown()
+        try:
+            for runner in self._runners:
+                runner.close()
+        finally:
+            self._closed = True
+            if self._ray.is_initialized():
+                for device in list(self._actors):
+                    self.forget(device)
+                if self._owns_ray:
+                    self._ray.shutdown()
 
     def __enter__(self) -> Cluster:
         return self
@@ -255,3 +295,15 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+@dataclass(frozen=True)
+class ClusterPart:
+    """Some jobs of a cluster; see `Cluster.only`."""
+
+    cluster: Cluster
+    jobs: frozenset[str]
+
+    def runner(self) -> RemoteRunner:
+        """A new `Runner` over the devices of these jobs."""
+        return self.cluster.runner(self.jobs)

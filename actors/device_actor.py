@@ -138,11 +138,11 @@ class DeviceActor:
         return self._outcome(lambda: self._run_step(plan_id, request, unpack(inline, objects)))
 
     def _run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any]) -> list[Any]:
-        plan = self._plans.get(plan_id)
-        if plan is None:
-            raise FailedPreconditionError("the step is not registered here: its session or trainer has ended")
-        record = self._begin(plan, request)
         try:
+            plan = self._plans.get(plan_id)
+            if plan is None:
+                raise FailedPreconditionError("the step is not registered here: its session or trainer has ended")
+            record = self._begin(plan, request)
             if request.read_input:
                 feeds = self._next_input(plan_id)
             return self._run(plan, request, record, feeds)
@@ -206,10 +206,12 @@ class DeviceActor:
         return record
 
     def _end(self, step: StepKey) -> None:
+        """Drop what is there of a step, and what still comes."""
+        driver, number = step
         with self._lock:
             self._steps.pop(step, None)
-            if step[0] in self._finished:
-                self._finished[step[0]].add(step[1])
+            if number >= self._floors.get(driver, 0):
+                self._finished.setdefault(driver, set()).add(number)
 
     def _record(self, step: StepKey) -> _StepRecord | None:
         """The record of a step, made if need be; None when the step is over. Call with the lock held."""

@@ -18,9 +18,17 @@ import ray
 
 from tfray.actors.cluster import Cluster
 from tfray.actors.messages import SERVED, StepKey, StepRequest
-from tfray.actors.remote_runner import unpack
+from tfray.actors.remote_runner import register, unpack
 from tfray.actors.replica_protocol import Abandon, Commit, Complete, Decision, Join, ReplicaProtocol, Start
-from tfray.errors import CancelledError, DeadlineExceededError, OpError, OutOfRangeError, UnavailableError
+from tfray.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    UnavailableError,
+)
 from tfray.placement.replicate import CompiledReplicaStep
 
 POLL_S: Final = 0.25
@@ -105,8 +113,9 @@ class ReplicaDriver:
         self._reports: list[StepReport] = []
         self._latest_step = 0
         self._restarts = 0
-        self._replacements: dict[Any, int] = {}
-        self._lonely_since: float | None = None
+        self._replacements: dict[Any, Any] = {}
+        self._stranded_since: float | None = None
+        self._joining: set[int] = set()
         self._exhausted: set[int] = set()
         self._computing: dict[int, int] = {}
         self._next_serving = 1
@@ -144,41 +153,61 @@ class ReplicaDriver:
         plans = [(part.device, self._plan_id, part) for part in self._compiled.shards]
         plans += [(shard, self._plan_id + SERVED, part) for shard, part in self._compiled.serving.items()]
         for device, plan_id, part in plans:
-            actor = self._cluster.actor(device)
-            calls[actor.register.remote(plan_id, part.to_wire(), self._functions)] = device
+            calls[register(self._cluster.actor(device), plan_id, part, self._functions)] = device
         for ref, device in calls.items():
             unpack(ref, device)
 
-    def _introduce(self, replica: int) -> None:
-        """Give a worker the replica's plan and input; it joins when it is ready."""
+    def _introduce(self, replica: int, greetings: Sequence[Any] = ()) -> None:
+        """Give a worker the replica's plan and input; it joins when it is ready, and `greetings` are through."""
         device = self._workers[replica]
         actor = self._cluster.actor(device)
-        first = self._latest_step + 1
-        registered = actor.register.remote(self._plan_id, self._compiled.replica.to_wire(), self._functions)
-        opened = actor.attach_input.remote(self._plan_id, self._make_input(replica, first))
+        registered = register(actor, self._plan_id, self._compiled.replica, self._functions)
+        opened = self._attach_input(actor, replica)
+        waiting = {registered, opened, *greetings}
 
         def ready(ref: Any) -> list[Decision]:
+            waiting.discard(ref)
+            if waiting:
+                return []
+            self._joining.discard(replica)
             try:
                 unpack(registered, device)
-                unpack(ref, device)
+                unpack(opened, device)
             except UnavailableError:
                 return self._protocol.left(replica) + self._replace(replica)
+            except OpError as error:
+                error.message = f"replica {replica} ({device}) cannot start: {error.message}"
+                raise
             return self._protocol.joined(replica)
 
-        self._calls[opened] = ready
+        self._joining.add(replica)
+        self._calls |= dict.fromkeys(waiting, ready)
+
+    def _attach_input(self, actor: Any, replica: int) -> Any:
+        try:
+            return actor.attach_input.remote(self._plan_id, self._make_input(replica, self._latest_step + 1))
+        except TypeError as error:  # it cannot be pickled
+            raise InvalidArgumentError(
+                f"the input function cannot be sent to {self._workers[replica]}: {error.__cause__ or error}; open "
+                "files, locks and connections inside the function",
+                device=self._workers[replica],
+            ) from error
 
     # -- one turn --------------------------------------------------------------------------------
 
     def _advance(self) -> bool:
         """Wait for something to happen and act on it. Returns whether training can go on."""
+        if self._protocol.stranded and not self._joining:
+            if self._exhausted and not self._replacements:
+                return False  # every replica has read its input to the end
+            self._check_patience()
+        else:
+            self._stranded_since = None
         if not self._calls:
-            self._check_alone()
-        done, _ = ray.wait(list(self._calls), num_returns=1, timeout=POLL_S) if self._calls else ([], [])
+            raise InternalError("training stands still: no call to an actor is under way")
+        done, _ = ray.wait(list(self._calls), num_returns=1, timeout=POLL_S)
         for ref in done:
             self._execute(self._calls.pop(ref)(ref))
-        if self._exhausted and self._protocol.live == 0 and not self._replacements:
-            return False  # every replica has read its input to the end
-        self._check_alone()
         self._check_deadline()
         return True
 
@@ -350,7 +379,7 @@ class ReplicaDriver:
         self._restarts += 1
         actor = self._cluster.create_actor(device)
         ref = actor.ready.remote()
-        self._replacements[ref] = replica
+        self._replacements[ref] = actor
 
         def started(done: Any) -> list[Decision]:
             del self._replacements[done]
@@ -358,8 +387,7 @@ class ReplicaDriver:
                 ray.get(done)
             except ray.exceptions.RayActorError:
                 return self._replace(replica)  # it never was there: nobody left
-            self._cluster.adopt(device, actor)
-            self._introduce(replica)
+            self._introduce(replica, self._cluster.adopt(device, actor))
             return []
 
         self._calls[ref] = started
@@ -372,14 +400,11 @@ class ReplicaDriver:
         for device in self._shards:
             self._cluster.actor(device).cancel.remote(self._key(step), "its replica is gone")
 
-    def _check_alone(self) -> None:
+    def _check_patience(self) -> None:
         """Fail when no worker is left and none comes."""
-        if self._protocol.live or (self._calls and set(self._calls) - set(self._replacements)):
-            self._lonely_since = None
-            return
         now = time.monotonic()
-        self._lonely_since = self._lonely_since or now
-        if not self._replacements or now - self._lonely_since > self._faults.patience_s:
+        self._stranded_since = self._stranded_since or now
+        if not self._replacements or now - self._stranded_since > self._faults.patience_s:
             raise UnavailableError(
                 f"no worker is left in step {self._latest_step} and no replacement came within "
                 f"{self._faults.patience_s:.0f} s ({self._restarts} of {self._faults.max_restarts} restarts used)"
@@ -412,5 +437,5 @@ class ReplicaDriver:
                 actor = self._cluster.actor(device)
                 actor.abort_all.remote(self._driver_id, "training has ended")
                 actor.deregister.remote([self._plan_id, self._plan_id + SERVED])
-        for ref in self._replacements:
-            ray.cancel(ref, force=False)
+        for actor in self._replacements.values():
+            ray.kill(actor)  # it may still wait for room

@@ -15,7 +15,7 @@ import ray
 
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.packing import is_large, pack
-from tfray.errors import UnavailableError
+from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import serving_device
 
@@ -59,11 +59,12 @@ class ObjectRendezvous:
                 self._post(destination, items)
 
     def join(self, receiver: str) -> None:
-        """Let one more replica take part: it gets what the others have got."""
+        """Let one more replica take part, or one that replaces the dead: it gets what the others have got."""
         with self._lock:
-            self._receivers.append(receiver)
+            if receiver not in self._receivers:
+                self._receivers.append(receiver)
+            self._outbox.pop(receiver, None)  # what is queued is in `_broadcast` already
             if self._broadcast:
-                # What is still queued for the others is in `_broadcast` already.
                 self._post(receiver, self._broadcast)
 
     def wait_until_received(self, timeout_s: float | None) -> None:
@@ -71,6 +72,7 @@ class ObjectRendezvous:
 
         Raises:
             UnavailableError: A destination died.
+            DeadlineExceededError: A destination did not take it in time.
         """
         for ref, destination in self._unacknowledged.items():
             try:
@@ -79,6 +81,8 @@ class ObjectRendezvous:
                 raise UnavailableError(
                     f"{destination} died while tensors were sent to it", device=destination
                 ) from error
+            except ray.exceptions.GetTimeoutError as error:
+                raise DeadlineExceededError(f"the step timed out sending tensors to {destination}") from error
         self._unacknowledged.clear()
 
     def _post(self, destination: str, items: list[tuple[str, Any]]) -> None:

@@ -10,6 +10,14 @@ from tfray.errors import InvalidArgumentError, NotFoundError, UnavailableError
 
 CONNECT_TIMEOUT_S: Final = 5.0
 
+HTTP2_SETTINGS: Final = 4
+"""Type of the frame with which both sides of HTTP/2, on which gRPC rests, begin (RFC 9113, section 3.4)."""
+
+HTTP2_HEADER_BYTES: Final = 9
+"""Length of a frame in three bytes, its type, its flags, and its stream in four."""
+
+HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, HTTP2_SETTINGS, 0, 0, 0, 0, 0])
+
 
 def import_ray() -> Any:
     """The ray module. Raises `NotFoundError` with the remedy when it is not installed."""
@@ -40,12 +48,14 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         InvalidArgumentError: `address` is malformed, or Ray is connected elsewhere already.
     """
     ray = import_ray()
+    _check_form(address)
     if ray.is_initialized():
         _check_same_cluster(ray, address)
         return False
     if address is None:
         address = os.environ.get("RAY_ADDRESS") or "local"
-    if address not in ("local", "auto") and "://" not in address:
+        _check_form(address)
+    if address not in ("local", "auto"):
         _check_reachable(address)
     options: dict[str, Any] = {"address": address, "log_to_driver": True, "logging_level": "warning"}
     if address == "local":
@@ -60,9 +70,22 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     return address == "local"
 
 
+def _check_form(address: str | None) -> None:
+    if address in (None, "local", "auto"):
+        return
+    if "://" in str(address):
+        raise InvalidArgumentError(
+            f"tfray cannot join {address!r}: give host:port on a machine of the cluster, or hand the program to "
+            "`ray job submit`"
+        )
+    host, colon, port = str(address).rpartition(":")
+    if not colon or not host or not port.isdigit():
+        raise InvalidArgumentError(f"{address!r} is not a cluster address: expected 'local', 'auto' or 'host:port'")
+
+
 def _check_same_cluster(ray: Any, address: str | None) -> None:
     current = ray.get_runtime_context().gcs_address
-    if address is not None and ":" in address and "://" not in address and address != current:
+    if address not in (None, "local", "auto", current):
         raise InvalidArgumentError(
             f"this process is connected to Ray at {current}, not {address}: call ray.shutdown() first"
         )
@@ -70,13 +93,34 @@ def _check_same_cluster(ray: Any, address: str | None) -> None:
 
 def _check_reachable(address: str) -> None:
     """Fail in seconds, with the address, where Ray itself would retry for minutes."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit():
-        raise InvalidArgumentError(f"{address!r} is not a cluster address: expected 'local', 'auto' or 'host:port'")
+    host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
+        with socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S) as connection:
+            speaks = _speaks_http2(connection)
     except (OSError, OverflowError) as error:
         raise UnavailableError(
             f"no Ray cluster answers at {address}: {error}; check the address, that `ray start --head` runs there, "
             "and that the port is open"
         ) from error
+    if not speaks:
+        raise UnavailableError(
+            f"what answers at {address} is not a Ray cluster; give the host and port that `ray start --head` printed "
+            "(6379 unless told otherwise; not the dashboard's, nor that of `ray://`)"
+        )
+
+
+def _speaks_http2(connection: socket.socket) -> bool:
+    """Whether the other side answers as servers of gRPC do: with settings of its own."""
+    if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+        return True  # only Ray knows the certificates
+    connection.sendall(HTTP2_PREFACE)
+    header = b""
+    try:
+        while len(header) < HTTP2_HEADER_BYTES:
+            received = connection.recv(HTTP2_HEADER_BYTES - len(header))
+            if not received:
+                return False
+            header += received
+    except (TimeoutError, ConnectionResetError):
+        return False
+    return header[3] == HTTP2_SETTINGS

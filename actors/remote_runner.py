@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +15,18 @@ import ray
 
 from tfray.actors.messages import StepKey, StepRequest
 from tfray.actors.packing import is_large, pack
-from tfray.errors import AbortedError, CancelledError, DeadlineExceededError, OpError, UnavailableError
+from tfray.errors import (
+    AbortedError,
+    CancelledError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    OpError,
+    UnavailableError,
+    UnknownError,
+)
+from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import is_blocking
+from tfray.framework.region import ops_within
 from tfray.runtime.plan import Partition
 
 if TYPE_CHECKING:
@@ -33,10 +43,16 @@ TIMEOUT_GRACE_S: Final = 0.5
 
 
 class RemoteRunner:
-    """The devices of a cluster, as one session sees them."""
+    """The devices of a cluster, as one session sees them.
 
-    def __init__(self, cluster: Cluster) -> None:
+    Args:
+        cluster: The cluster.
+        jobs: The jobs whose devices the session may use; None for all.
+    """
+
+    def __init__(self, cluster: Cluster, jobs: Collection[str] | None = None) -> None:
         self._cluster = cluster
+        self._jobs = jobs
         self.driver_id = uuid.uuid4().hex[:12]
         self._numbers = itertools.count(1)
         self._running: set[int] = set()
@@ -47,7 +63,8 @@ class RemoteRunner:
     @property
     def devices(self) -> list[str]:
         """Full names of the devices, default first."""
-        return self._cluster.devices
+        devices = self._cluster.devices
+        return [name for name in devices if self._jobs is None or DeviceSpec.from_string(name).job in self._jobs]
 
     def register(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> RemoteStep:
         """Send each partition to its device, which compiles it."""
@@ -57,9 +74,7 @@ class RemoteRunner:
         """Let the devices compile partitions. Returns the name by which they know them."""
         plan_id = uuid.uuid4().hex
         calls = {
-            self._cluster.actor(partition.device).register.remote(
-                plan_id, partition.to_wire(), _functions_used(partition, functions)
-            ): partition.device
+            register(self._cluster.actor(partition.device), plan_id, partition, functions): partition.device
             for partition in partitions
         }
         self._plans[plan_id] = [partition.device for partition in partitions]
@@ -232,7 +247,14 @@ def unpack(ref: Any, device: str) -> Any:
         raise UnavailableError(
             f"the actor of {device} died: {str(error).splitlines()[0]}; its state is lost", device=device
         ) from error
-    except (ray.exceptions.RayTaskError, ray.exceptions.ObjectLostError, ray.exceptions.RaySystemError) as error:
+    except ray.exceptions.RayTaskError as error:
+        # The actor is well: mostly it cannot import what a function needs.
+        cause = str(error.cause).partition("\n")[0] or type(error.cause).__name__
+        raise UnknownError(
+            f"{device} cannot take what was sent to it: {cause}; every node needs the modules that functions use",
+            device=device,
+        ) from error
+    except (ray.exceptions.ObjectLostError, ray.exceptions.RaySystemError) as error:
         raise UnavailableError(f"the call to {device} failed: {error}", device=device) from error
     if status == "error":
         raise value
@@ -260,6 +282,23 @@ def _shared(value: Any, objects: dict[int, Any]) -> Any:
     return objects[id(value)]
 
 
-def _functions_used(partition: Partition, functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
-    tokens = {op.attrs["token"] for op in partition.graph.get_operations() if "token" in op.attrs}
-    return {token: functions[token] for token in tokens if token in functions}
+def register(actor: Any, plan_id: str, partition: Partition, functions: Mapping[str, Callable[..., Any]]) -> Any:
+    """Let a device compile a partition, with the Python functions that its operations call. Returns Ray's reference."""
+    users = {
+        value: op
+        for outer in partition.graph.get_operations()
+        for op in ops_within(outer)
+        for value in op.attrs.values()
+        if isinstance(value, str) and value in functions
+    }
+    try:
+        return actor.register.remote(plan_id, partition.to_wire(), {token: functions[token] for token in users})
+    except TypeError as error:  # it cannot be pickled
+        ops = list(users.values())
+        raise InvalidArgumentError(
+            f"the function of {' or '.join(repr(op.name) for op in ops)} cannot be sent to {partition.device}: "
+            f"{error.__cause__ or error}; open what it needs inside the function",
+            op_name=ops[0].name if ops else None,
+            device=partition.device,
+            site=ops[0].site if ops else None,
+        ) from error

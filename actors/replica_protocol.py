@@ -94,6 +94,10 @@ class ReplicaProtocol(Protocol):
     def live(self) -> int:
         """Number of replicas that are there."""
 
+    @property
+    def stranded(self) -> bool:
+        """Whether nothing will happen until a replica joins: none is there, and no step is left to the shards."""
+
 
 @dataclass
 class _OpenStep:
@@ -134,6 +138,10 @@ class SyncProtocol:
     @property
     def live(self) -> int:
         return len(self._idle) + len(self._busy)
+
+    @property
+    def stranded(self) -> bool:
+        return self.live == 0 and (self._open is None or self._open.members is None)
 
     def joined(self, replica: int) -> list[Decision]:
         self._idle.add(replica)
@@ -260,6 +268,10 @@ class AsyncProtocol:
     @property
     def live(self) -> int:
         return len(self._live)
+
+    @property
+    def stranded(self) -> bool:
+        return not self._live and not self._owner
 
     def joined(self, replica: int) -> list[Decision]:
         self._live.add(replica)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 
@@ -10,6 +11,20 @@ import numpy as np
 import tfray as tf
 
 CLASSES, FEATURES, WORDS, LENGTH = 3, 8, 50, 4
+
+OPTIMIZERS = {
+    "sgd": functools.partial(tf.train.GradientDescentOptimizer, 0.1),
+    "momentum": functools.partial(tf.train.MomentumOptimizer, 0.05, 0.9),
+    "adam": functools.partial(tf.train.AdamOptimizer, 0.02),
+    "adagrad": functools.partial(tf.train.AdagradOptimizer, 0.1),
+}
+
+
+def scaling(workers=1, parameter_servers=1, **options):
+    """Actors that share the processors of a small machine."""
+    return tf.train.ScalingConfig(
+        workers, parameter_servers, cpus_per_worker=0.1, cpus_per_parameter_server=0.1, **options
+    )
 
 
 def classification_data(examples=240):
@@ -101,13 +116,13 @@ def normalized_model(optimizer):
 # -- input functions that misbehave --------------------------------------------------------------------
 
 
-def late_input(input_fn, barrier, replica, step):
-    """One replica's batch of a step comes only when the test says so."""
+def late_input(input_fn, barrier, replica, step, until="go"):
+    """One replica's batch of a step comes only when something else has happened."""
 
     def late(context):
         for number, batch in enumerate(input_fn(context), 1):
             if context.index == replica and number == step:
-                barrier.wait("go")
+                barrier.wait(until)
             yield batch
 
     return late
@@ -138,11 +153,27 @@ def short_input(input_fn, replica, steps):
 
 
 def noting_input(input_fn, folder):
-    """Each replica notes the number of its process in a file."""
+    """Each replica notes the number of its process in a file, and whether it is a replacement in another."""
 
     def noting(context):
         (folder / f"part{context.index}").write_text(str(os.getpid()))
         (folder / f"part{context.index}").rename(folder / f"pid{context.index}")
+        if context.first_step > 1:
+            (folder / f"again{context.index}").touch()
         yield from input_fn(context)
 
     return noting
+
+
+class Loaded:
+    """A Python function of the graph that does something when a process receives it, and then passes values on."""
+
+    def __init__(self, on_load):
+        self.on_load = on_load
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.on_load()
+
+    def __call__(self, values):
+        return values

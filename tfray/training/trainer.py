@@ -237,7 +237,8 @@ class Trainer:
         model = build_model(self._model_fn, example, seed=self.run.seed, device=setter)
         with ExitStack() as stack:
             cluster = stack.enter_context(self._start_cluster())
-            session = stack.enter_context(Session(cluster, graph=model.graph))
+            # Variables are read and written where they live: the death of a worker is no concern of theirs.
+            session = stack.enter_context(Session(cluster.only("ps"), graph=model.graph))
             session.run(_initializer(model))
             reports = stack.enter_context(closing(self._drive(model, cluster)))
             names = list(model.fetches)
