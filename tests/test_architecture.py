@@ -37,6 +37,8 @@ RANKS = {
     "tfray.progress": 9,
     "tfray.cli": 9,
     "tfray.compat": 9,
+    "tfray.contrib": 9,
+    "tfray.lazy_modules": 9,
     "tfray": 9,
 }
 """A module imports from lower ranks, or from its own package."""

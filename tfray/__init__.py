@@ -490,7 +490,7 @@ from tfray.ops.sparse_transport_ops import (
     serialize_many_sparse as serialize_many_sparse,
     serialize_sparse as serialize_sparse,
 )
-from tfray.library import nn as nn
+from tfray.library import layers as layers, losses as losses, nn as nn, regularizers as regularizers
 from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip
 from tfray.library import image as image, math as math, random as random
 from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
@@ -553,7 +553,15 @@ from tfray.compat import (
     disable_v2_tensorshape as disable_v2_tensorshape,
     executing_eagerly as executing_eagerly,
 )
+from tfray import lazy_modules as _lazy_modules
 from tfray.training import api as train
+
+
+
+def __getattr__(name: str) -> object:
+    """Load what few programs use when it is first asked for."""
+    return _lazy_modules.load(__name__, name)
+
 
 newaxis = None
 __version__ = "0.1.0"

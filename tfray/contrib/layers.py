@@ -1,0 +1,43 @@
+"""The names of ``tf.contrib.layers``."""
+
+# isort: skip_file
+from tfray.library.regularizers import (
+    apply_regularization as apply_regularization,
+    l1_l2_regularizer as l1_l2_regularizer,
+    l1_regularizer as l1_regularizer,
+    l2_regularizer as l2_regularizer,
+    sum_regularizer as sum_regularizer,
+)
+from tfray.library.slim_functions import (
+    avg_pool2d as avg_pool2d,
+    dropout as dropout,
+    embed_sequence as embed_sequence,
+    flatten as flatten,
+    layer_norm as layer_norm,
+    linear as linear,
+    max_pool2d as max_pool2d,
+    one_hot_encoding as one_hot_encoding,
+    relu as relu,
+    relu6 as relu6,
+    repeat as repeat,
+    softmax as softmax,
+    stack as stack,
+    unit_norm as unit_norm,
+    variance_scaling_initializer as variance_scaling_initializer,
+    xavier_initializer as xavier_initializer,
+    xavier_initializer_conv2d as xavier_initializer_conv2d,
+)
+from tfray.library.slim_layers import (
+    batch_norm as batch_norm,
+    bias_add as bias_add,
+    conv1d as conv1d,
+    conv2d as conv2d,
+    conv2d_transpose as conv2d_transpose,
+    convolution1d as convolution1d,
+    convolution2d as convolution2d,
+    convolution2d_transpose as convolution2d_transpose,
+    fully_connected as fully_connected,
+    separable_conv2d as separable_conv2d,
+    separable_convolution2d as separable_convolution2d,
+)
+from tfray.training.optimize_loss import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES, optimize_loss as optimize_loss

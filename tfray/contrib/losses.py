@@ -1,0 +1,78 @@
+"""``tf.contrib.losses``: the losses of ``tf.losses`` with their older order of arguments, predictions first."""
+
+# isort: skip_file
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.framework.graph import Tensor
+from tfray.library import losses
+from tfray.library.losses import (
+    add_loss as add_loss,
+    compute_weighted_loss as compute_weighted_loss,
+    get_losses as get_losses,
+    get_regularization_losses as get_regularization_losses,
+    get_total_loss as get_total_loss,
+)
+
+
+def absolute_difference(predictions: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+    """As `tf.losses.absolute_difference`."""
+    return losses.absolute_difference(labels, predictions, weights, scope)
+
+
+def mean_squared_error(predictions: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+    """As `tf.losses.mean_squared_error`."""
+    return losses.mean_squared_error(labels, predictions, weights, scope)
+
+
+def mean_pairwise_squared_error(predictions: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+    """As `tf.losses.mean_pairwise_squared_error`."""
+    return losses.mean_pairwise_squared_error(labels, predictions, weights, scope)
+
+
+def log_loss(
+    predictions: Any, labels: Any, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None
+) -> Tensor:
+    """As `tf.losses.log_loss`."""
+    return losses.log_loss(labels, predictions, weights, epsilon, scope)
+
+
+def hinge_loss(logits: Any, labels: Any, scope: str | None = None) -> Tensor:
+    """As `tf.losses.hinge_loss`, a loss for each element."""
+    return losses.hinge_loss(labels, logits, scope=scope, loss_collection=None, reduction=losses.Reduction.NONE)
+
+
+def cosine_distance(
+    predictions: Any,
+    labels: Any,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    dim: Any = None,
+) -> Tensor:
+    """As `tf.losses.cosine_distance`."""
+    return losses.cosine_distance(labels, predictions, axis, weights, scope, dim=dim)
+
+
+def sigmoid_cross_entropy(
+    logits: Any,
+    multi_class_labels: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+) -> Tensor:
+    """As `tf.losses.sigmoid_cross_entropy`."""
+    return losses.sigmoid_cross_entropy(multi_class_labels, logits, weights, label_smoothing, scope)
+
+
+def softmax_cross_entropy(
+    logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None
+) -> Tensor:
+    """As `tf.losses.softmax_cross_entropy`."""
+    return losses.softmax_cross_entropy(onehot_labels, logits, weights, label_smoothing, scope)
+
+
+def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+    """As `tf.losses.sparse_softmax_cross_entropy`."""
+    return losses.sparse_softmax_cross_entropy(labels, logits, weights, scope)

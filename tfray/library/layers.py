@@ -1,0 +1,38 @@
+"""The names of ``tf.layers``."""
+
+# isort: skip_file
+from tfray.library.base_layer import Layer as Layer
+from tfray.library.convolution_layers import (
+    Conv1D as Conv1D,
+    Conv2D as Conv2D,
+    Conv2DTranspose as Conv2DTranspose,
+    SeparableConv1D as SeparableConv1D,
+    SeparableConv2D as SeparableConv2D,
+    conv1d as conv1d,
+    conv2d as conv2d,
+    conv2d_transpose as conv2d_transpose,
+    separable_conv1d as separable_conv1d,
+    separable_conv2d as separable_conv2d,
+)
+from tfray.library.core_layers import (
+    Dense as Dense,
+    Dropout as Dropout,
+    Flatten as Flatten,
+    dense as dense,
+    dropout as dropout,
+    flatten as flatten,
+)
+from tfray.library.normalization_layers import (
+    BatchNormalization as BatchNormalization,
+    batch_normalization as batch_normalization,
+)
+from tfray.library.pooling_layers import (
+    AveragePooling1D as AveragePooling1D,
+    AveragePooling2D as AveragePooling2D,
+    MaxPooling1D as MaxPooling1D,
+    MaxPooling2D as MaxPooling2D,
+    average_pooling1d as average_pooling1d,
+    average_pooling2d as average_pooling2d,
+    max_pooling1d as max_pooling1d,
+    max_pooling2d as max_pooling2d,
+)
