@@ -4,6 +4,8 @@ This module is the list of public names and nothing else.
 """
 
 # isort: skip_file
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from tfray import errors as errors
 from tfray.actors.cluster import Cluster as Cluster, JobSpec as JobSpec
 from tfray.config import (
@@ -490,7 +492,16 @@ from tfray.ops.sparse_transport_ops import (
     serialize_many_sparse as serialize_many_sparse,
     serialize_sparse as serialize_sparse,
 )
-from tfray.library import layers as layers, losses as losses, nn as nn, regularizers as regularizers
+from tfray.library.readers import (
+    FixedLengthRecordReader as FixedLengthRecordReader,
+    IdentityReader as IdentityReader,
+    ReaderBase as ReaderBase,
+    TFRecordReader as TFRecordReader,
+    TextLineReader as TextLineReader,
+    WholeFileReader as WholeFileReader,
+)
+from tfray.library import data as data
+from tfray.library import nn as nn
 from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip
 from tfray.library import image as image, math as math, random as random
 from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
@@ -557,10 +568,18 @@ from tfray import lazy_modules as _lazy_modules
 from tfray.training import api as train
 
 
+if _TYPE_CHECKING:
+    from tfray import contrib as contrib
+    from tfray.library import layers as layers, losses as losses, regularizers as regularizers
+
 
 def __getattr__(name: str) -> object:
-    """Load what few programs use when it is first asked for."""
+    """Load what not all programs use when it is first asked for."""
     return _lazy_modules.load(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_lazy_modules.LAZY})
 
 
 newaxis = None

@@ -24,3 +24,21 @@ TESTED_ELSEWHERE = dict.fromkeys(
 ) | dict.fromkeys(
     ["SerializeSparse", "SerializeManySparse", "DeserializeManySparse"], "sparse tensors: test_sparse_transport.py"
 )
+
+TESTED_ELSEWHERE |= dict.fromkeys(
+    [
+        "TextLineReader",
+        "FixedLengthRecordReader",
+        "TFRecordReader",
+        "WholeFileReader",
+        "IdentityReader",
+        "ReaderRead",
+        "ReaderReadUpTo",
+        "ReaderNumRecordsProduced",
+        "ReaderNumWorkUnitsCompleted",
+        "ReaderSerializeState",
+        "ReaderRestoreState",
+        "ReaderReset",
+    ],
+    "operations of readers: test_readers.py",
+)
