@@ -506,6 +506,7 @@ from tfray.library import bitwise as bitwise, initializer_names as initializers,
 from tfray.library import image as image, math as math, random as random
 from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
 from tfray.ops.gather_ops import batch_gather as batch_gather
+from tfray.ops.patch_ops import extract_image_patches as extract_image_patches
 from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
 from tfray.ops.segment_ops import (
     sparse_segment_mean as sparse_segment_mean,

@@ -8,6 +8,9 @@ from typing import Any, Final
 
 LAZY: Final = {
     "contrib": "tfray.contrib",
+    "layers": "tfray.library.layers",
+    "losses": "tfray.library.losses",
+    "regularizers": "tfray.library.regularizers",
 }
 """Modules by their names in the facade."""
 
