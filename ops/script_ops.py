@@ -61,6 +61,16 @@ def _function_name(token: str) -> str:
     return token.rpartition("@")[0]
 
 
+def function_token(function: Callable[..., Any]) -> str:
+    """A token by which operations of the current graph call `function`, as long as the graph exists."""
+    token = f"{getattr(function, '__qualname__', type(function).__qualname__)}@{uuid.uuid4().hex}"
+    graph = get_default_graph().root
+    graph.functions[token] = function
+    register_function(token, function)
+    weakref.finalize(graph, unregister_function, token)
+    return token
+
+
 def py_func(
     func: Callable[..., Any],
     inp: Sequence[Any],
@@ -91,10 +101,7 @@ def py_func(
     many = isinstance(Tout, (list, tuple))
     wanted = [as_dtype(dtype) for dtype in (Tout if isinstance(Tout, (list, tuple)) else [Tout])]
     graph = get_default_graph()
-    token = f"{getattr(func, '__qualname__', type(func).__qualname__)}@{uuid.uuid4().hex}"
-    graph.functions[token] = func
-    register_function(token, func)
-    weakref.finalize(graph, unregister_function, token)
+    token = function_token(func)
     inputs = [convert_to_tensor(value) for value in inp]
     definition = PY_FUNC if stateful else PY_FUNC_STATELESS
     op = graph.create_op(definition.name, inputs, {"token": token, "Tout": wanted}, name)

@@ -537,7 +537,12 @@ from tfray.ops.string_ops import (
     substr as substr,
 )
 from tfray.ops.string_split_ops import reduce_join as reduce_join, string_split as string_split
-from tfray.library import strings as strings
+from tfray.library import lookup as lookup, strings as strings
+from tfray.library.lookup import (
+    initialize_all_tables as initialize_all_tables,
+    tables_initializer as tables_initializer,
+)
+from tfray.ops.io_ops import matching_files as matching_files, read_file as read_file, write_file as write_file
 from tfray.library import io as io, python_io as python_io, resource_loader as resource_loader
 from tfray.framework.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
 from tfray.ops.decoding_ops import (
