@@ -27,3 +27,4 @@ from tfray.ops.parsing_ops import (
     parse_single_sequence_example as parse_single_sequence_example,
 )
 from tfray.ops.string_ops import decode_base64 as decode_base64, encode_base64 as encode_base64
+from tfray.ops.io_ops import matching_files as matching_files, read_file as read_file, write_file as write_file

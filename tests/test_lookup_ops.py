@@ -1,0 +1,203 @@
+"""Tables. Expected numbers of unknown words are those of TensorFlow 2.21."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tfray.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from tfray.library import lookup
+from tfray.ops import lookup_ops
+
+
+@pytest.fixture
+def session():
+    with tf.Session() as session:
+        yield session
+
+
+@pytest.fixture
+def vocabulary(tmp_path):
+    path = tmp_path / "vocabulary.txt"
+    path.write_text("emerson\nlake\npalmer\n")
+    return str(path)
+
+
+def test_words_have_numbers(session):
+    table = lookup.index_table_from_tensor(["emerson", "lake", "palmer"], default_value=-5)
+    ids = table.lookup(tf.constant([["lake", "x"], ["palmer", "emerson"]]))
+    assert ids.dtype is tf.int64 and ids.shape.as_list() == [2, 2]
+    assert tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS) == [table.initializer]
+    session.run(tf.tables_initializer())
+    assert session.run(ids).tolist() == [[1, -5], [2, 0]]
+    assert session.run(table.size()) == 3 and session.run(table.lookup("lake")) == 1
+    keys, values = session.run(table.export())
+    assert dict(zip(keys.tolist(), values.tolist(), strict=True)) == {b"emerson": 0, b"lake": 1, b"palmer": 2}
+
+
+def test_unknown_words_have_numbers_of_buckets(session, vocabulary):
+    words = tf.constant(["emerson", "lake", "and", "palmer", "x"])
+    table = lookup.index_table_from_tensor(["emerson", "lake", "palmer"], num_oov_buckets=2)
+    strong = lookup.index_table_from_file(vocabulary, num_oov_buckets=3, hasher_spec=lookup.StrongHashSpec([5, 6]))
+    numbers = lookup.index_table_from_tensor(tf.constant([10, 20], tf.int64), num_oov_buckets=4, dtype=tf.int64)
+    static = lookup.StaticVocabularyTable(
+        lookup.TextFileInitializer(vocabulary, tf.string, -2, tf.int64, -1), num_oov_buckets=5
+    )
+    session.run(tf.tables_initializer())
+    assert session.run(table.lookup(words)).tolist() == [0, 1, 4, 2, 3]
+    assert session.run(strong.lookup(tf.constant(["lake", "q", "r", "s"]))).tolist() == [1, 4, 3, 5]
+    assert session.run(numbers.lookup(tf.constant([20, 7, 8, 9], tf.int64))).tolist() == [1, 2, 5, 3]
+    assert session.run(static.lookup(tf.constant(["palmer", "u", "v"]))).tolist() == [2, 7, 4]
+    assert session.run([table.size(), static.size()]) == [5, 8]
+
+
+def test_without_a_vocabulary_all_words_go_to_buckets(session):
+    table = lookup.IdTableWithHashBuckets(None, 10)
+    words = tf.constant(["a", "b"])
+    session.run(table.initializer)
+    np.testing.assert_array_equal(*session.run([table.lookup(words), tf.string_to_hash_bucket_fast(words, 10)]))
+    assert session.run(table.size()) == 10 and table.resource_handle is None
+
+
+def test_int32_keys_are_looked_up(session):
+    table = lookup.index_table_from_tensor(np.array([7, 9], np.int32), dtype=tf.int32)
+    session.run(tf.tables_initializer())
+    assert session.run(table.lookup(tf.constant([9, 8], tf.int32))).tolist() == [1, -1]
+
+
+def test_numbers_have_words(session, vocabulary):
+    ids = tf.constant([1, 5], tf.int64)
+    from_list = lookup.index_to_string_table_from_tensor(["emerson", "lake"])
+    from_file = lookup.index_to_string_table_from_file(vocabulary, default_value="?")
+    session.run(tf.tables_initializer())
+    assert session.run(from_list.lookup(ids)).tolist() == [b"lake", b"UNK"]
+    assert session.run(from_file.lookup(ids)).tolist() == [b"lake", b"?"]
+    assert session.run(from_file.lookup([0])).tolist() == [b"emerson"]
+
+
+def test_sparse_words_keep_their_places(session):
+    table = lookup.index_table_from_tensor(["a", "b"])
+    ids = table.lookup(tf.string_split(["b a", "c"]))
+    session.run(tf.tables_initializer())
+    found = session.run(ids)
+    assert found.indices.tolist() == [[0, 0], [0, 1], [1, 0]] and found.values.tolist() == [1, 0, -1]
+
+
+def test_columns_of_a_file(session, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,1,0.5\r\nb,2,1.5\r\nc,3,x\r\n")
+    initializer = lookup.TextFileInitializer(str(path), tf.string, 0, tf.float32, 2, vocab_size=2, delimiter=",")
+    table = lookup.HashTable(initializer, -1.0)
+    swapped = lookup.HashTable(lookup.TextFileInitializer(str(path), tf.int64, 1, tf.string, 0, delimiter=","), "?")
+    session.run(tf.tables_initializer())
+    assert session.run(table.lookup(tf.constant(["b", "c"]))).tolist() == [1.5, -1.0]
+    assert session.run(swapped.lookup(tf.constant([3], tf.int64))).tolist() == [b"c"]
+    assert len(tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS)) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ((tf.string, 0, tf.float32, 5), InvalidArgumentError, "line 0 has 2 columns; column 5"),
+        ((tf.string, 0, tf.float32, 1), InvalidArgumentError, "not a float32"),
+        ((tf.string, 0, tf.int64, -1, 9), InvalidArgumentError, "2 lines, expected at least 9"),
+    ],
+)
+def test_files_that_do_not_fit(session, tmp_path, arguments, error, match):
+    path = tmp_path / "table.txt"
+    path.write_text("a\t1\nb\tx\n")
+    table = lookup.HashTable(lookup.TextFileInitializer(str(path), *arguments), 0)
+    with pytest.raises(error, match=match):
+        session.run(table.init)
+
+
+def test_a_missing_file(session, tmp_path):
+    table = lookup.index_table_from_file(str(tmp_path / "nothing"))
+    with pytest.raises(NotFoundError, match="nothing"):
+        session.run(table.init)
+
+
+def test_a_table_is_filled_once(session):
+    table = lookup.HashTable(lookup.KeyValueTensorInitializer(["a"], [1]), 0)
+    with pytest.raises(FailedPreconditionError, match="tables_initializer"):
+        session.run(table.lookup(tf.constant(["a"])))
+    session.run(table.init)
+    session.run(table.init)
+    again = lookup.HashTable(lookup.KeyValueTensorInitializer(["a"], [2]), 0, shared_name=table.resource_handle.op.name)
+    with pytest.raises(FailedPreconditionError, match="other contents"):
+        session.run(again.init)
+    with pytest.raises(FailedPreconditionError, match="MutableHashTable"):
+        session.run(lookup_ops.lookup_table_insert(table.resource_handle, ["b"], [2]))
+    twice = lookup.HashTable(lookup.KeyValueTensorInitializer(["a", "a"], [1, 2]), 0)
+    with pytest.raises(InvalidArgumentError, match="two values"):
+        session.run(twice.init)
+    session.run(lookup.HashTable(lookup.KeyValueTensorInitializer(["a", "a"], [1, 1]), 0).init)
+
+
+def test_equal_names_mean_one_table(session):
+    first = lookup.MutableHashTable(tf.string, tf.int64, -1, shared_name="shared")
+    second = lookup.MutableHashTable(tf.string, tf.int64, -1, shared_name="shared")
+    session.run(first.insert(["a"], [4]))
+    assert session.run(second.lookup(tf.constant("a"))) == 4
+    other = lookup.MutableHashTable(tf.string, tf.float32, -1.0, shared_name="shared")
+    with pytest.raises(InvalidArgumentError, match="already"):
+        session.run(other.size())
+
+
+def test_a_mutable_table_changes(session):
+    table = lookup.MutableHashTable(tf.string, tf.int64, -1)
+    keys = tf.constant(["a", "b", "c"])
+    found = table.lookup(keys)
+    assert session.run(found).tolist() == [-1, -1, -1]
+    session.run(table.insert(["a", "b"], [1, 2]))
+    session.run(table.insert(["b"], [3]))
+    assert session.run(found).tolist() == [1, 3, -1] and session.run(table.size()) == 2
+    exported = dict(zip(*(part.tolist() for part in session.run(table.export())), strict=True))
+    assert exported == {b"a": 1, b"b": 3}
+    session.run(table.remove(["a", "z"]))
+    assert session.run(found).tolist() == [-1, 3, -1]
+    # Within a step, what is read is what was there before.
+    assert session.run([found, table.insert(["c"], [9])])[0].tolist() == [-1, 3, -1]
+    assert session.run(found).tolist() == [-1, 3, 9]
+
+
+def test_values_may_be_vectors(session):
+    table = lookup.MutableHashTable(tf.int64, tf.float32, [0.0, -1.0])
+    found = table.lookup(tf.constant([[1, 2]], tf.int64))
+    assert found.shape.as_list() == [1, 2, 2]
+    session.run(table.insert([2], [[5.0, 6.0]]))
+    np.testing.assert_array_equal(session.run(found), [[[0, -1], [5, 6]]])
+    keys, values = session.run(table.export())
+    assert keys.tolist() == [2] and values.tolist() == [[5, 6]]
+    with pytest.raises(InvalidArgumentError, match="values have shape"):
+        session.run(table.insert([2], [5.0]))
+
+
+def test_misuse_is_refused():
+    table = lookup.index_table_from_tensor(["a"])
+    with pytest.raises(TypeError, match="int32, expected string"):
+        table.lookup(tf.constant([1]))
+    with pytest.raises(InvalidArgumentError):
+        lookup.index_table_from_tensor(None)
+    with pytest.raises(InvalidArgumentError):
+        lookup.index_table_from_file("")
+    with pytest.raises(InvalidArgumentError, match="num_oov_buckets"):
+        lookup.index_table_from_tensor(["a"], -1)
+    with pytest.raises(TypeError, match="vocabulary is int32"):
+        lookup.index_table_from_tensor([1, 2])
+    with pytest.raises(InvalidArgumentError, match="line numbers are int64"):
+        lookup.TextFileInitializer("x", tf.string, -1, tf.int64, 0)
+    with pytest.raises(InvalidArgumentError, match="at least one"):
+        lookup.StaticVocabularyTable(None, 0)
+    with pytest.raises(InvalidArgumentError, match="two"):
+        lookup.StrongHashSpec([1])
+
+
+def test_tables_live_on_their_device():
+    with tf.device("/device:CPU:1"):
+        table = lookup.index_table_from_tensor(["a", "b"])
+    ids = table.lookup(tf.constant(["b"]))
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        session.run(tf.tables_initializer())
+        assert session.run(ids).tolist() == [1]
