@@ -18,7 +18,6 @@ REPLACEMENTS: Final = {
     "estimator": "tf.estimator",
     "keras": "tf.keras",
     "learn": "tf.estimator, or tfray.train.Trainer",
-    "lookup": "tf.lookup",
     "predictor": "tf.Session and tf.train.Saver",
     "quantize": "tf.quantization",
     "saved_model": "tf.saved_model",
