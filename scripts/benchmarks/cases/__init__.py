@@ -1,0 +1,53 @@
+"""What is measured: for each benchmark a module with a table `CASES`.
+
+These modules run under every side's interpreter: they import NumPy and the standard library only, and reach the
+implementation through the `Backend` that they are given.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Options = Mapping[str, Any]
+Step = Callable[[], Any]
+
+
+class Backend(Protocol):
+    """What a side offers to the cases.
+
+    Attributes:
+        tf: The module with TensorFlow 1's names: `tfray`, or `tensorflow.compat.v1`.
+    """
+
+    tf: Any
+
+    def unoptimized_config(self) -> Any:
+        """A ``ConfigProto`` under which every operation runs as written."""
+
+    def cluster(self, jobs: Mapping[str, int]) -> AbstractContextManager[Any]:
+        """Start that many tasks of each job, and give the target of a session on them."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to measure.
+
+    Attributes:
+        open: Context manager that builds everything and gives the function of one step.
+        sides: The implementations that can run it.
+        options: Given to `open` over the options of the command line.
+    """
+
+    open: Callable[[Any, Options], AbstractContextManager[Step]]
+    sides: tuple[str, ...] = ("tfray", "tensorflow")
+    options: Options = field(default_factory=dict)
+
+
+def cases_of(bench: str) -> dict[str, Case]:
+    """The cases of a benchmark by name."""
+    cases: dict[str, Case] = importlib.import_module(f"benchmarks.cases.{bench}").CASES
+    return cases

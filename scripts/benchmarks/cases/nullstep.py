@@ -1,0 +1,69 @@
+"""The null step of the OSDI 2016 paper, section 6.2: what coordination and transport cost a training step.
+
+Every worker fetches all parameters from the P shards that hold them, makes of each an update of the same size by a
+trivial computation, and sends that back; when those of all workers are there, each shard adds their sum to its
+parameters. ``scalar`` has one number per shard, ``dense`` has `mb` megabytes in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.cases import Backend, Case, Options, Step
+
+_RATE: Final = 1e-3
+
+
+def _build(tf: Any, shards: int, workers: int, numbers: int) -> Any:
+    """The operation of one step, on parameters of that many numbers on each shard."""
+    steps = []
+    for shard in range(shards):
+        with tf.device(f"/job:ps/task:{shard}"):
+            parameters = tf.get_variable(f"parameters_{shard}", [numbers], initializer=tf.ones_initializer())
+        updates = []
+        for worker in range(workers):
+            with tf.device(f"/job:worker/task:{worker}"):
+                updates.append(tf.multiply(parameters, _RATE))
+        with tf.device(f"/job:ps/task:{shard}"):
+            steps.append(tf.assign_add(parameters, tf.add_n(updates)).op)
+    return tf.group(*steps)
+
+
+@contextmanager
+def _null_steps(backend: Backend, options: Options) -> Iterator[Step]:
+    tf = backend.tf
+    shards, workers = options["ps"], options["workers"]
+    numbers = max(1, int(options["mb"] * 1e6) // 4 // shards)
+    with (
+        backend.cluster({"ps": shards, "worker": workers}) as target,
+        tf.Graph().as_default(),
+    ):
+        step = _build(tf, shards, workers, numbers)
+        with tf.Session(target) as session:
+            session.run(tf.global_variables_initializer())
+            yield lambda: session.run(step)
+
+
+@contextmanager
+def _memory_copy(backend: Any, options: Options) -> Iterator[Step]:
+    source = np.ones(int(options["mb"] * 1e6), np.uint8)
+    target = np.ones_like(source)
+    yield lambda: np.copyto(target, source)
+
+
+@contextmanager
+def _actor_round_trip(backend: Any, options: Options) -> Iterator[Step]:
+    with backend.actor() as call:
+        yield call
+
+
+CASES: Final = {
+    "scalar": Case(_null_steps, options={"mb": 0}),
+    "dense": Case(_null_steps),
+    "memory_copy": Case(_memory_copy, sides=("floor",)),
+    "actor_round_trip": Case(_actor_round_trip, sides=("floor",)),
+}

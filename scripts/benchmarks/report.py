@@ -1,0 +1,66 @@
+"""What was measured, as a table for the eye and as lines of JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import Measurement, Ratio
+
+
+def table(bench: str, measurements: Sequence[Measurement]) -> Table:
+    """The measurements of a benchmark, a row each."""
+    with_memory = any(one.peak_bytes is not None for one in measurements)
+    result = Table(title=f"{bench}: milliseconds per step", title_justify="left")
+    result.add_column("case")
+    result.add_column("")
+    for heading in ("median", "p90", "steps", "tfray / TensorFlow"):
+        result.add_column(heading, justify="right")
+    if with_memory:
+        result.add_column("peak MB", justify="right")
+    for i, one in enumerate(measurements):
+        is_new = i == 0 or measurements[i - 1].case != one.case
+        cells = [one.case if is_new else "", one.side, _ms(one.median_ms), _ms(one.p90_ms), str(len(one.times_ms))]
+        cells.append(_ratio(one, measurements))
+        if with_memory:
+            cells.append("" if one.peak_bytes is None else f"{one.peak_bytes / 1e6:.0f}")
+        result.add_row(*cells)
+    return result
+
+
+def _ms(time_ms: float) -> str:
+    return f"{time_ms:.3f}" if time_ms < 10 else f"{time_ms:.1f}"
+
+
+def _ratio(one: Measurement, measurements: Sequence[Measurement]) -> str:
+    """How `one`, of tfray, compares; with the range of the middle half of the rounds."""
+    peers = [other for other in measurements if other.case == one.case and other.side == "tensorflow"]
+    if one.side != "tfray" or not peers:
+        return ""
+    ratio = Ratio.of(one, peers[0])
+    return f"{ratio.overall:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def json_lines(bench: str, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """One JSON object per case and implementation."""
+    for one in measurements:
+        line: dict[str, Any] = {
+            "bench": bench,
+            "case": one.case,
+            "impl": one.side,
+            "median_ms": round(one.median_ms, 5),
+            "p90_ms": round(one.p90_ms, 5),
+            "n": len(one.times_ms),
+        }
+        if one.peak_bytes is not None:
+            line["peak_mb"] = round(one.peak_bytes / 1e6, 1)
+        yield json.dumps(line)
+
+
+def show(console: Console, bench: str, measurements: Sequence[Measurement]) -> None:
+    """Print the table."""
+    console.print(table(bench, measurements))

@@ -1,0 +1,69 @@
+"""The side of TensorFlow, run by an interpreter that has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import tensorflow.compat.v1 as tf
+
+from benchmarks.side import serve
+
+
+class TensorFlowBackend:
+    """See `benchmarks.cases.Backend`."""
+
+    tf = tf
+
+    def unoptimized_config(self) -> Any:
+        config = tf.ConfigProto()
+        config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        return config
+
+    @contextmanager
+    def cluster(self, jobs: Mapping[str, int]) -> Iterator[str]:
+        """One gRPC server per task, each a process of its own."""
+        tasks = [(job, task) for job, count in jobs.items() for task in range(count)]
+        addresses = dict(zip(tasks, _free_addresses(len(tasks)), strict=True))
+        spec = {job: [addresses[job, task] for task in range(count)] for job, count in jobs.items()}
+        with ExitStack() as stack:
+            for job, task in tasks:
+                stack.enter_context(_server(spec, job, task))
+            yield f"grpc://{addresses['worker', 0]}"
+
+
+def _free_addresses(count: int) -> list[str]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
+        for unused in sockets:
+            unused.bind(("localhost", 0))
+        return [f"localhost:{unused.getsockname()[1]}" for unused in sockets]
+
+
+@contextmanager
+def _server(spec: dict[str, list[str]], job: str, task: int) -> Iterator[None]:
+    arguments = [sys.executable, "-m", "benchmarks.tensorflow_server", json.dumps([spec, job, task])]
+    process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin and process.stdout
+    try:
+        if not process.stdout.readline():
+            raise RuntimeError(f"the TensorFlow server of /job:{job}/task:{task} did not start")
+        yield
+    finally:
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()
+
+
+if __name__ == "__main__":
+    tf.disable_v2_behavior()
+    serve(TensorFlowBackend())
