@@ -1,0 +1,463 @@
+"""`tf.layers`: names of variables as in TensorFlow 1.15, sharing, values against NumPy, training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.signal
+
+import tfray as tf
+from tfray.errors import InvalidArgumentError
+
+RANDOM = np.random.default_rng(0)
+IMAGES = RANDOM.normal(size=(2, 6, 7, 3)).astype(np.float32)
+ROWS = RANDOM.normal(size=(5, 4)).astype(np.float32)
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def names(variables=None):
+    return [variable.op.name for variable in (tf.global_variables() if variables is None else variables)]
+
+
+# -- names and sharing -----------------------------------------------------------------------------------
+
+
+def test_layers_without_names_are_numbered():
+    x = tf.constant(ROWS)
+    for _ in range(3):
+        x = tf.layers.dense(x, 4)
+    assert names() == [f"{layer}/{part}" for layer in ("dense", "dense_1", "dense_2") for part in ("kernel", "bias")]
+    assert x.name == "dense_2/BiasAdd:0"
+
+
+def test_layers_in_scopes():
+    x = tf.constant(ROWS)
+    with tf.variable_scope("net"):
+        tf.layers.dense(x, 2, name="first")
+        tf.layers.dense(x, 2)
+        tf.layers.dense(x, 2)
+    with tf.variable_scope("net", reuse=True):
+        tf.layers.dense(x, 2, name="first")
+        tf.layers.dense(x, 2)
+    assert names() == [f"net/{layer}/{part}" for layer in ("first", "dense", "dense_1") for part in ("kernel", "bias")]
+
+
+def test_reuse():
+    x = tf.constant(ROWS)
+    first = tf.layers.dense(x, 3, name="fc")
+    second = tf.layers.dense(x, 3, name="fc", reuse=True)
+    third = tf.layers.dense(x, 3, name="fc", reuse=tf.AUTO_REUSE)
+    assert names() == ["fc/kernel", "fc/bias"]
+    one, two, three = run([first, second, third])
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, three)
+    with pytest.raises(ValueError, match=r"fc/kernel.*exists"):
+        tf.layers.dense(x, 3, name="fc")
+
+
+def test_layer_objects_share_their_variables():
+    layer = tf.layers.Dense(3, name="d")
+    x, y = tf.constant(ROWS), tf.constant(ROWS * 2)
+    first, second = layer(x), layer.apply(y)
+    assert names() == names(layer.variables) == ["d/kernel", "d/bias"]
+    assert (layer.name, layer.scope_name, layer.built) == ("d", "d", True)
+    assert layer.count_params() == 15
+    other = tf.layers.Dense(3, name="d")
+    other(x)
+    assert names(other.weights) == ["d_1/kernel", "d_1/bias"]
+    one, two, kernel = run([first, second, layer.kernel])
+    np.testing.assert_allclose(one, ROWS @ kernel, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(two, 2 * one, rtol=1e-4, atol=1e-5)
+    with pytest.raises(InvalidArgumentError, match="called 2 times"):
+        _ = layer.output
+    assert other.output_shape.as_list() == [5, 3]
+
+
+def test_names_of_all_layers():
+    x = tf.placeholder(tf.float32, [None, 8, 8, 3])
+    sequence = tf.placeholder(tf.float32, [None, 9, 4])
+    tf.layers.conv2d(x, 2, 3)
+    tf.layers.conv2d_transpose(x, 2, 3)
+    tf.layers.separable_conv2d(x, 2, 3)
+    tf.layers.conv1d(sequence, 2, 3)
+    tf.layers.separable_conv1d(sequence, 2, 3)
+    tf.layers.batch_normalization(x)
+    pooled = [
+        tf.layers.max_pooling2d(x, 2, 2),
+        tf.layers.average_pooling2d(x, 2, 2),
+        tf.layers.max_pooling1d(sequence, 2, 2),
+        tf.layers.average_pooling1d(sequence, 2, 2),
+        tf.layers.flatten(x),
+        tf.layers.dropout(x),
+    ]
+    assert names() == [
+        "conv2d/kernel",
+        "conv2d/bias",
+        "conv2d_transpose/kernel",
+        "conv2d_transpose/bias",
+        "separable_conv2d/depthwise_kernel",
+        "separable_conv2d/pointwise_kernel",
+        "separable_conv2d/bias",
+        "conv1d/kernel",
+        "conv1d/bias",
+        "separable_conv1d/depthwise_kernel",
+        "separable_conv1d/pointwise_kernel",
+        "separable_conv1d/bias",
+        "batch_normalization/gamma",
+        "batch_normalization/beta",
+        "batch_normalization/moving_mean",
+        "batch_normalization/moving_variance",
+    ]
+    scopes = [tensor.name.split("/")[0] for tensor in pooled]
+    assert scopes == [
+        "max_pooling2d",
+        "average_pooling2d",
+        "max_pooling1d",
+        "average_pooling1d",
+        "flatten",
+        "dropout",
+    ]
+
+
+def test_defaults_of_the_scope():
+    regularizer = tf.contrib.layers.l2_regularizer(0.1)
+    with tf.variable_scope("s", initializer=tf.ones_initializer(), regularizer=regularizer):
+        layer = tf.layers.Dense(2, bias_initializer=tf.zeros_initializer())
+        layer(tf.constant(ROWS))
+    kernel, losses = run([layer.kernel, tf.losses.get_regularization_losses()])
+    assert (kernel == 1).all()
+    assert len(losses) == 2
+    assert losses[0] == pytest.approx(0.1 * 8 / 2)
+    assert len(layer.losses) == 2
+
+
+def test_regularizers_count_once():
+    regularizer = tf.contrib.layers.l2_regularizer(0.1)
+    for reuse in (None, True):
+        tf.layers.dense(tf.constant(ROWS), 2, kernel_regularizer=regularizer, name="fc", reuse=reuse)
+    (loss,) = tf.losses.get_regularization_losses()
+    assert loss.name == "fc/kernel/Regularizer/l2_regularizer:0"
+
+
+def test_what_is_not_trainable():
+    layer = tf.layers.Dense(2, trainable=False)
+    layer(tf.constant(ROWS))
+    assert tf.trainable_variables() == [] == layer.trainable_weights
+    assert len(layer.non_trainable_weights) == 2
+    normalization = tf.layers.BatchNormalization()
+    normalization(tf.constant(ROWS), training=True)
+    assert names(normalization.trainable_weights) == ["batch_normalization/gamma", "batch_normalization/beta"]
+
+
+def test_a_layer_of_ones_own():
+    class Scale(tf.layers.Layer):
+        def build(self, input_shape):
+            self.factor = self.add_weight("factor", [input_shape[-1]], initializer=tf.constant_initializer(2.0))
+            super().build(input_shape)
+
+        def call(self, inputs, offset=0.0):
+            self.add_loss(tf.reduce_sum(self.factor))
+            return inputs * self.factor + offset
+
+    layer = Scale()
+    outputs = layer(tf.constant(ROWS), offset=1.0)
+    assert names() == ["scale/factor"]
+    values, losses = run([outputs, layer.losses])
+    np.testing.assert_allclose(values, ROWS * 2 + 1, rtol=1e-6)
+    assert losses == [8.0]
+
+
+def test_activity_regularizer_and_constraint():
+    layer = tf.layers.Dense(
+        2,
+        activity_regularizer=lambda outputs: tf.reduce_sum(outputs),
+        kernel_constraint=lambda kernel: tf.clip_by_value(kernel, 0.0, 0.1),
+    )
+    outputs = layer(tf.constant(ROWS))
+    (loss,) = layer.losses
+    train_op = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(*session.run([loss, tf.reduce_sum(outputs)]), rtol=1e-5)
+        session.run(train_op)
+        kernel = session.run(layer.kernel)
+    assert kernel.min() >= 0 and kernel.max() <= 0.1 + 1e-6
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (2, 3, 4), (2, 1, 3, 4)])
+def test_dense(shape):
+    values = RANDOM.normal(size=shape).astype(np.float32)
+    layer = tf.layers.Dense(3, activation=tf.nn.relu, bias_initializer=tf.ones_initializer())
+    outputs = layer(tf.constant(values))
+    assert outputs.shape.as_list() == [*shape[:-1], 3] == layer.compute_output_shape(shape).as_list()
+    result, kernel = run([outputs, layer.kernel])
+    np.testing.assert_allclose(result, np.maximum(values @ kernel + 1, 0), rtol=1e-4, atol=1e-5)
+
+
+def test_dense_takes_what_it_is_given():
+    outputs = tf.layers.dense(ROWS.astype(np.float64), 2, use_bias=False, kernel_initializer=tf.ones_initializer())
+    assert outputs.dtype is tf.float64
+    np.testing.assert_allclose(run(outputs)[:, 0], ROWS.sum(1), rtol=1e-5)
+    assert names() == ["dense/kernel"]
+
+
+def test_dense_with_unknown_batch():
+    x = tf.placeholder(tf.float32, [None, None, 4])
+    outputs = tf.layers.dense(x, 2)
+    assert outputs.shape.as_list() == [None, None, 2]
+    assert run(outputs, {x: np.zeros((3, 5, 4))}).shape == (3, 5, 2)
+
+
+def convolved(images, kernel, step=1):
+    """Every window that fits, by SciPy."""
+    results = [
+        sum(scipy.signal.correlate(image[:, :, c], kernel[:, :, c, f], mode="valid") for c in range(image.shape[-1]))
+        for image in images.astype(np.float64)
+        for f in range(kernel.shape[-1])
+    ]
+    stacked = np.stack(results).reshape(len(images), kernel.shape[-1], *results[0].shape)
+    return np.moveaxis(stacked, 1, -1)[:, ::step, ::step]
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("strides", [1, 2])
+def test_conv2d(data_format, strides):
+    layer = tf.layers.Conv2D(4, (3, 2), strides, data_format=data_format, bias_initializer=tf.constant_initializer(0.5))
+    first = data_format == "channels_first"
+    images = np.moveaxis(IMAGES, -1, 1) if first else IMAGES
+    outputs = layer(tf.constant(images))
+    assert layer.compute_output_shape(images.shape).as_list() == outputs.shape.as_list()
+    result, kernel = run([outputs, layer.kernel])
+    result = np.moveaxis(result, 1, -1) if first else result
+    np.testing.assert_allclose(result, convolved(IMAGES, kernel, strides) + 0.5, rtol=1e-3, atol=1e-4)
+
+
+def test_conv2d_positions_and_padding():
+    x = tf.placeholder(tf.float32, [None, 6, 7, 3])
+    outputs = tf.layers.conv2d(x, 4, [3, 3], (2, 2), "same", activation=tf.nn.relu, name="c", dilation_rate=1)
+    assert outputs.shape.as_list() == [None, 3, 4, 4]
+    assert outputs.name == "c/Relu:0"
+    assert run(outputs, {x: IMAGES}).min() == 0
+    layer = tf.layers.Conv2D(4, 3, padding="SAME", dilation_rate=2)
+    assert layer.compute_output_shape([None, 6, 7, 3]).as_list() == [None, 6, 7, 4]
+
+
+def test_conv1d():
+    values = RANDOM.normal(size=(2, 9, 3)).astype(np.float32)
+    layer = tf.layers.Conv1D(4, 3, strides=2, use_bias=False)
+    result, kernel = run([layer(tf.constant(values)), layer.kernel])
+    expected = convolved(values[:, None], kernel[None])[:, 0, ::2]
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
+    assert kernel.shape == (3, 3, 4)
+
+
+@pytest.mark.parametrize("padding", ["valid", "same"])
+@pytest.mark.parametrize("batch", [None, 2])
+def test_conv2d_transpose(padding, batch):
+    x = tf.placeholder(tf.float32, [batch, None if batch is None else 6, 7, 3])
+    layer = tf.layers.Conv2DTranspose(4, 3, strides=2, padding=padding)
+    outputs = layer(x)
+    result, kernel = run([outputs, layer.kernel], {x: IMAGES})
+    assert result.shape == ((2, 13, 15, 4) if padding == "valid" else (2, 12, 14, 4))
+    assert outputs.shape.as_list() == [batch, None if batch is None else result.shape[1], *result.shape[2:]]
+    assert kernel.shape == (3, 3, 4, 3)
+    # What a transposed convolution is: images spread apart and convolved with the filters mirrored.
+    spread = np.zeros((2, 15 + 2, 15 + 2, 3))
+    spread[:, 2 : 2 + 12 : 2, 2 : 2 + 14 : 2] = IMAGES
+    full = convolved(spread[:, :15, :17], np.swapaxes(kernel[::-1, ::-1], 2, 3))
+    expected = full if padding == "valid" else full[:, :12, :14]
+    np.testing.assert_allclose(result, expected[:, : result.shape[1], : result.shape[2]], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+def test_separable_conv2d(data_format):
+    layer = tf.layers.SeparableConv2D(4, 3, depth_multiplier=2, data_format=data_format)
+    first = data_format == "channels_first"
+    images = np.moveaxis(IMAGES, -1, 1) if first else IMAGES
+    outputs = layer(tf.constant(images))
+    assert outputs.shape.as_list() == layer.compute_output_shape(images.shape).as_list()
+    result, depthwise, pointwise = run([outputs, layer.depthwise_kernel, layer.pointwise_kernel])
+    assert (depthwise.shape, pointwise.shape) == ((3, 3, 3, 2), (1, 1, 6, 4))
+    channels = [convolved(IMAGES[..., c : c + 1], depthwise[:, :, c : c + 1]) for c in range(3)]
+    expected = np.concatenate(channels, -1) @ pointwise[0, 0]
+    result = np.moveaxis(result, 1, -1) if first else result
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_separable_conv1d():
+    values = RANDOM.normal(size=(2, 9, 3)).astype(np.float32)
+    layer = tf.layers.SeparableConv1D(4, 3, strides=2, padding="same")
+    outputs = layer(tf.constant(values))
+    assert outputs.shape.as_list() == [2, 5, 4]
+    assert names() == [f"separable_conv1d/{part}" for part in ("depthwise_kernel", "pointwise_kernel", "bias")]
+    result, depthwise, pointwise = run([outputs, layer.depthwise_kernel, layer.pointwise_kernel])
+    padded = np.pad(values, [(0, 0), (1, 1), (0, 0)])
+    windows = np.stack([padded[:, i : i + 3] for i in range(0, 9, 2)], 1)
+    expected = np.einsum("bwkc,kcm->bwcm", windows, depthwise).reshape(2, 5, 3) @ pointwise[0]
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_pooling():
+    x = tf.constant(IMAGES)
+    blocks = IMAGES[:, :, :6].reshape(2, 3, 2, 3, 2, 3)
+    sequence = IMAGES[:, :, 0]
+    results = run(
+        [
+            tf.layers.max_pooling2d(x, 2, 2),
+            tf.layers.average_pooling2d(x, [2, 2], 2),
+            tf.layers.max_pooling2d(tf.constant(np.moveaxis(IMAGES, -1, 1)), 2, 2, data_format="channels_first"),
+            tf.layers.max_pooling1d(tf.constant(sequence), 2, 2),
+            tf.layers.average_pooling1d(tf.constant(sequence), 3, 3),
+            tf.layers.max_pooling2d(x, 3, 2, padding="same"),
+        ]
+    )
+    np.testing.assert_allclose(results[0], blocks.max((2, 4)))
+    np.testing.assert_allclose(results[1], blocks.mean((2, 4)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.moveaxis(results[2], 1, -1), results[0])
+    np.testing.assert_allclose(results[3], sequence.reshape(2, 3, 2, 3).max(2))
+    np.testing.assert_allclose(results[4], sequence.reshape(2, 2, 3, 3).mean(2), rtol=1e-5, atol=1e-6)
+    layer = tf.layers.MaxPooling2D(3, 2, padding="same")
+    assert layer.compute_output_shape(IMAGES.shape).as_list() == list(results[5].shape)
+
+
+def test_flatten():
+    assert tf.layers.flatten(IMAGES).shape.as_list() == [2, 126]
+    x = tf.placeholder(tf.float32, [None, None, 4])
+    outputs = tf.layers.flatten(x)
+    assert outputs.shape.as_list() == [None, None]
+    assert run(outputs, {x: np.zeros((0, 3, 4))}).shape == (0, 12)
+    assert tf.layers.flatten(tf.placeholder(tf.float32, [None, 3, 4])).shape.as_list() == [None, 12]
+    first = tf.layers.flatten(np.moveaxis(IMAGES, -1, 1), data_format="channels_first")
+    np.testing.assert_array_equal(run(first), IMAGES.reshape(2, -1))
+
+
+@pytest.mark.parametrize("training", [True, False, "fed"])
+def test_dropout(training):
+    condition = tf.placeholder(tf.bool, []) if training == "fed" else training
+    outputs = tf.layers.dropout(tf.ones([100, 100]), 0.25, training=condition)
+    for value in (True, False) if training == "fed" else (training,):
+        result = run(outputs, {condition: value} if training == "fed" else None)
+        if value:
+            assert set(np.unique(result)) == {0.0, np.float32(1 / 0.75)}
+            assert (result == 0).mean() == pytest.approx(0.25, abs=0.03)
+        else:
+            assert (result == 1).all()
+    assert outputs.shape.as_list() == [100, 100]
+
+
+# -- batch normalization ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fused", [None, False])
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("how", ["python", "fed"])
+def test_batch_normalization(fused, axis, how):
+    training = True if how == "python" else tf.placeholder(tf.bool, [])
+    layer = tf.layers.BatchNormalization(axis, momentum=0.75, epsilon=0.01, fused=fused)
+    outputs = layer(tf.constant(IMAGES), training=training)
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    assert len(updates) == 2 == len(layer.updates)
+    others = (0, 1, 2) if axis == -1 else (0, 2, 3)
+    keep = {"axis": others, "keepdims": True}
+    expected = (IMAGES - IMAGES.mean(**keep)) / np.sqrt(IMAGES.var(**keep) + 0.01)
+    unbiased = IMAGES.var(others, ddof=0 if fused is False else 1)
+    feeds = {} if how == "python" else {training: True}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(session.run(outputs, feeds), expected, rtol=1e-3, atol=1e-4)
+        session.run(updates, feeds)
+        mean, variance = session.run([layer.moving_mean, layer.moving_variance])
+        np.testing.assert_allclose(mean, 0.25 * IMAGES.mean(others), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(variance, 0.75 + 0.25 * unbiased, rtol=1e-4)
+        if how == "fed":
+            shape = [1, 1, 1, -1] if axis == -1 else [1, -1, 1, 1]
+            moved = (IMAGES - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + 0.01)
+            np.testing.assert_allclose(session.run(outputs, {training: False}), moved, rtol=1e-3, atol=1e-4)
+            session.run(updates, {training: False})
+            np.testing.assert_array_equal(session.run(layer.moving_mean), mean)
+
+
+def test_batch_normalization_for_inference_updates_nothing():
+    outputs = tf.layers.batch_normalization(ROWS, epsilon=0.0, training=False)
+    assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []
+    np.testing.assert_allclose(run(outputs), ROWS, rtol=1e-5)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_gradients_of_batch_normalization(training):
+    x = tf.Variable(ROWS, name="x")
+    condition = tf.placeholder(tf.bool, [])
+    weights = tf.constant(RANDOM.normal(size=ROWS.shape).astype(np.float32))
+    plain = tf.layers.batch_normalization(x, name="n", training=training)
+    chosen = tf.layers.batch_normalization(x, name="n", reuse=True, training=condition)
+    (one,), (two,) = (tf.gradients(tf.reduce_sum(y * weights), x) for y in (plain, chosen))
+    np.testing.assert_allclose(*run([one, two], {condition: training}), rtol=1e-4, atol=1e-5)
+
+
+def test_half_precision_normalization():
+    layer = tf.layers.BatchNormalization(dtype=tf.float16)
+    outputs = layer(tf.constant(ROWS.astype(np.float16)), training=True)
+    assert outputs.dtype is tf.float16
+    assert layer.gamma.dtype is tf.float32
+    np.testing.assert_allclose(run(outputs).mean(0), 0, atol=1e-2)
+
+
+def test_without_scale_and_shift():
+    tf.layers.batch_normalization(IMAGES, center=False, scale=False)
+    assert names() == ["batch_normalization/moving_mean", "batch_normalization/moving_variance"]
+    assert tf.trainable_variables() == []
+
+
+# -- errors and training -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: tf.layers.dense(tf.placeholder(tf.float32, [2, None]), 3), "must be known"),
+        (lambda: tf.layers.dense(tf.constant([1.0]), 3), "rank 2 or more"),
+        (lambda: tf.layers.conv2d(tf.constant(ROWS), 3, 3), "expected rank 4"),
+        (lambda: tf.layers.conv2d(IMAGES, 3, [3, 3, 3]), "kernel_size"),
+        (lambda: tf.layers.conv2d(IMAGES, 3, 3, padding="full"), "'same' or 'valid'"),
+        (lambda: tf.layers.conv2d(IMAGES, 3, 3, data_format="NHWC"), "channels_last"),
+        (lambda: tf.layers.batch_normalization(ROWS, axis=2), "no axis 2"),
+        (lambda: tf.layers.batch_normalization(ROWS, axis=[0, 1]), "one dimension"),
+        (lambda: tf.layers.batch_normalization(ROWS, fused=True), "fused"),
+        (lambda: tf.layers.Dense(3).count_params(), "no variables yet"),
+    ],
+)
+def test_what_is_refused(build, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        build()
+
+
+def test_a_small_convnet_learns():
+    tf.set_random_seed(1)
+    random = np.random.default_rng(1)
+    labels = random.integers(0, 2, size=64)
+    images = random.normal(size=(64, 8, 8, 1)).astype(np.float32) * 0.3
+    images[labels == 1, 2:6, 3:5] += 1.0  # a vertical bar
+    images[labels == 0, 3:5, 2:6] += 1.0  # a horizontal one
+    x, training = tf.placeholder(tf.float32, [None, 8, 8, 1]), tf.placeholder(tf.bool, [])
+    net = tf.layers.conv2d(x, 8, 3, padding="same", use_bias=False)
+    net = tf.nn.relu(tf.layers.batch_normalization(net, training=training, momentum=0.8))
+    net = tf.layers.max_pooling2d(net, 2, 2)
+    net = tf.layers.dropout(tf.layers.flatten(net), 0.2, training=training)
+    logits = tf.layers.dense(net, 2)
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        train_op = tf.train.AdamOptimizer(0.02).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(30):
+            session.run(train_op, {x: images, training: True})
+        guess = session.run(logits, {x: images, training: False}).argmax(1)
+    assert (guess == labels).mean() > 0.95
