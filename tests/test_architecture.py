@@ -34,6 +34,7 @@ RANKS = {
     "tfray.library": 7,
     "tfray.training": 8,
     "tfray.report": 9,
+    "tfray.listing": 9,
     "tfray.progress": 9,
     "tfray.cli": 9,
     "tfray.compat": 9,

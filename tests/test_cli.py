@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+import tfray as tf
 from tfray import cli
+from tfray.framework.op_def import registered_ops
 from tfray.progress import TrainingProgress
 from tfray.training.trainer import StepRecord
 
@@ -273,3 +275,27 @@ def test_the_bar_gives_way_to_a_debugger(monkeypatch):
         assert stopped
         progress.update(StepRecord(1, {"loss": 0.5}, 0.1))
     assert sys.breakpointhook is hook
+
+
+# -- operations ----------------------------------------------------------------------------------------
+
+
+def test_ops_lists_every_operation():
+    result = CliRunner().invoke(cli.main, ["ops", "--json"])
+    records = {record["name"]: record for record in json.loads(result.output)}
+    assert set(records) == set(registered_ops())
+    assert records["MatMul"] == {"name": "MatMul", "devices": ["CPU", "GPU"], "gradient": True, "tested": True}
+    assert not records["ArgMax"]["gradient"] and records["While"]["gradient"]
+    table = CliRunner().invoke(cli.main, ["ops"]).output
+    assert "MatMul" in table and len(table.splitlines()) > len(records)
+
+
+def test_ops_missing_tells_what_programs_use_and_tfray_lacks():
+    result = CliRunner().invoke(cli.main, ["ops", "--missing", "--json"])
+    missing = {record["name"] for record in json.loads(result.output)}
+    assert "tf.placeholder" not in missing and "tf.train.AdamOptimizer" not in missing
+    for name in missing:
+        found = tf
+        with pytest.raises(AttributeError):
+            for part in name.split(".")[1:]:
+                found = getattr(found, part)

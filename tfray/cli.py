@@ -13,10 +13,11 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NoReturn, TypeVar
@@ -26,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tfray
-from tfray import report
+from tfray import listing, report
 from tfray.actors import ray_runtime
 from tfray.errors import NotFoundError, OpError
 from tfray.framework.cpu_threads import thread_count
@@ -352,6 +353,34 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             parsed[key] = text
     return parsed
+
+
+# -- operations ----------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a list of records: name, devices, gradient, tested.")
+@click.option("--missing", is_flag=True, help="List the symbols of TensorFlow 1 programs that are not there.")
+def ops(as_json: bool, missing: bool) -> None:
+    """List the operations, or what of TensorFlow 1 is missing."""
+    if missing:
+        symbols = listing.missing_symbols(tfray)
+        if as_json:
+            click.echo(json.dumps([{"name": name, "files": count} for name, count in symbols]))
+            return
+        table = Table("symbol", "files that use it", box=None, pad_edge=False)
+        for name, count in symbols:
+            table.add_row(name, str(count))
+    else:
+        records = listing.operations()
+        if as_json:
+            click.echo(json.dumps([asdict(record) for record in records]))
+            return
+        table = Table("operation", "devices", "gradient", "tested", box=None, pad_edge=False)
+        for record in records:
+            tested = "" if record.tested is None else "yes" if record.tested else "no"
+            table.add_row(record.name, " ".join(record.devices), "yes" if record.gradient else "", tested)
+    Console().print(table)
 
 
 # -- devices -------------------------------------------------------------------------------------------
