@@ -480,6 +480,11 @@ from tfray.ops.sparse_state_ops import (
 from tfray.ops.state_ops import (
     count_up_to as count_up_to,
 )
+from tfray.library.accumulators import (
+    ConditionalAccumulator as ConditionalAccumulator,
+    ConditionalAccumulatorBase as ConditionalAccumulatorBase,
+    SparseConditionalAccumulator as SparseConditionalAccumulator,
+)
 from tfray.library.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,

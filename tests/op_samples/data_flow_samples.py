@@ -42,3 +42,17 @@ TESTED_ELSEWHERE |= dict.fromkeys(
     ],
     "operations of readers: test_readers.py",
 )
+
+TESTED_ELSEWHERE |= dict.fromkeys(
+    [
+        "ConditionalAccumulator",
+        "SparseConditionalAccumulator",
+        "AccumulatorApplyGradient",
+        "AccumulatorTakeGradient",
+        "SparseAccumulatorApplyGradient",
+        "SparseAccumulatorTakeGradient",
+        "AccumulatorNumAccumulated",
+        "AccumulatorSetGlobalStep",
+    ],
+    "operations of accumulators: test_accumulators.py",
+)
