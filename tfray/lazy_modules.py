@@ -11,6 +11,7 @@ LAZY: Final = {
     "layers": "tfray.library.layers",
     "losses": "tfray.library.losses",
     "regularizers": "tfray.library.regularizers",
+    "test": "tfray.library.testing",
 }
 """Modules by their names in the facade."""
 
