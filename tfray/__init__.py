@@ -542,7 +542,7 @@ from tfray.ops.string_ops import (
     substr as substr,
 )
 from tfray.ops.string_split_ops import reduce_join as reduce_join, string_split as string_split
-from tfray.library import lookup as lookup, strings as strings
+from tfray.library import lookup as lookup, sets as sets, strings as strings
 from tfray.library.lookup import (
     initialize_all_tables as initialize_all_tables,
     tables_initializer as tables_initializer,

@@ -1,0 +1,351 @@
+"""Functions of images that are made of several operations, and the random ones."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+RANDOM = np.random.default_rng(0)
+IMAGE = RANDOM.uniform(0, 1, (7, 9, 3)).astype(np.float32)
+BATCH = RANDOM.uniform(0, 1, (2, 8, 6, 3)).astype(np.float32)
+BYTES = RANDOM.integers(0, 256, (2, 8, 6, 3)).astype(np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        return session.run(fetches, feeds)
+
+
+def from_unknown(array):
+    """A placeholder of known rank only, and its feed."""
+    tensor = tf.placeholder(array.dtype, [None] * array.ndim)
+    return tensor, {tensor: array}
+
+
+# -- geometry ------------------------------------------------------------------------------------------
+
+GEOMETRY = {
+    "flip_left_right": (tf.image.flip_left_right, lambda x: x[..., :, ::-1, :]),
+    "flip_up_down": (tf.image.flip_up_down, lambda x: x[..., ::-1, :, :]),
+    "transpose_image": (tf.image.transpose_image, lambda x: np.swapaxes(x, -3, -2)),
+    "rot90": (tf.image.rot90, lambda x: np.rot90(x, 1, (-3, -2))),
+    "rot90 twice": (lambda x: tf.image.rot90(x, 2), lambda x: np.rot90(x, 2, (-3, -2))),
+    "rot90 back": (lambda x: tf.image.rot90(x, -1), lambda x: np.rot90(x, -1, (-3, -2))),
+    "rot90 by tensor": (
+        lambda x: tf.image.rot90(x, tf.placeholder_with_default(3, [])),
+        lambda x: np.rot90(x, 3, (-3, -2)),
+    ),
+    "crop_to_bounding_box": (
+        lambda x: tf.image.crop_to_bounding_box(x, 1, 2, 4, 3),
+        lambda x: x[..., 1:5, 2:5, :],
+    ),
+    "central_crop": (lambda x: tf.image.central_crop(x, 0.5), lambda x: middle(x, 0.5)),
+    "central_crop whole": (lambda x: tf.image.central_crop(x, 1.0), lambda x: x),
+}
+
+
+def middle(x, fraction):
+    top, left = (int((size - size * fraction) / 2) for size in x.shape[-3:-1])
+    return x[..., top : x.shape[-3] - top, left : x.shape[-2] - left, :]
+
+
+@pytest.mark.parametrize("image", [IMAGE, BATCH, BYTES], ids=["image", "batch", "bytes"])
+@pytest.mark.parametrize("name", GEOMETRY)
+def test_geometry(name, image):
+    function, reference = GEOMETRY[name]
+    np.testing.assert_array_equal(run(function(tf.constant(image))), reference(image))
+    tensor, feeds = from_unknown(image)
+    np.testing.assert_array_equal(run(function(tensor), feeds), reference(image))
+
+
+@pytest.mark.parametrize("size", [(5, 5), (12, 12), (5, 14), (11, 6), (7, 9), (8, 8)])
+def test_crop_or_pad_keeps_the_middle(size):
+    expected = np.zeros((*size, 3), np.float32)
+    inside, source = [], []
+    for target, actual in zip(size, IMAGE.shape, strict=False):
+        before, cut = max((target - actual) // 2, 0), max((actual - target) // 2, 0)
+        kept = min(target, actual)
+        inside.append(slice(before, before + kept))
+        source.append(slice(cut, cut + kept))
+    expected[tuple(inside)] = IMAGE[tuple(source)]
+    result = tf.image.resize_image_with_crop_or_pad(IMAGE, *size)
+    assert result.shape == (*size, 3)
+    np.testing.assert_array_equal(run(result), expected)
+    tensor, feeds = from_unknown(IMAGE)
+    np.testing.assert_array_equal(run(tf.image.resize_image_with_crop_or_pad(tensor, *size), feeds), expected)
+
+
+def test_pad_to_bounding_box():
+    padded = tf.image.pad_to_bounding_box(BATCH, 1, 2, 12, 9)
+    np.testing.assert_array_equal(run(padded), np.pad(BATCH, [(0, 0), (1, 3), (2, 1), (0, 0)]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="do not fit"):
+        tf.image.pad_to_bounding_box(BATCH, 1, 2, 8, 9)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="exceeds"):
+        tf.image.crop_to_bounding_box(BATCH, 6, 0, 3, 3)
+
+
+def test_images_of_another_rank_are_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected \[height, width, channels\]"):
+        tf.image.flip_left_right(np.zeros((3, 3), np.float32))
+
+
+def test_resize_images():
+    for method in (tf.image.ResizeMethod.BILINEAR, tf.image.ResizeMethod.BICUBIC, tf.image.ResizeMethod.AREA):
+        resized = tf.image.resize_images(BYTES, [4, 3], method)
+        assert resized.dtype == tf.float32 and resized.shape == (2, 4, 3, 3)
+    nearest = tf.image.resize_images(BYTES[0], [4, 3], tf.image.ResizeMethod.NEAREST_NEIGHBOR)
+    np.testing.assert_array_equal(run(nearest), BYTES[0, ::2, ::2])
+    constant = tf.constant(BATCH)
+    assert run(tf.image.resize_images(constant, [8, 6])) is not None
+    assert tf.image.resize_images(constant, [8, 6]) is constant
+    assert run(tf.image.resize_images(BATCH, [16, 100], preserve_aspect_ratio=True)).shape == (2, 16, 12, 3)
+    assert run(tf.image.resize_image_with_pad(IMAGE, 14, 30)).shape == (14, 30, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ResizeMethod"):
+        tf.image.resize_images(BATCH, [2, 2], method=7)
+
+
+def test_what_is_not_finite_stays_where_it_is():
+    image = np.ones((1, 64, 64, 1), np.float32)
+    image[0, 10, 10] = np.inf
+    resized = run(tf.image.resize_bilinear(image, [32, 32]))
+    assert np.isinf(resized[0, 5, 5, 0]) and np.isfinite(resized).sum() == resized.size - 1
+
+
+# -- colours -------------------------------------------------------------------------------------------
+
+
+def test_adjustments_of_floats():
+    np.testing.assert_allclose(run(tf.image.adjust_brightness(IMAGE, 0.25)), IMAGE + 0.25, rtol=1e-6)
+    mean = BATCH.mean(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(run(tf.image.adjust_contrast(BATCH, 1.7)), (BATCH - mean) * 1.7 + mean, atol=1e-5)
+    np.testing.assert_allclose(run(tf.image.adjust_gamma(IMAGE, 2.0, 0.5)), 0.5 * IMAGE**2, rtol=1e-5)
+
+
+def test_adjustments_of_bytes_stay_in_range():
+    brighter = run(tf.image.adjust_brightness(BYTES, 0.5))
+    assert brighter.dtype == np.uint8
+    np.testing.assert_allclose(brighter, np.minimum(BYTES.astype(int) + 127.5, 255), atol=1)
+    assert run(tf.image.adjust_contrast(BYTES, 5.0)).dtype == np.uint8
+
+
+def test_standardization():
+    for image in (IMAGE, BATCH, BYTES):
+        wide = image.astype(np.float64)
+        axes = (-3, -2, -1)
+        expected = (wide - wide.mean(axes, keepdims=True)) / wide.std(axes, keepdims=True)
+        np.testing.assert_allclose(run(tf.image.per_image_standardization(image)), expected, atol=2e-5)
+    uniform = run(tf.image.per_image_standardization(np.full((3, 3, 1), 7, np.float32)))
+    np.testing.assert_array_equal(uniform, np.zeros((3, 3, 1)))
+
+
+@pytest.mark.parametrize("source", ["uint8", "int16", "uint16", "int32", "float32", "float64"])
+@pytest.mark.parametrize("target", ["uint8", "int16", "uint16", "float32", "float64"])
+def test_convert_image_dtype_keeps_black_and_white(source, target):
+    most = {name: np.iinfo(name).max if "int" in name else 1 for name in (source, target)}
+    image = np.array([0, most[source]], source)
+    converted = run(tf.image.convert_image_dtype(image, tf.as_dtype(target), saturate=True))
+    assert converted.dtype == target and converted[0] == 0
+    assert abs(float(converted[1]) - most[target]) <= most[target] / 255
+
+
+def test_grayscale():
+    expected = (BATCH * [0.2989, 0.587, 0.114]).sum(-1, keepdims=True)
+    np.testing.assert_allclose(run(tf.image.rgb_to_grayscale(BATCH)), expected, rtol=1e-5)
+    np.testing.assert_array_equal(run(tf.image.grayscale_to_rgb(IMAGE[..., :1])), np.repeat(IMAGE[..., :1], 3, 2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="3 channels"):
+        tf.image.rgb_to_grayscale(IMAGE[..., :2])
+
+
+def test_linear_color_spaces_are_inverses():
+    for there, back in ((tf.image.rgb_to_yiq, tf.image.yiq_to_rgb), (tf.image.rgb_to_yuv, tf.image.yuv_to_rgb)):
+        np.testing.assert_allclose(run(back(there(BATCH))), BATCH, atol=2e-4)
+    luminance = (BATCH * [0.299, 0.587, 0.114]).sum(-1)
+    np.testing.assert_allclose(run(tf.image.rgb_to_yuv(BATCH))[..., 0], luminance, rtol=1e-5)
+
+
+# -- random --------------------------------------------------------------------------------------------
+
+ARBITRARY = {
+    "flip_left_right": lambda x, seed: tf.image.random_flip_left_right(x, seed),
+    "flip_up_down": lambda x, seed: tf.image.random_flip_up_down(x, seed),
+    "brightness": lambda x, seed: tf.image.random_brightness(x, 0.3, seed),
+    "contrast": lambda x, seed: tf.image.random_contrast(x, 0.3, 1.7, seed),
+    "hue": lambda x, seed: tf.image.random_hue(x, 0.3, seed),
+    "saturation": lambda x, seed: tf.image.random_saturation(x, 0.3, 1.7, seed),
+    "crop": lambda x, seed: tf.image.random_crop(x, [3, 4, 3], seed),
+}
+
+
+@pytest.mark.parametrize("name", ARBITRARY)
+def test_random_changes_follow_their_seed(name):
+    def draw():
+        with tf.Graph().as_default(), tf.Session() as session:
+            changed = ARBITRARY[name](tf.constant(IMAGE), 7)
+            return [session.run(changed) for _ in range(12)]
+
+    first, again = draw(), draw()
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len({one.tobytes() for one in first}) > 1
+
+
+def test_random_flip_of_a_batch_flips_each_image_on_its_own():
+    images = np.tile(IMAGE, (40, 1, 1, 1))
+    flipped = run(tf.image.random_flip_left_right(images, seed=1))
+    is_flipped = [np.array_equal(image, IMAGE[:, ::-1]) for image in flipped]
+    assert all(f or np.array_equal(image, IMAGE) for f, image in zip(is_flipped, flipped, strict=True))
+    assert 8 < sum(is_flipped) < 32
+
+
+def test_random_bounds_are_checked():
+    for function, bounds in (
+        (tf.image.random_brightness, [-1]),
+        (tf.image.random_hue, [0.7]),
+        (tf.image.random_contrast, [2, 1]),
+        (tf.image.random_saturation, [-1, 1]),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="expected"):
+            function(IMAGE, *bounds)
+
+
+def test_sampled_parts_show_enough_of_an_object():
+    box = np.array([[[0.2, 0.3, 0.6, 0.7]]], np.float32)
+    begin, size, part = tf.image.sample_distorted_bounding_box(
+        [100, 80, 3], box, seed=3, min_object_covered=0.5, area_range=(0.1, 0.6), aspect_ratio_range=(0.5, 2.0)
+    )
+    assert part.shape == (1, 1, 4)
+    image = tf.slice(tf.zeros([100, 80, 3]), begin, size)
+    with tf.Session() as session:
+        for _ in range(50):
+            at, extent, (top, left, bottom, right), cut = session.run([begin, size, part[0, 0], image])
+            assert cut.shape == (extent[0], extent[1], 3) and at[2] == 0 and extent[2] == -1
+            assert 0.1 <= extent[0] * extent[1] / 8000 <= 0.6
+            shown = max(min(bottom, 0.6) - max(top, 0.2), 0) * max(min(right, 0.7) - max(left, 0.3), 0)
+            assert shown >= 0.5 * 0.16 - 1e-6
+
+
+def test_sampling_without_boxes():
+    none = np.zeros((1, 0, 4), np.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="use_image_if_no_bounding_boxes"):
+        run(tf.image.sample_distorted_bounding_box([10, 10, 3], none))
+    whole = tf.image.sample_distorted_bounding_box(
+        [10, 10, 3], none, area_range=(1.0, 1.0), aspect_ratio_range=(1, 1), use_image_if_no_bounding_boxes=True
+    )
+    np.testing.assert_array_equal(run(whole[1]), [10, 10, -1])
+
+
+def test_glimpses():
+    offsets = np.array([[0.0, 0.0], [0.25, -1 / 3]], np.float32)
+    glimpses = run(tf.image.extract_glimpse(BATCH, [4, 2], offsets))
+    np.testing.assert_array_equal(glimpses[0], BATCH[0, 2:6, 2:4])
+    np.testing.assert_array_equal(glimpses[1], BATCH[1, 3:7, 1:3])
+    beyond = run(tf.image.extract_glimpse(BATCH, [4, 4], np.array([[0, 0], [8, 6]], np.float32), False, False))
+    np.testing.assert_array_equal(beyond[0, 2:, 2:], BATCH[0, :2, :2])
+    np.testing.assert_array_equal(beyond[1, :2, :2], BATCH[1, 6:, 4:])
+    assert BATCH.min() <= beyond.min() and beyond.max() <= BATCH.max()
+
+
+# -- quality -------------------------------------------------------------------------------------------
+
+
+def test_total_variation():
+    expected = np.abs(np.diff(BATCH, axis=1)).sum((1, 2, 3)) + np.abs(np.diff(BATCH, axis=2)).sum((1, 2, 3))
+    np.testing.assert_allclose(run(tf.image.total_variation(tf.constant(BATCH))), expected, rtol=1e-5)
+
+
+def test_psnr():
+    other = np.clip(BATCH + 0.1, 0, 1)
+    error = np.square(BATCH - other).mean((1, 2, 3))
+    np.testing.assert_allclose(run(tf.image.psnr(BATCH, other, 1.0)), 10 * np.log10(1 / error), rtol=1e-5)
+
+
+def reference_ssim(x, y):
+    places = np.arange(11) - 5.0
+    line = np.exp(-0.5 * (places / 1.5) ** 2)
+    window = np.outer(line, line) / line.sum() ** 2
+    result = []
+    for a, b in zip(x.astype(float), y.astype(float), strict=True):
+        views = [np.lib.stride_tricks.sliding_window_view(z, (11, 11), (0, 1)) for z in (a, b)]
+        mean_a, mean_b = (np.einsum("yxcij,ij->yxc", v, window) for v in views)
+        product = np.einsum("yxcij,yxcij,ij->yxc", *views, window) - mean_a * mean_b
+        squares = sum(np.einsum("yxcij,ij->yxc", v * v, window) for v in views) - mean_a**2 - mean_b**2
+        luminance = (2 * mean_a * mean_b + 1e-4) / (mean_a**2 + mean_b**2 + 1e-4)
+        result.append((luminance * (2 * product + 9e-4) / (squares + 9e-4)).mean())
+    return np.array(result)
+
+
+def test_ssim():
+    x = RANDOM.uniform(0, 1, (2, 24, 20, 3)).astype(np.float32)
+    y = np.clip(x + RANDOM.normal(0, 0.1, x.shape), 0, 1).astype(np.float32)
+    np.testing.assert_allclose(run(tf.image.ssim(x, y, 1.0)), reference_ssim(x, y), atol=1e-4)
+    np.testing.assert_allclose(run(tf.image.ssim(x, x, 1.0)), [1, 1], atol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be compared"):
+        tf.image.ssim(x, x[:, 1:], 1.0)
+
+
+def test_ssim_multiscale_is_1_for_equal_images():
+    x = RANDOM.uniform(0, 1, (2, 181, 190, 1)).astype(np.float32)
+    np.testing.assert_allclose(run(tf.image.ssim_multiscale(x, x, 1.0)), [1, 1], atol=1e-4)
+
+
+def test_differences():
+    down, right = run(tf.image.image_gradients(tf.constant(BATCH)))
+    np.testing.assert_array_equal(down[:, :-1], np.diff(BATCH, axis=1))
+    np.testing.assert_array_equal(right[:, :, :-1], np.diff(BATCH, axis=2))
+    assert not down[:, -1].any() and not right[:, :, -1].any()
+    edges = run(tf.image.sobel_edges(BATCH))
+    padded = np.pad(BATCH, [(0, 0), (1, 1), (1, 1), (0, 0)], "reflect")
+    smooth = padded[:, :, :-2] + 2 * padded[:, :, 1:-1] + padded[:, :, 2:]
+    np.testing.assert_allclose(edges[..., 0], smooth[:, 2:] - smooth[:, :-2], atol=1e-5)
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+def test_pictures_survive_files():
+    picture = np.add.outer(np.arange(32), np.arange(24)).astype(np.uint8)[..., None].repeat(3, 2) * 4
+    np.testing.assert_array_equal(run(tf.image.decode_image(tf.image.encode_png(picture))), picture)
+    again = run(tf.image.decode_jpeg(tf.image.encode_jpeg(picture, quality=95)))
+    assert np.abs(again.astype(int) - picture).max() <= 8
+    worse = run(tf.image.adjust_jpeg_quality(picture / np.float32(255), 30))
+    assert worse.shape == picture.shape and worse.dtype == np.float32
+    assert tf.image.decode_jpeg(tf.constant(b""), channels=3).shape.as_list() == [None, None, 3]
+
+
+def test_jpeg_files_can_be_decoded_smaller():
+    picture = np.zeros((32, 48, 3), np.uint8)
+    file = tf.image.encode_jpeg(picture)
+    assert run(tf.image.decode_jpeg(file, ratio=4)).shape == (8, 12, 3)
+
+
+def test_all_frames_of_gif_files():
+    from io import BytesIO
+
+    from PIL import Image
+
+    frames = [Image.fromarray(np.full((4, 5), level, np.uint8)) for level in (0, 100, 200)]
+    stream = BytesIO()
+    frames[0].save(stream, "GIF", save_all=True, append_images=frames[1:])
+    decoded = run(tf.image.decode_gif(stream.getvalue()))
+    assert decoded.shape == (3, 4, 5, 3) and decoded[:, 0, 0, 0].tolist() == [0, 100, 200]
+    assert run(tf.image.decode_image(stream.getvalue())).shape == (3, 4, 5, 3)
+
+
+def test_without_pillow_the_error_says_what_to_install(monkeypatch):
+    from tfray.ops import image_codec_ops
+
+    image_codec_ops._pillow.cache_clear()
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(tf.errors.NotFoundError, match=r"pip install 'tfray\[image\]'"):
+        run(tf.image.decode_png(tf.placeholder_with_default(b"x", [])))
+    image_codec_ops._pillow.cache_clear()
