@@ -1,0 +1,346 @@
+"""`tf.contrib`: aliases of the library under the names, and with the names of variables, that TensorFlow 1 has."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tfray as tf
+import tfray.contrib.slim as slim
+from tfray.errors import InvalidArgumentError
+
+IMAGES = np.random.default_rng(0).normal(size=(2, 8, 8, 3)).astype(np.float32)
+ROWS = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def names(variables=None):
+    return [variable.op.name for variable in (tf.global_variables() if variables is None else variables)]
+
+
+def test_it_loads_when_it_is_used():
+    code = (
+        "import sys, tfray as tf; assert 'tfray.contrib' not in sys.modules; "
+        "assert 'contrib' in dir(tf); tf.contrib.layers; assert 'tfray.contrib.layers' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tf.__path__[0] + "/..", timeout=60)
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(AttributeError, match=r"tf\.contrib\.eager does not exist.*use tf\.Session"):
+        _ = tf.contrib.eager
+    with pytest.raises(AttributeError, match=r"there are .*layers.*slim"):
+        _ = tf.contrib.nonsense
+    assert {"layers", "slim", "framework", "training", "opt"} <= set(dir(tf.contrib))
+
+
+def test_names_of_variables():
+    net = slim.conv2d(IMAGES, 4, [3, 3])
+    net = slim.conv2d(net, 4, [3, 3], normalizer_fn=slim.batch_norm)
+    slim.conv2d_transpose(net, 2, 3, stride=2)
+    slim.separable_conv2d(net, 2, 3)
+    net = slim.flatten(slim.max_pool2d(net, [2, 2], scope="pool"))
+    net = slim.fully_connected(net, 5)
+    slim.fully_connected(net, 2, activation_fn=None, scope="logits", biases_initializer=None)
+    slim.layer_norm(net)
+    slim.bias_add(net)
+    tf.contrib.layers.embed_sequence([[0, 1]], 3, 2)
+    assert names() == [
+        "Conv/weights",
+        "Conv/biases",
+        "Conv_1/weights",
+        "Conv_1/BatchNorm/beta",
+        "Conv_1/BatchNorm/moving_mean",
+        "Conv_1/BatchNorm/moving_variance",
+        "Conv2d_transpose/weights",
+        "Conv2d_transpose/biases",
+        "SeparableConv2d/depthwise_weights",
+        "SeparableConv2d/pointwise_weights",
+        "SeparableConv2d/biases",
+        "fully_connected/weights",
+        "fully_connected/biases",
+        "logits/weights",
+        "LayerNorm/beta",
+        "LayerNorm/gamma",
+        "BiasAdd/biases",
+        "EmbedSequence/embeddings",
+    ]
+    assert slim.get_model_variables() == tf.model_variables() == tf.global_variables()
+
+
+def test_arg_scope():
+    @slim.add_arg_scope
+    def shout(text, mark="!", times=1):
+        return text + mark * times
+
+    with slim.arg_scope([shout], mark="?"):
+        assert shout("a") == "a?"
+        with slim.arg_scope([shout], times=3) as both:
+            assert shout("a") == "a???"
+            assert shout("a", times=2) == "a??"
+        assert shout("a") == "a?"
+        assert slim.arg_scoped_arguments(shout) == {"mark": "?"}
+    assert shout("a") == "a!"
+    with slim.arg_scope(both):
+        assert shout("a") == "a???"
+    assert slim.has_arg_scope(shout) and not slim.has_arg_scope(len)
+    with pytest.raises(InvalidArgumentError, match="add_arg_scope"), slim.arg_scope([len], a=1):
+        pass
+    with pytest.raises(InvalidArgumentError, match="either"), slim.arg_scope(both, a=1):
+        pass
+
+
+def test_arg_scope_of_layers():
+    with slim.arg_scope(
+        [slim.conv2d, slim.fully_connected],
+        weights_regularizer=slim.l2_regularizer(0.5),
+        weights_initializer=tf.ones_initializer(),
+        activation_fn=None,
+    ):
+        net = slim.conv2d(IMAGES, 2, [1, 1], scope="conv")
+        out = slim.fully_connected(slim.flatten(net), 1, scope="fc")
+    first, result, losses = run([net, out, tf.losses.get_regularization_losses()])
+    np.testing.assert_allclose(first[..., 0], IMAGES.sum(-1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result[:, 0], 2 * IMAGES.sum((1, 2, 3)), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(losses, [0.25 * 6, 0.25 * 128])
+
+
+def test_repeat_and_stack():
+    net = slim.repeat(tf.constant(IMAGES), 2, slim.conv2d, 4, [3, 3], scope="conv1")
+    net = slim.stack(slim.flatten(net), slim.fully_connected, [8, 4], scope="fc")
+    assert net.shape.as_list() == [2, 4]
+    assert names() == [
+        f"{scope}/{part}"
+        for scope in ("conv1/conv1_1", "conv1/conv1_2", "fc/fc_1", "fc/fc_2")
+        for part in ("weights", "biases")
+    ]
+    slim.stack(tf.constant(IMAGES), slim.conv2d, [(4, [3, 3]), (2, [1, 1])], scope="core")
+    assert "core/core_2/weights" in names()
+
+
+def test_reuse_and_scopes():
+    one = slim.fully_connected(ROWS, 3, scope="fc")
+    two = slim.fully_connected(ROWS, 3, scope="fc", reuse=True)
+    with tf.variable_scope("net"):
+        slim.fully_connected(ROWS, 3, scope="fc")
+    np.testing.assert_array_equal(*run([one, two]))
+    assert names() == ["fc/weights", "fc/biases", "net/fc/weights", "net/fc/biases"]
+    assert names(slim.get_variables("net")) == ["net/fc/weights", "net/fc/biases"]
+    assert names(slim.get_variables_by_suffix("weights")) == ["fc/weights", "net/fc/weights"]
+    assert names(slim.get_variables_by_name("biases", "net")) == ["net/fc/biases"]
+    assert names(slim.get_variables_to_restore(exclude=["net"])) == ["fc/weights", "fc/biases"]
+    assert names(slim.get_variables_to_restore(include=["net/fc/weights"])) == ["net/fc/weights"]
+    assert names(slim.filter_variables(tf.global_variables(), ["weights"], ["net"])) == ["fc/weights"]
+    assert slim.get_unique_variable("fc/biases").op.name == "fc/biases"
+    with pytest.raises(InvalidArgumentError, match="no variable"):
+        slim.get_unique_variable("fc")
+
+
+def test_collections():
+    outputs = slim.fully_connected(
+        ROWS, 3, outputs_collections="ends", variables_collections={"weights": ["mine"]}, scope="fc"
+    )
+    assert tf.get_collection("ends") == [outputs]
+    assert names(tf.get_collection("mine")) == ["fc/weights"]
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+def test_batch_norm(is_training):
+    outputs = slim.batch_norm(ROWS, is_training=is_training, scale=True, decay=0.5)
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    assert len(updates) == (2 if is_training else 0)
+    result = run(outputs)
+    expected = (ROWS - ROWS.mean(0)) / np.sqrt(ROWS.var(0) + 1e-3) if is_training else ROWS / np.sqrt(1.001)
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_batch_norm_that_updates_itself():
+    outputs = slim.batch_norm(ROWS, updates_collections=None, decay=0.5)
+    assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []
+    (mean,) = slim.get_variables_by_suffix("moving_mean")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(outputs)
+        np.testing.assert_allclose(session.run(mean), ROWS.mean(0) / 2, rtol=1e-4)
+
+
+def test_small_functions():
+    embedded = tf.contrib.layers.embed_sequence([[2, 0]], 3, 4, initializer=tf.ones_initializer())
+    results = run(
+        [
+            slim.layer_norm(ROWS),
+            slim.unit_norm(ROWS, 1),
+            slim.one_hot_encoding([0, 2], 3),
+            slim.softmax(ROWS),
+            slim.dropout(ROWS, is_training=False),
+            slim.avg_pool2d(IMAGES, 2),
+            embedded,
+            slim.fully_connected(ROWS, 2, weights_initializer=tf.ones_initializer()),
+        ]
+    )
+    np.testing.assert_allclose(results[0].mean(1), 0, atol=1e-5)
+    np.testing.assert_allclose(results[0].std(1), 1, rtol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(results[1], axis=1), 1, rtol=1e-5)
+    assert results[2].tolist() == [[1, 0, 0], [0, 0, 1]]
+    np.testing.assert_allclose(results[3].sum(1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(results[4], ROWS)
+    np.testing.assert_allclose(results[5], IMAGES.reshape(2, 4, 2, 4, 2, 3).mean((2, 4)), rtol=1e-4, atol=1e-6)
+    assert results[6].tolist() == [[[1] * 4] * 2]
+    np.testing.assert_allclose(results[7][:, 0], np.maximum(ROWS.sum(1), 0), rtol=1e-5)
+
+
+def test_initializers():
+    values = run(
+        [
+            tf.contrib.layers.xavier_initializer()([300, 100]),
+            tf.contrib.layers.xavier_initializer_conv2d(uniform=False)([300, 100]),
+            tf.contrib.layers.variance_scaling_initializer()([300, 100]),
+            tf.contrib.layers.variance_scaling_initializer(1.0, "FAN_OUT", True)([300, 100]),
+        ]
+    )
+    for value, variance in zip(values, [2 / 400, 2 / 400, 2 / 300, 1 / 100], strict=True):
+        assert value.var() == pytest.approx(variance, rel=0.05)
+    assert abs(values[0]).max() <= np.sqrt(6 / 400)
+
+
+def test_losses_take_predictions_first():
+    values = run(
+        [
+            slim.losses.mean_squared_error(tf.constant([1.0]), tf.constant([3.0])),
+            tf.contrib.losses.softmax_cross_entropy(tf.constant([[0.0, 0.0]]), [[1.0, 0.0]]),
+            slim.losses.get_total_loss(),
+        ]
+    )
+    np.testing.assert_allclose(values, [4.0, np.log(2), 4 + np.log(2)], rtol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["slim", "layers"])
+def test_training(how):
+    x = tf.constant(ROWS)
+    target = ROWS @ np.array([[1.0], [-2.0], [0.5], [0.0]], np.float32)
+    loss = tf.losses.mean_squared_error(target, slim.fully_connected(x, 1, activation_fn=None))
+    step = tf.contrib.framework.get_or_create_global_step()
+    if how == "slim":
+        train_op = slim.learning.create_train_op(loss, tf.train.AdamOptimizer(0.1), clip_gradient_norm=5.0)
+    else:
+        train_op = tf.contrib.layers.optimize_loss(
+            loss,
+            step,
+            0.1,
+            "Adam",
+            clip_gradients=5.0,
+            gradient_multipliers={"fully_connected/biases": 2.0},
+            learning_rate_decay_fn=lambda rate, at: tf.train.exponential_decay(rate, at, 100, 0.9),
+        )
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        losses = [session.run(train_op) for _ in range(150)]
+        assert session.run(step) == 150
+    assert losses[-1] < 0.05 * losses[0]
+
+
+def test_optimizers_by_other_means():
+    var = tf.Variable(1.0)
+    for optimizer in (
+        tf.train.MomentumOptimizer(0.1, 0.9),
+        tf.train.AdagradOptimizer,
+        lambda rate: tf.train.GradientDescentOptimizer(rate),
+        *tf.contrib.layers.OPTIMIZER_CLS_NAMES,
+    ):
+        run(tf.contrib.layers.optimize_loss(tf.square(var), None, 0.1, optimizer))
+    with pytest.raises(InvalidArgumentError, match="no optimizer 'Magic'"):
+        tf.contrib.layers.optimize_loss(tf.square(var), None, 0.1, "Magic")
+
+
+def test_hparams():
+    hparams = tf.contrib.training.HParams(rate=0.1, layers=[64, 32], name="relu", deep=False, steps=3)
+    assert hparams.parse("rate=1e-2, layers=[1,2,3],name=tanh,deep=true,steps=7") is hparams
+    assert hparams.values() == {"rate": 0.01, "layers": [1, 2, 3], "name": "tanh", "deep": True, "steps": 7}
+    hparams.layers = [5]
+    hparams.parse("layers[2]=9").rate = 2
+    assert (hparams.layers, hparams.rate, hparams.get("none", 4)) == ([5, 5, 9], 2.0, 4)
+    assert isinstance(hparams.rate, float)
+    assert tf.contrib.training.HParams(rate=0.5).parse_json(hparams.to_json()[:0] + '{"rate": 1}').rate == 1.0
+    hparams.add_hparam("more", "x")
+    assert "more" in hparams and "HParams(" in repr(hparams)
+    hparams.del_hparam("more")
+    assert "more" not in hparams
+    for wrong in ("nothing=1", "steps=1.5", "deep=maybe", "rate", "name=[a]"):
+        with pytest.raises(ValueError, match=r"hyperparameter|cannot read"):
+            hparams.parse(wrong)
+    with pytest.raises(ValueError, match="exists already"):
+        hparams.add_hparam("rate", 1)
+
+
+# -- optimizers outside the graph --------------------------------------------------------------------------
+
+
+def rosenbrock(x):
+    return tf.reduce_sum(100.0 * tf.square(x[1:] - tf.square(x[:-1])) + tf.square(1.0 - x[:-1]))
+
+
+def test_lbfgs():
+    x = tf.Variable([-1.2, 1.0, 0.5], dtype=tf.float64)
+    loss = rosenbrock(x)
+    seen = []
+    optimizer = tf.contrib.opt.ScipyOptimizerInterface(loss, options={"maxiter": 200, "gtol": 1e-8})
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        optimizer.minimize(session, fetches=[loss], loss_callback=lambda value: seen.append(float(value)))
+        np.testing.assert_allclose(session.run(x), 1.0, atol=1e-4)
+    assert seen[0] > 1 > 1e-6 > min(seen)
+
+
+def test_lbfgs_on_several_variables_with_bounds():
+    a, b = tf.Variable([[3.0, 3.0]]), tf.Variable(5.0)
+    table = tf.Variable(np.ones((4, 2), np.float32))
+    target = tf.placeholder(tf.float32, [])
+    loss = tf.reduce_sum(tf.square(a - 1.0)) + tf.square(b - target)
+    loss += tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, [1, 3]) - 2.0))
+    optimizer = tf.contrib.opt.ScipyOptimizerInterface(loss, var_to_bounds={a: (2.0, 4.0)})
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        optimizer.minimize(feed_dict={target: -7.0})
+        results = session.run([a, b, table])
+    np.testing.assert_allclose(results[0], 2.0, rtol=1e-5)
+    np.testing.assert_allclose(results[1], -7.0, rtol=1e-4)
+    np.testing.assert_allclose(results[2], [[1, 1], [2, 2], [1, 1], [2, 2]], rtol=1e-3)
+
+
+def test_constraints():
+    x = tf.Variable([3.0, -1.0], dtype=tf.float64)
+    optimizer = tf.contrib.opt.ScipyOptimizerInterface(
+        tf.reduce_sum(tf.square(x)), equalities=[tf.reduce_sum(x) - 2.0], inequalities=[x[0] - 1.5]
+    )
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        optimizer.minimize(session)
+        np.testing.assert_allclose(session.run(x), [1.5, 0.5], atol=1e-5)
+
+
+def test_nothing_to_minimise():
+    with pytest.raises(InvalidArgumentError, match="no variables"):
+        tf.contrib.opt.ScipyOptimizerInterface(tf.constant(1.0))
+    tf.Variable(1.0)
+    with pytest.raises(InvalidArgumentError, match="depends on none"):
+        tf.contrib.opt.ScipyOptimizerInterface(tf.constant(1.0))
+
+
+def test_nadam():
+    var = tf.Variable([1.0, 2.0])
+    train_op = tf.contrib.opt.NadamOptimizer(0.25, 0.5, 0.75, 0.125).minimize(tf.reduce_sum(var * [2.0, -1.0]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train_op)
+        gradient = np.array([2.0, -1.0])
+        ahead, v = 0.5 * 0.5 * gradient + 0.5 * gradient, 0.25 * gradient**2
+        step = 0.25 * np.sqrt(0.25) / 0.5 * ahead / (np.sqrt(v) + 0.125)
+        np.testing.assert_allclose(session.run(var), [1.0, 2.0] - step, rtol=1e-5)
