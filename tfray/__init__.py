@@ -343,6 +343,7 @@ from tfray.framework.scopes import (
     get_collection_ref as get_collection_ref,
     name_scope as name_scope,
 )
+from tfray.library.confusion import confusion_matrix as confusion_matrix
 from tfray.library.clip import (
     clip_by_average_norm as clip_by_average_norm,
     clip_by_global_norm as clip_by_global_norm,
@@ -581,7 +582,7 @@ from tfray.training import api as train
 
 if _TYPE_CHECKING:
     from tfray import contrib as contrib
-    from tfray.library import layers as layers, losses as losses, regularizers as regularizers
+    from tfray.library import layers as layers, losses as losses, metrics as metrics, regularizers as regularizers
 
 
 def __getattr__(name: str) -> object:
