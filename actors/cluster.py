@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from tfray.actors.ray_runtime import connect, import_ray
+from tfray.actors.ray_runtime import connect, connection, import_ray
 from tfray.errors import CancelledError, InvalidArgumentError, OpError, ResourceExhaustedError, UnavailableError
 from tfray.framework.device_spec import DeviceSpec
 
@@ -124,6 +124,7 @@ class Cluster:
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
         self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))
         self._ray = import_ray()
+        self._connection = connection()
         try:
             names = [d for job, spec in self._jobs.items() for t in range(spec.count) for d in spec.devices(job, t)]
             self._start(names, start_timeout_s)
@@ -140,6 +141,18 @@ class Cluster:
     def devices(self) -> list[str]:
         """Full names of the devices; the default device comes first, parameter servers last."""
         return sorted(self._actors, key=lambda name: DeviceSpec.from_string(name).job == "ps")
+
+    @property
+    def connected(self) -> bool:
+        """Whether this process still has the connection to Ray to which the actors belong."""
+        return self._connection == connection()
+
+    def check_connected(self) -> None:
+        """Raise `UnavailableError` unless `connected`."""
+        if not self._closed and not self.connected:
+            raise UnavailableError(
+                "Ray was shut down in this process, and the cluster's actors with it: make a new one"
+            )
 
     def actor(self, device: str) -> Any:
         """The Ray actor handle of a device. Raises `UnavailableError` when it is gone."""
@@ -282,7 +295,7 @@ class Cluster:
                 runner.close()
         finally:
             self._closed = True
-            if self._ray.is_initialized():
+            if self.connected:
                 for device in list(self._actors):
                     self.forget(device)
                 if self._owns_ray:

@@ -430,7 +430,7 @@ class ReplicaDriver:
 
     def _leave(self) -> None:
         """End whatever still runs, and let the actors forget the plan."""
-        if not ray.is_initialized():
+        if not self._cluster.connected:
             return
         for device in [*self._shards, *self._workers]:
             if device in self._cluster.devices:

@@ -70,6 +70,15 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     return address == "local"
 
 
+def connection() -> tuple[str, str] | None:
+    """Identity of this process's connection to Ray; None without one. Actors live no longer than theirs."""
+    ray = import_ray()
+    if not ray.is_initialized():
+        return None
+    context = ray.get_runtime_context()
+    return context.gcs_address, context.get_job_id()
+
+
 def _check_form(address: str | None) -> None:
     if address in (None, "local", "auto"):
         return

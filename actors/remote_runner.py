@@ -72,6 +72,7 @@ class RemoteRunner:
 
     def send_plans(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> str:
         """Let the devices compile partitions. Returns the name by which they know them."""
+        self._cluster.check_connected()
         plan_id = uuid.uuid4().hex
         calls = {
             register(self._cluster.actor(partition.device), plan_id, partition, functions): partition.device
@@ -90,6 +91,7 @@ class RemoteRunner:
 
     def begin_step(self) -> tuple[StepKey, int]:
         """A new step: its key, and the number below which every step of this driver is over."""
+        self._cluster.check_connected()
         with self._lock:
             if self._closed:
                 raise CancelledError("the session is closed")
@@ -117,7 +119,7 @@ class RemoteRunner:
             if self._closed:
                 return
             self._closed = True
-        if ray.is_initialized():
+        if self._cluster.connected:
             for device in self._cluster.devices:
                 self._cluster.actor(device).abort_all.remote(self.driver_id, "the session was closed")
             for plan_id in list(self._plans):

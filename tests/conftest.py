@@ -60,6 +60,13 @@ def ray_local(_ray_of_the_session):
 
 
 @pytest.fixture
+def ray_stopped(_ray_of_the_session):
+    """This process without a connection to Ray."""
+    _ray_of_the_session.shutdown()
+    return _ray_of_the_session
+
+
+@pytest.fixture
 def ray_nodes(_ray_of_the_session, monkeypatch):
     """A `ray.cluster_utils.Cluster` without nodes, whose dead nodes are noticed fast. Add nodes, then `connect`."""
     from ray.cluster_utils import Cluster

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,10 @@ from processes import Barrier, is_alive, wait_for
 from random_graphs import programs
 
 import tfray as tf
+from tfray.actors import cluster as cluster_module
+from tfray.actors import ray_runtime
+from tfray.actors.messages import REPLICA_DEVICE, StepRequest
+from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -37,11 +42,20 @@ SMALL = tf.JobSpec(1, num_cpus=0.1)
 
 
 @pytest.fixture(scope="module")
-def shared(_ray_of_the_session):
+def clusters():
+    """What `shared` has started; the last one may still be of use."""
+    started = []
+    yield started
+    for cluster in started:
+        cluster.close()
+
+
+@pytest.fixture
+def shared(ray_local, clusters):
     """A cluster for all tests that leave it alive."""
-    start_local_ray(_ray_of_the_session)
-    with tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.1)}) as cluster:
-        yield cluster
+    if not clusters or not clusters[-1].connected:
+        clusters.append(tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.1)}))
+    return clusters[-1]
 
 
 @pytest.fixture
@@ -400,13 +414,16 @@ def test_a_process_that_dies_by_itself_is_named(cluster):
         session.run(y)
 
 
-def test_closing_leaves_nothing_behind(ray_local):
+def objects_in_store():
+    """Bytes that objects occupy in Ray's store."""
     import ray
 
-    def objects():
-        return ray.cluster_resources().get("object_store_memory", 0) - ray.available_resources().get(
-            "object_store_memory", 0
-        )
+    kind = "object_store_memory"
+    return ray.cluster_resources().get(kind, 0) - ray.available_resources().get(kind, 0)
+
+
+def test_closing_leaves_nothing_behind(ray_local):
+    import ray
 
     with tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.5)}) as cluster:
         pids = [pid_of(cluster, device) for device in cluster.devices]
@@ -420,7 +437,7 @@ def test_closing_leaves_nothing_behind(ray_local):
                 session.run([y, z], {x: np.zeros(1_000_000)})
         for device in cluster.devices:
             wait_for(lambda device=device: status(cluster, device)["plans"] == 0)
-        wait_for(lambda: objects() == 0)
+        wait_for(lambda: objects_in_store() == 0)
         assert all(map(is_alive, pids))
     wait_for(lambda: not any(map(is_alive, pids)))
     wait_for(lambda: ray.available_resources().get("CPU", 0) >= 8 - 0.3)  # `shared` may hold the rest
@@ -430,6 +447,68 @@ def test_closing_leaves_nothing_behind(ray_local):
     cluster.close()
 
 
+def test_closing_after_a_death_leaves_nothing_behind(ray_local, tmp_path):
+    """A step that runs, one that waits for the dead, and large tensors."""
+    import ray
+
+    barrier = Barrier(tmp_path)
+    with tf.device(WORKER):
+        slow = py_func(
+            lambda: (barrier.reach("running"), barrier.wait("never"), np.zeros(1_000_000))[2], [], tf.float64
+        )
+    with tf.device(PS):
+        y = slow + 1
+    with tf.device(OTHER):
+        z = y + tf.ones([1_000_000], tf.float64)
+    cluster = tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.1)})
+    pids = [pid_of(cluster, device) for device in cluster.devices]
+    with tf.Session(cluster) as session, ThreadPoolExecutor(1) as pool:
+        running = pool.submit(session.run, z)
+        barrier.wait("running")
+        os.kill(pid_of(cluster, WORKER), signal.SIGKILL)
+        with pytest.raises(UnavailableError, match="task:0"):
+            running.result(timeout=60)
+    cluster.close()
+    wait_for(lambda: not any(map(is_alive, pids)))
+    wait_for(lambda: objects_in_store() == 0)
+    wait_for(lambda: ray.available_resources().get("CPU", 0) >= 8 - 0.3)
+
+
+def test_a_step_that_comes_after_its_plan_has_gone_leaves_nothing(shared):
+    """As when a device has failed at once, and the session has gone on before this one began."""
+    import ray
+
+    actor = shared.actor(PS)
+    key = ("somebody", 1)
+    ray.get(actor.abort.remote(key, "another device failed"))
+    assert status(shared, PS)["steps"] == 1
+    outcome, error = ray.get(actor.run_step.remote("no such plan", StepRequest(key, 1)))
+    assert outcome == "error" and isinstance(error, FailedPreconditionError)
+    ray.get(actor.abort.remote(key, "late"))
+    assert status(shared, PS)["steps"] == 0
+
+
+def test_who_replaces_a_replica_gets_everything_once():
+    """What is queued for the dead as well as what has been sent."""
+    posts = []
+
+    class Peer:
+        deliver = property(lambda self: self)
+
+        def remote(self, step, replica, keys, *values):
+            posts.append(list(keys))
+
+    request = StepRequest(("driver", 1), 1, receivers=(WORKER,))
+    rendezvous = ObjectRendezvous(request, {WORKER: Peer()}, np.asarray)
+    rendezvous.send("a", REPLICA_DEVICE, np.float32(1))
+    rendezvous.flush()
+    rendezvous.send("b", REPLICA_DEVICE, np.float32(2))
+    rendezvous.join(WORKER)
+    rendezvous.send("c", REPLICA_DEVICE, np.float32(3))
+    rendezvous.flush()
+    assert posts == [["a"], ["a", "b"], ["c"]]
+
+
 def test_sessions_leave_no_plans_behind(shared):
     plans = [status(shared, device)["plans"] for device in shared.devices]
     for _ in range(3):
@@ -437,6 +516,123 @@ def test_sessions_leave_no_plans_behind(shared):
             session.run(tf.constant(1.0) + tf.placeholder_with_default(1.0, []))
     for device, count in zip(shared.devices, plans, strict=True):
         wait_for(lambda device=device, count=count: status(shared, device)["plans"] <= count)
+
+
+def test_a_session_on_some_jobs_only(shared):
+    with tf.Session(shared.only("ps")) as session:
+        assert session.list_devices() == [PS]
+        assert session.run(tf.constant(1.0) + 1) == 2
+        with tf.device(WORKER):
+            y = tf.constant(1.0) * 2
+        with pytest.raises(InvalidArgumentError, match=r"/job:worker.*/job:ps"):
+            session.run(y)
+    with pytest.raises(InvalidArgumentError, match=r"no job chief.*'worker'"):
+        shared.only("ps", "chief")
+
+
+# -- requests that cannot be met -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("/job:chief", r"/job:chief.*/job:worker/task:0"),
+        ("/job:worker/task:7", "task:7"),
+        ("/job:ps/task:0/device:GPU:0", "GPU:0"),
+    ],
+)
+def test_a_device_that_is_not_there_is_named_with_those_that_are(session, device, message):
+    one = tf.constant(1.0)
+    with tf.device(device):
+        y = tf.negative(one, name="homeless")
+    with pytest.raises(InvalidArgumentError, match=message) as caught:
+        session.run(y)
+    assert caught.value.op_name == "homeless" and __file__ in caught.value.site
+
+
+def test_a_missing_feed_is_named(session):
+    x = tf.placeholder(tf.float32, [2], name="forgotten")
+    with tf.device(PS):
+        y = x + 1
+    with pytest.raises(InvalidArgumentError, match="'forgotten'") as caught:
+        session.run(y)
+    assert caught.value.op_name == "forgotten" and __file__ in caught.value.site
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(np.ones(3), r"forgotten:0.*\(3,\).*\(2,\)"), (["a", "b"], "forgotten:0.*float32")]
+)
+def test_a_feed_that_does_not_fit_is_named(session, value, message):
+    x = tf.placeholder(tf.float32, [2], name="forgotten")
+    with pytest.raises(InvalidArgumentError, match=message):
+        session.run(x + 1, {x: value})
+
+
+def test_a_fetch_from_another_graph_is_refused(session):
+    with tf.Graph().as_default():
+        elsewhere = tf.constant(1.0, name="elsewhere")
+    with pytest.raises(InvalidArgumentError, match=r"elsewhere.*graph"):
+        session.run(elsewhere)
+
+
+def test_a_function_that_cannot_be_sent_is_named(session):
+    lock = threading.Lock()
+
+    def guarded(x):
+        with lock:
+            return x
+
+    with tf.device(WORKER):
+        y = py_func(guarded, [tf.constant(1.0)], tf.float32, name="culprit")
+    with pytest.raises(InvalidArgumentError, match=r"'culprit' cannot be sent to .*cannot pickle '_thread.lock'"):
+        session.run(y)
+
+
+@pytest.fixture
+def deaf_port():
+    """A port at which something listens that never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "message"),
+    [
+        ("127.0.0.1:1", UnavailableError, "no Ray cluster answers at 127.0.0.1:1"),
+        ("127.0.0.1:{deaf_port}", UnavailableError, "is not a Ray cluster"),
+        ("no-such-host.invalid:6379", UnavailableError, "no Ray cluster answers at no-such-host.invalid:6379"),
+        ("127.0.0.1:99999999", UnavailableError, "no Ray cluster answers"),
+        ("ray://127.0.0.1:10001", InvalidArgumentError, "ray job submit"),
+        ("nowhere", InvalidArgumentError, "'nowhere' is not a cluster address"),
+        (6379, InvalidArgumentError, "6379 is not a cluster address"),
+    ],
+    ids=str,
+)
+def test_an_address_without_a_cluster(ray_stopped, deaf_port, monkeypatch, address, error, message):
+    monkeypatch.setattr(ray_runtime, "CONNECT_TIMEOUT_S", 0.5)
+    address = address.format(deaf_port=deaf_port) if isinstance(address, str) else address
+    with pytest.raises(error, match=message):
+        tf.Cluster({"worker": SMALL}, address)
+
+
+def test_a_cluster_of_a_ray_that_was_shut_down(ray_stopped):
+    start_local_ray(ray_stopped)
+    cluster = tf.Cluster({"worker": SMALL})
+    session = tf.Session(cluster)
+    ray_stopped.shutdown()
+    start_local_ray(ray_stopped)
+    with pytest.raises(UnavailableError, match="Ray was shut down"):
+        session.run(tf.constant(1.0) + 1)
+    session.close()
+    cluster.close()
+
+
+def test_an_address_other_than_that_of_this_process(ray_local):
+    here = ray_local.get_runtime_context().gcs_address
+    with tf.Cluster({"worker": SMALL}, here):
+        pass
+    with pytest.raises(InvalidArgumentError, match=rf"connected to Ray at {here}, not 192.0.2.1:6379"):
+        tf.Cluster({"worker": SMALL}, "192.0.2.1:6379")
 
 
 # -- room ----------------------------------------------------------------------------------------------
@@ -451,6 +647,49 @@ def test_too_little_room_is_announced_and_then_an_error(ray_local, capfd):
     import ray
 
     wait_for(lambda: ray.available_resources().get("CPU", 0) >= 7)
+
+
+SLOW_MODULE = """
+import os, time
+while not os.path.exists({path!r}):
+    time.sleep(0.02)
+"""
+
+
+def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_path, monkeypatch, capfd):
+    (tmp_path / "slow_to_import.py").write_text(SLOW_MODULE.format(path=str(tmp_path / "go")))
+    monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 1.0)
+    environment = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])}}
+    jobs = {"worker": tf.JobSpec(2, num_cpus=0.5, runtime_env=environment)}
+    with pytest.raises(UnavailableError, match=r"did not start within 3 s, though there is room") as caught:
+        tf.Cluster(jobs, op_modules=["slow_to_import"], start_timeout_s=3)
+    assert caught.value.device == WORKER
+    message = capfd.readouterr().err
+    assert "waiting for the start of 2 of 2 actors (1 CPU asked, 8 there); giving up after 3 s" in message
+    (tmp_path / "go").touch()
+    with tf.Cluster(jobs, op_modules=["slow_to_import"]):
+        pass
+
+
+def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
+    import ray
+
+    monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 1.0)
+    ray_nodes.add_node(num_cpus=1)
+    ray.init(address=ray_nodes.address, logging_level="warning")
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(tf.Cluster, {"worker": 2})
+        said = ""
+
+        def announced():
+            nonlocal said
+            said += capfd.readouterr().err
+            return "waiting for room for 1 of 2 actors (2 CPU asked, 1 there); giving up after 60 s" in said
+
+        wait_for(announced)
+        ray_nodes.add_node(num_cpus=1)
+        with started.result(timeout=60) as cluster, tf.Session(cluster) as session, tf.device(OTHER):
+            assert session.run(tf.constant(1.0) + 1) == 2
 
 
 def test_custom_resources_are_asked_for(ray_local):

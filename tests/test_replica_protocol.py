@@ -110,6 +110,24 @@ def test_a_death_decides_a_step_for_which_enough_is_there():
     assert protocol.left(3) == [Commit(1, (0, 1))]
 
 
+def test_nobody_is_left_while_a_step_is_undecided():
+    protocol = SyncProtocol(required=1, steps=2, expected=2)
+    assert protocol.stranded
+    protocol.joined(0)
+    protocol.joined(1)
+    assert not protocol.stranded
+    protocol.left(0)
+    assert not protocol.stranded
+    assert protocol.left(1) == []
+    assert protocol.stranded
+    assert protocol.joined(1) == [Join(1, 1)]
+    assert protocol.delivered(1, 1) == [Commit(1, (1,))]
+    protocol.left(1)
+    assert not protocol.stranded, "the shards have what they need"
+    protocol.applied(1)
+    assert protocol.stranded
+
+
 @pytest.mark.parametrize(("required", "expected"), [(0, 1), (3, 2)])
 def test_a_number_that_cannot_be_required(required, expected):
     with pytest.raises(ValueError, match=str(required)):
@@ -182,7 +200,7 @@ class Cluster:
     It behaves as actors/driver.py and actors/device_actor.py do. Shard 0 gets nothing from replicas.
     """
 
-    def __init__(self, protocol, replicas, shards, deaths, rng):
+    def __init__(self, protocol, replicas, shards, deaths, rng, restarts=1000):
         self.protocol = protocol
         self.rng = rng
         self.shards = range(shards)
@@ -192,6 +210,7 @@ class Cluster:
         self.alive = set()
         self.coming = set(range(replicas))
         self.deaths = deaths
+        self.restarts = restarts
         self.to_driver = []
         self.waiting_shards = {}
         self.completed, self.members, self.deliveries, self.died_in = [], {}, [], set()
@@ -243,7 +262,9 @@ class Cluster:
         match kind:
             case "left":
                 self.execute(self.protocol.left(*event))
-                self.coming.add(event[0])
+                if self.restarts:
+                    self.restarts -= 1
+                    self.coming.add(event[0])
             case "delivered":
                 self.deliveries.append(event)
                 self.execute(self.protocol.delivered(*event))
@@ -346,6 +367,9 @@ class Cluster:
         for _ in range(20_000):
             if self.protocol.finished:
                 return
+            if self.protocol.stranded and not self.coming:
+                assert not self.alive, "somebody lives"
+                return
             events = list(self.events())
             assert events, f"deadlock: {vars(self.protocol)}"
             self.rng.choice(events)()
@@ -381,3 +405,16 @@ def test_asynchronous_training_never_stops_short(replicas, steps, shards, deaths
     assert cluster.completed == list(range(1, steps + 1))
     assert all(len(members) == 1 for members in cluster.members.values())
     assert protocol.dropped == 0
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 4), st.integers(0, 4), st.integers(1, 2), st.integers(1, 8), st.integers(0, 2), st.integers(0))
+def test_training_stops_only_when_nobody_is_left(replicas, required, shards, deaths, restarts, seed):
+    """Without enough replacements it ends, or is seen to be at its end; with somebody left it goes on."""
+    steps = 4
+    protocol = SyncProtocol(min(required, replicas), steps, expected=replicas) if required else AsyncProtocol(steps)
+    cluster = Cluster(protocol, replicas, shards, deaths, random.Random(seed), restarts)
+    cluster.run()
+    assert protocol.finished or protocol.stranded
+    if deaths < replicas:
+        assert cluster.completed == list(range(1, steps + 1))
