@@ -1,0 +1,67 @@
+#!/usr/bin/env python
+"""Write ``tests/golden/values.npz``: what TensorFlow computes for the calls in ``tests/golden_cases.py``.
+
+Run it with an interpreter that has TensorFlow; tfray itself is not needed:
+
+    /path/to/python scripts/golden.py
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from golden_cases import CASES, Case  # noqa: E402
+
+
+def evaluate(case: Case) -> list[np.ndarray]:
+    """Results, then gradients with respect to the float inputs."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        arrays = case.arrays()
+        tensors = [tf.placeholder(array.dtype, array.shape) for array in arrays]
+        results = case.call(tf, *tensors)
+        results = list(results) if isinstance(results, (list, tuple)) else [results]
+        feeds = dict(zip(tensors, arrays, strict=True))
+        fetches = list(results)
+        sources = [tensor for tensor in tensors if tensor.dtype.is_floating]
+        targets = [tensor for tensor in results if tensor.dtype.is_floating]
+        if case.gradient and sources and targets:
+            # Weights tell the elements of a result apart.
+            weighted = [tf.reduce_sum(tf.cos(tf.cast(t, tf.float64))) for t in targets]
+            for source, gradient in zip(sources, tf.gradients(weighted, sources), strict=True):
+                fetches.append(tf.zeros_like(source) if gradient is None else tf.convert_to_tensor(gradient))
+        return session.run(fetches, feeds)
+
+
+def main() -> None:
+    """Write the file."""
+    tf.disable_eager_execution()
+    values, failures = {}, 0
+    for case in CASES:
+        try:
+            results = evaluate(case)
+        except (AttributeError, TypeError, ValueError, LookupError, tf.errors.OpError) as error:
+            failures += 1
+            print(f"{case.name}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+            continue
+        for index, value in enumerate(results):
+            values[f"{case.name}/{index}"] = np.asarray(value)
+    if failures:
+        sys.exit(f"{failures} calls failed; nothing was written")
+    path = ROOT / "tests" / "golden" / "values.npz"
+    path.parent.mkdir(exist_ok=True)
+    np.savez_compressed(path, **values)
+    print(f"{len(CASES)} calls, {len(values)} arrays, {path.stat().st_size} bytes in {path}")
+
+
+if __name__ == "__main__":
+    main()
