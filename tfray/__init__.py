@@ -526,7 +526,6 @@ from tfray.ops.state_ops import (
     assign_sub as assign_sub,
     is_variable_initialized as is_variable_initialized,
 )
-from tfray.library import app as app, flags as flags, gfile as gfile, logging as logging
 from tfray.ops.string_number_ops import (
     as_string as as_string,
     string_to_hash_bucket as string_to_hash_bucket,
@@ -543,13 +542,11 @@ from tfray.ops.string_ops import (
     substr as substr,
 )
 from tfray.ops.string_split_ops import reduce_join as reduce_join, string_split as string_split
-from tfray.library import lookup as lookup, sets as sets, strings as strings
 from tfray.library.lookup import (
     initialize_all_tables as initialize_all_tables,
     tables_initializer as tables_initializer,
 )
 from tfray.ops.io_ops import matching_files as matching_files, read_file as read_file, write_file as write_file
-from tfray.library import io as io, python_io as python_io, resource_loader as resource_loader
 from tfray.framework.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
 from tfray.ops.decoding_ops import (
     decode_compressed as decode_compressed,
@@ -582,6 +579,9 @@ from tfray.training import api as train
 
 if _TYPE_CHECKING:
     from tfray import contrib as contrib
+    from tfray.library import app as app, flags as flags, gfile as gfile, io as io, logging as logging
+    from tfray.library import lookup as lookup, python_io as python_io, resource_loader as resource_loader
+    from tfray.library import sets as sets, strings as strings, testing as test
     from tfray.library import layers as layers, losses as losses, metrics as metrics, regularizers as regularizers
 
 

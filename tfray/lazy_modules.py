@@ -7,10 +7,21 @@ import sys
 from typing import Any, Final
 
 LAZY: Final = {
+    "app": "tfray.library.app",
     "contrib": "tfray.contrib",
+    "flags": "tfray.library.flags",
+    "gfile": "tfray.library.gfile",
+    "io": "tfray.library.io",
     "layers": "tfray.library.layers",
+    "logging": "tfray.library.logging",
+    "lookup": "tfray.library.lookup",
     "losses": "tfray.library.losses",
+    "metrics": "tfray.library.metrics",
+    "python_io": "tfray.library.python_io",
     "regularizers": "tfray.library.regularizers",
+    "resource_loader": "tfray.library.resource_loader",
+    "sets": "tfray.library.sets",
+    "strings": "tfray.library.strings",
     "test": "tfray.library.testing",
 }
 """Modules by their names in the facade."""
