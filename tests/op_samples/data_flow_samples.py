@@ -56,3 +56,21 @@ TESTED_ELSEWHERE |= dict.fromkeys(
     ],
     "operations of accumulators: test_accumulators.py",
 )
+
+TESTED_ELSEWHERE |= dict.fromkeys(
+    [
+        "StagingArea",
+        "Stage",
+        "Unstage",
+        "StagePeek",
+        "StageSize",
+        "StageClear",
+        "MapStagingArea",
+        "MapStage",
+        "MapUnstage",
+        "MapUnstageNoKey",
+        "MapPeek",
+        "MapIncompleteSize",
+    ],
+    "operations of staging areas: test_staging.py",
+)

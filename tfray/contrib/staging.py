@@ -1,0 +1,4 @@
+"""The names of ``tf.contrib.staging``."""
+
+# isort: skip_file
+from tfray.library.staging import MapStagingArea as MapStagingArea, StagingArea as StagingArea
