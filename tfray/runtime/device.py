@@ -13,6 +13,7 @@ import numpy as np
 from tfray.errors import NotFoundError
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Operation
+from tfray.framework.host_memory import keep_freed_memory
 from tfray.runtime.resources import ResourceContainer
 
 
@@ -62,6 +63,7 @@ class Device:
     def open(cls, name: str) -> Device:
         """The device of that name. Raises `NotFoundError` for a GPU that is not there."""
         spec = DeviceSpec.from_string(name)
+        keep_freed_memory()
         if spec.device_type != "GPU":
             return cls(name)
         if (spec.device_index or 0) >= gpu_count():
