@@ -83,3 +83,12 @@ from tfray.ops.transcendental_ops import (
     sigmoid as sigmoid,
     tanh as tanh,
 )
+from tfray.library import rnn_cell as rnn_cell
+from tfray.library.rnn import (
+    bidirectional_dynamic_rnn as bidirectional_dynamic_rnn,
+    dynamic_rnn as dynamic_rnn,
+    raw_rnn as raw_rnn,
+    static_bidirectional_rnn as static_bidirectional_rnn,
+    static_rnn as static_rnn,
+    static_state_saving_rnn as static_state_saving_rnn,
+)
