@@ -571,6 +571,7 @@ from tfray.compat import (
     disable_resource_variables as disable_resource_variables,
     disable_v2_behavior as disable_v2_behavior,
     disable_v2_tensorshape as disable_v2_tensorshape,
+    enable_eager_execution as enable_eager_execution,
     executing_eagerly as executing_eagerly,
 )
 from tfray import lazy_modules as _lazy_modules
@@ -596,4 +597,5 @@ def __dir__() -> list[str]:
 
 newaxis = None
 __version__ = "0.1.0"
+__git_version__ = GIT_VERSION = f"v{__version__}"
 VERSION = __version__

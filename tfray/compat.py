@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 import tfray as v1
+from tfray.errors import UnimplementedError
 
 # ``import tfray.compat.v1 as tf`` looks here.
 sys.modules[f"{__name__}.v1"] = v1
@@ -63,6 +64,17 @@ disable_eager_execution = disable_v2_behavior
 disable_v2_tensorshape = disable_v2_behavior
 disable_control_flow_v2 = disable_v2_behavior
 disable_resource_variables = disable_v2_behavior
+
+
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """Refuse: operations only run in sessions.
+
+    Raises:
+        UnimplementedError: Always.
+    """
+    raise UnimplementedError(
+        "tfray has no eager execution: build the graph, then run it with tf.Session (or tf.InteractiveSession and eval)"
+    )
 
 
 def executing_eagerly() -> bool:

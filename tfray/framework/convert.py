@@ -127,10 +127,8 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
             value = [operator.index(Dimension(size)) for size in value.sizes]
         elif isinstance(value, Dimension):
             value = int(value)
-        try:
-            array = np.asarray(value)
-        except UnicodeDecodeError:  # bytes beside text
-            array = np.asarray(value, dtype=object)
+        # NumPy would give each string the room of the longest.
+        array = np.asarray(value, dtype=object) if isinstance(_first_leaf(value), (str, bytes)) else np.asarray(value)
         if array.dtype.kind == "O" and array.size:
             array = _demote_objects(array)
     except (ValueError, TypeError) as error:
@@ -158,15 +156,19 @@ def is_rank0_number(value: Any) -> bool:
     return isinstance(value, (bool, int, float, complex, np.number, np.bool_))
 
 
-def _has_numpy_leaf(value: Any) -> bool:
+def _first_leaf(value: Any) -> Any:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return isinstance(value, (np.ndarray, np.generic))
+    return value
+
+
+def _has_numpy_leaf(value: Any) -> bool:
+    return isinstance(_first_leaf(value), (np.ndarray, np.generic))
 
 
 def _demote_objects(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if all(isinstance(item, (str, bytes)) for item in array.flat):
-        return array
+    if any(isinstance(item, (str, bytes)) for item in array.flat):
+        return array  # all of them, or else the caller refuses
     numbers = np.array([operator.index(item) for item in array.flat]).reshape(array.shape)
     if numbers.dtype.kind == "O":
         raise ValueError("an integer does not fit 64 bits")
@@ -182,10 +184,11 @@ def _as_bytes(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "OSU" and array.size:
         raise InvalidArgumentError(f"{_abbreviate(value)} is not a string")
     result = np.empty(array.shape, dtype=object)
-    source = np.asarray(value, dtype=object) if array.size else array
-    if not all(isinstance(item, (str, bytes)) for item in source.flat):
+    source = array if array.dtype.kind == "O" or not array.size else np.asarray(value, dtype=object)
+    items = source.reshape(-1).tolist()
+    if not all(isinstance(item, (str, bytes)) for item in items):
         raise InvalidArgumentError(f"cannot make a tensor of {_abbreviate(value)}: strings and other values are mixed")
-    result.reshape(-1)[:] = [item.encode() if isinstance(item, str) else bytes(item) for item in source.flat]
+    result.reshape(-1)[:] = [item.encode() if isinstance(item, str) else bytes(item) for item in items]
     return result
 
 

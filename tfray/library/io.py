@@ -9,6 +9,7 @@ from tfray.framework.tfrecord import (
 )
 from tfray.framework.tfrecord import TFRecordCompressionType as TFRecordCompressionType
 from tfray.library import gfile as gfile
+from tfray.library.filenames import match_filenames_once as match_filenames_once
 from tfray.ops.decoding_ops import (
     decode_compressed as decode_compressed,
     decode_csv as decode_csv,

@@ -33,7 +33,7 @@ from tfray.training.device_setter import (
     replica_device_setter as replica_device_setter,
 )
 from tfray.training.ftrl import FtrlOptimizer as FtrlOptimizer
-from tfray.training.filenames import match_filenames_once as match_filenames_once
+from tfray.library.filenames import match_filenames_once as match_filenames_once
 from tfray.training.global_step import (
     create_global_step as create_global_step,
     get_global_step as get_global_step,
