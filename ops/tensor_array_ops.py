@@ -277,10 +277,14 @@ def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array:
     return found if isinstance(found, TensorList) else ctx.asarray(found)
 
 
-def _unwritten(ctx: KernelContext, flow: TensorList, index: int) -> Array:
+def _unwritten(ctx: KernelContext, flow: TensorList, index: int, others: Sequence[Any] = ()) -> Array:
+    """Zeros in place of an element that was never written; `others` may tell its shape."""
     if not 0 <= index < flow.size:
         raise OutOfRangeError(f"there is no element {index}: the TensorArray has {flow.size}")
     shape = ctx.attr("element_shape")
+    written = next((element for element in others if element is not MISSING), None)
+    if shape.rank is not None and written is not None:
+        return ctx.xp.zeros(written.shape, ctx.output_dtype())
     if not shape.is_fully_defined():
         raise InvalidArgumentError(
             f"element {index} of the TensorArray was never written, and the shape of its elements is not known; "
@@ -365,7 +369,7 @@ def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Arra
     elements = [flow.element(position) for position in positions]
     if any(element is MISSING for element in elements):
         elements = [
-            _unwritten(ctx, flow, position) if element is MISSING else element
+            _unwritten(ctx, flow, position, elements) if element is MISSING else element
             for position, element in zip(positions, elements, strict=True)
         ]
     shapes = {np.shape(element) for element in elements}
