@@ -74,3 +74,8 @@ TESTED_ELSEWHERE |= dict.fromkeys(
     ],
     "operations of staging areas: test_staging.py",
 )
+
+TESTED_ELSEWHERE |= dict.fromkeys(
+    ["Barrier", "BarrierInsertMany", "BarrierTakeMany", "BarrierClose", "BarrierReadySize", "BarrierIncompleteSize"],
+    "operations of barriers: test_barriers.py",
+)
