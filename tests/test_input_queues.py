@@ -217,6 +217,28 @@ def test_an_empty_list_of_strings_is_refused():
             coord.join(threads)
 
 
+def test_names_of_files_are_matched_once(tmp_path):
+    for name in ("b.txt", "a.txt", "c.bin"):
+        (tmp_path / name).write_text(f"{name}\n")
+    names = tf.train.match_filenames_once(str(tmp_path / "*.txt"))
+    assert tf.local_variables() == [names]
+    queue = tf.train.string_input_producer(names, num_epochs=1, shuffle=False)
+    line = tf.TextLineReader().read(queue)[1]
+    with Pipeline() as pipeline:
+        (tmp_path / "d.txt").write_text("late\n")
+        assert pipeline.all(line) == [b"a.txt", b"b.txt"]
+    nothing = tf.train.match_filenames_once(str(tmp_path / "*.none"))
+    queue = tf.train.string_input_producer(nothing)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
+        with pytest.raises(OutOfRangeError):
+            session.run(queue.dequeue())
+        with pytest.raises(InvalidArgumentError, match="match no files"):
+            coord.join(threads)
+
+
 def test_epochs_are_counted_by_local_variables():
     limited = tf.train.limit_epochs(tf.constant([1.0]), 2)
     (variable,) = tf.local_variables()
