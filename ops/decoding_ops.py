@@ -151,15 +151,14 @@ def _csv_default(default: Any, index: int) -> Tensor:
 def _decode_csv_kernel(ctx: KernelContext, records: Array, *defaults: Array) -> list[Array]:
     records = np.asarray(records, object)
     selected = ctx.attr("select_cols")
-    rows = [
-        _fields(record, index, ctx.attr("field_delim"), ctx.attr("use_quote_delim"))
-        for index, record in enumerate(records.reshape(-1).tolist())
-    ]
-    for index, row in enumerate(rows):
-        if selected is None and len(row) != len(defaults):
-            raise InvalidArgumentError(f"record {index} has {len(row)} fields, expected {len(defaults)}")
-        if selected is not None and len(row) <= max(selected, default=-1):
-            raise InvalidArgumentError(f"record {index} has {len(row)} fields; column {max(selected)} is selected")
+    delimiter = ctx.attr("field_delim").encode()
+    rows = _split_records(records.reshape(-1).tolist(), delimiter, ctx.attr("use_quote_delim"))
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    wrong = lengths != len(defaults) if selected is None else lengths <= max(selected, default=-1)
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        needed = f"expected {len(defaults)}" if selected is None else f"but column {max(selected)} is selected"
+        raise InvalidArgumentError(f"record {index} has {lengths[index]} fields, {needed}")
     na_value = ctx.attr("na_value").encode()
     columns = []
     for place, default in enumerate(defaults):
@@ -169,14 +168,20 @@ def _decode_csv_kernel(ctx: KernelContext, records: Array, *defaults: Array) -> 
     return columns
 
 
-def _fields(record: bytes, index: int, delimiter: str, quoted: bool) -> list[bytes]:
-    if not quoted or b'"' not in record:
-        if quoted and (b"\n" in record or b"\r" in record):
-            raise InvalidArgumentError(f"record {index} has a line break in a field without quotes")
-        return record.split(delimiter.encode())
+def _split_records(records: list[bytes], delimiter: bytes, quoted: bool) -> list[list[bytes]]:
+    if not quoted:
+        return [record.split(delimiter) for record in records]
+    whole = b"".join(records)
+    if not any(byte in whole for byte in (b'"', b"\n", b"\r")):
+        return [record.split(delimiter) for record in records]
+    return [_fields(record, index, delimiter) for index, record in enumerate(records)]
+
+
+def _fields(record: bytes, index: int, delimiter: bytes) -> list[bytes]:
+    """The fields of a line that may have quotes."""
     fields, at = [], 0
     while at <= len(record):
-        field, at = _quoted_field(record, at, delimiter.encode(), index)
+        field, at = _quoted_field(record, at, delimiter, index)
         fields.append(field)
     return fields
 
@@ -205,25 +210,23 @@ def _quoted_field(record: bytes, at: int, delimiter: bytes, index: int) -> tuple
 
 def _csv_column(fields: list[bytes], column: int, default: Array, na_value: bytes) -> Array:
     dtype = default.dtype
-    missing = [index for index, field in enumerate(fields) if not field or field == na_value]
+    missing = []
+    if b"" in fields or na_value in fields:
+        missing = [index for index, field in enumerate(fields) if not field or field == na_value]
     if missing and not default.size:
         raise InvalidArgumentError(f"field {column} of record {missing[0]} is empty and has no default")
     values: Array = np.empty(len(fields), dtype)
     if dtype.kind == "O":
         values[:] = fields
     else:
-        convert = PARSERS[dtype.name]
-        values[:] = [0 if not f or f == na_value else _number(convert, f, column, i) for i, f in enumerate(fields)]
+        texts = [b"0" if not field or field == na_value else field for field in fields] if missing else fields
+        try:
+            values = parse_numbers(texts, dtype)
+        except _BadNumber as error:
+            raise InvalidArgumentError(f"field {column} of record {error.index}: {error}") from error
     if missing:
         values[missing] = default[0]
     return values
-
-
-def _number(convert: Callable[[bytes], Any], field: bytes, column: int, index: int) -> Any:
-    try:
-        return convert(field)
-    except ValueError as error:
-        raise InvalidArgumentError(f"field {column} of record {index}: {error}") from error
 
 
 def _float_parser(name: str) -> Callable[[bytes], float]:
@@ -261,6 +264,35 @@ PARSERS: Final[dict[str, Callable[[bytes], Any]]] = {
     "int64": _int_parser("int64"),
 }
 """From text to a number of a dtype; raises `ValueError` for what is none."""
+
+
+class _BadNumber(ValueError):
+    """Text that is no number; `index` says which."""
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+def parse_numbers(texts: list[bytes], dtype: np.dtype[Any]) -> Array:
+    """Numbers of a dtype of `PARSERS` as texts spell them. Raises `ValueError` for what is none."""
+    if b"_" not in b"".join(texts):
+        try:
+            if dtype.kind == "f":
+                return np.array(list(map(float, texts))).astype(dtype)
+            whole = np.array(list(map(int, texts)), np.int64)
+            if (whole.astype(dtype) == whole).all():
+                return whole.astype(dtype)
+        except (ValueError, OverflowError):
+            pass
+    parse = PARSERS[dtype.name]
+    numbers: Array = np.empty(len(texts), dtype)
+    for index, text in enumerate(texts):
+        try:
+            numbers[index] = parse(text)
+        except ValueError as error:
+            raise _BadNumber(str(error), index) from error
+    return numbers
 
 
 def _decode_csv_shape(op: Operation) -> list[TensorShape]:

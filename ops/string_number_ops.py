@@ -16,7 +16,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops import string_hashes
-from tfray.ops.decoding_ops import PARSERS
+from tfray.ops.decoding_ops import parse_numbers
 from tfray.ops.text import as_strings, filled
 
 
@@ -112,13 +112,11 @@ def string_to_number(
 
 
 def _string_to_number_kernel(ctx: KernelContext, strings: Array) -> Array:
-    strings, dtype = as_strings(strings), ctx.output_dtype()
-    parse = PARSERS[dtype.name]
+    strings = as_strings(strings)
     try:
-        numbers = [parse(string) for string in strings.reshape(-1).tolist()]
+        return parse_numbers(strings.reshape(-1).tolist(), ctx.output_dtype()).reshape(strings.shape)
     except ValueError as error:
         raise InvalidArgumentError(str(error)) from error
-    return np.array(numbers, dtype).reshape(strings.shape)
 
 
 STRING_TO_NUMBER = register(

@@ -106,6 +106,19 @@ def test_examples_are_built_by_their_attributes():
     assert copy.ByteSize() == 0
 
 
+@pytest.mark.parametrize("count", [3, 30])
+def test_numbers_of_all_kinds_are_taken(count):
+    for values in ([1] * count, (True,) * count, np.ones(count, np.int32), [np.int8(1)] * count, range(1, 2)):
+        assert set(tf.train.Int64List(value=values).value) == {1}
+    for values in ([0.1] * count, [np.float32(0.1)] * count, np.full(count, 0.1), [np.float16(0.25)] * count):
+        assert set(map(np.float32, tf.train.FloatList(value=values).value)) <= {np.float32(0.1), np.float32(0.25)}
+    for values in ([1.0] * count, ["1"] * count, np.ones(count), [1 << 63] * count, [None] * count, [[1]] * count):
+        with pytest.raises((TypeError, ValueError)):
+            tf.train.Int64List(value=values)
+    with pytest.raises(TypeError):
+        tf.train.FloatList(value=["1"] * count)
+
+
 def test_one_kind_of_a_feature_replaces_another():
     feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))
     feature.MergeFrom(tf.train.Feature(float_list=tf.train.FloatList(value=[2.0])))

@@ -50,6 +50,9 @@ class Field:
         return isinstance(self.kind, type)
 
 
+_FEW: Final = 8
+"""Fewer numbers than this are checked one by one."""
+
 _WIRE_TYPES: Final = {"bytes": wire.BYTES, "string": wire.BYTES, "float": wire.FIXED32, "double": wire.FIXED64}
 _DEFAULTS: Final = {"bytes": b"", "string": "", "float": 0.0, "double": 0.0, "bool": False}
 _RANGES: Final = {
@@ -95,6 +98,13 @@ def _decoded(value: Any) -> str:
     return value.decode("utf-8")
 
 
+def _as_vector(values: Iterable[Any]) -> np.ndarray[Any, Any] | None:
+    """Numbers as an array of one dimension, if there are enough of them and they are no mixture."""
+    if isinstance(values, (list, tuple)) and len(values) >= _FEW and len(set(map(type, values))) == 1:
+        values = np.asarray(values)
+    return values if isinstance(values, np.ndarray) and values.ndim == 1 else None
+
+
 class RepeatedField(list[Any]):
     """The values of a repeated field: a list that checks what it is given."""
 
@@ -108,11 +118,13 @@ class RepeatedField(list[Any]):
         super().append(_checked(self._kind, value))
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Add values; a NumPy array of numbers is taken at once."""
-        if isinstance(values, np.ndarray) and values.ndim == 1 and self._takes(values.dtype):
-            super().extend((values.astype(np.float32) if self._kind == "float" else values).tolist())
-        else:
-            super().extend([_checked(self._kind, value) for value in values])
+        """Add values; numbers are taken all at once."""
+        if self._kind in ("int64", "float", "double"):
+            array = _as_vector(values)
+            if array is not None and self._takes(array.dtype):
+                super().extend((array.astype(np.float32) if self._kind == "float" else array).tolist())
+                return
+        super().extend([_checked(self._kind, value) for value in values])
 
     def _takes(self, dtype: np.dtype[Any]) -> bool:
         if self._kind == "int64":
