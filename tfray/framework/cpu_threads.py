@@ -13,8 +13,9 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
+from queue import SimpleQueue
 from typing import Any, Final
 
 import numpy as np
@@ -77,7 +78,7 @@ def _openblas_thread_functions() -> tuple[Any, Any]:
 
 
 _BLAS: Final = BlasThreads()
-_pool: ThreadPoolExecutor | None = None
+_pool: _Pool | None = None
 _pool_lock = threading.Lock()
 _local = threading.local()
 
@@ -85,6 +86,20 @@ _local = threading.local()
 def thread_count() -> int:
     """How many threads a kernel may use: as many as BLAS."""
     return _BLAS.count()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Within the block BLAS runs on the calling thread.
+
+    The threads of OpenBLAS wait for each other by spinning. When other processes want the cores too, that makes a
+    product of a millisecond last for tens.
+    """
+    _BLAS.hold()
+    try:
+        yield
+    finally:
+        _BLAS.release()
 
 
 def parallel_for(work: Callable[[int], None], count: int) -> None:
@@ -102,17 +117,15 @@ def parallel_for(work: Callable[[int], None], count: int) -> None:
         return
     indices = iter(range(count))  # its __next__ is atomic under the interpreter's lock
     pool = _shared_pool()
-    _BLAS.hold()
-    try:
-        # NumPy's error state is context-local: helpers must see the caller's.
-        futures = [pool.submit(copy_context().run, _run_all, work, indices) for _ in range(helpers)]
+    with one_blas_thread():
+        shares = [_Share(work, indices) for _ in range(helpers)]
+        for share in shares:
+            pool.start(share)
         try:
             _run_all(work, indices)
         finally:
-            # One that never started has nothing left to do; the others may still be reading our arrays.
-            errors = [future.exception() for future in futures if not future.cancel()]
-    finally:
-        _BLAS.release()
+            # One that never began has nothing left to do; the others may still be reading our arrays.
+            errors = [share.finish() for share in shares]
     for error in errors:
         if error is not None:
             raise error
@@ -123,11 +136,68 @@ def _run_all(work: Callable[[int], None], indices: Iterator[int]) -> None:
         work(index)
 
 
-def _shared_pool() -> ThreadPoolExecutor:
+class _Share:
+    """What one helper does of a `parallel_for`, unless the caller is through before it begins.
+
+    Made of plain locks: futures take the interpreter's lock several times more, and on a busy machine each time is
+    a wait.
+    """
+
+    __slots__ = ("_claimed", "_context", "_done", "_error", "_indices", "_work")
+
+    def __init__(self, work: Callable[[int], None], indices: Iterator[int]) -> None:
+        self._work: Callable[[int], None] | None = work
+        self._indices = indices
+        self._context = copy_context()  # NumPy's error state is context-local: helpers must see the caller's
+        self._claimed = threading.Lock()
+        self._done = threading.Lock()
+        self._done.acquire()
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """On a helper: take indices until none is left."""
+        if not self._claimed.acquire(blocking=False):
+            return
+        try:
+            assert self._work is not None
+            self._context.run(_run_all, self._work, self._indices)
+        except BaseException as error:  # noqa: BLE001 (the caller raises it)
+            self._error = error
+        finally:
+            self._work = None
+            self._done.release()
+
+    def finish(self) -> BaseException | None:
+        """On the caller: wait for the helper if it has begun, and return what it raised."""
+        if self._claimed.acquire(blocking=False):
+            self._work = None  # the helper still holds this object for a while, but not our arrays
+            return None
+        self._done.acquire()
+        return self._error
+
+
+class _Pool:
+    """Helper threads that wait for shares."""
+
+    def __init__(self, threads: int) -> None:
+        self._shares: SimpleQueue[_Share] = SimpleQueue()
+        for number in range(threads):
+            threading.Thread(target=self._help, name=f"tfray-cpu_{number}", daemon=True).start()
+
+    def start(self, share: _Share) -> None:
+        """Let a helper run `share` when it is free."""
+        self._shares.put(share)
+
+    def _help(self) -> None:
+        while True:
+            self._shares.get().run()
+
+
+def _shared_pool() -> _Pool:
     global _pool
     with _pool_lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(max(1, thread_count() - 1), thread_name_prefix="tfray-cpu")
+            _pool = _Pool(max(1, thread_count() - 1))
         return _pool
 
 
