@@ -224,5 +224,5 @@ def test_integers_get_the_type_that_holds_them(values):
 
 def test_strings_take_no_more_room_than_they_need():
     values = [b"", b"x" * 100_000] * 20_000  # 4 GB if each had the room of the longest
-    array = make_array(values)
+    array = convert.make_array(values)
     assert array.shape == (40_000,) and array[1] is values[1]
