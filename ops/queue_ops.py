@@ -64,6 +64,8 @@ def _shown(value: Any) -> str:
 def _queue(ctx: KernelContext, kind: type[Queue], **more: Any) -> Array:
     capacity, types, shapes = ctx.attr("capacity"), ctx.attr("component_types"), ctx.attr("shapes")
     found = shared_resource(ctx, lambda name: kind(name, capacity, types, shapes, **more))
+    if type(found) is kind and found.dtypes is types and found.shapes is shapes and found.capacity == capacity:
+        return found  # made by this very operation, mostly
     require_same(found, ctx, kind, capacity=capacity, dtypes=types, shapes=shapes)
     return found
 

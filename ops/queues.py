@@ -45,8 +45,8 @@ class Queue(SharedResource):
         super().__init__(line_count=2)
         self.name = name
         self.capacity = capacity
-        self.dtypes = list(dtypes)
-        self.shapes = list(shapes)
+        self.dtypes = dtypes
+        self.shapes = shapes
         self.closed = False
         self._limit = capacity if capacity >= 0 else 1 << 62
         self._sizes = [shape.sizes for shape in shapes]
