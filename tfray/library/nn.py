@@ -64,6 +64,12 @@ from tfray.ops.search_ops import (
     in_top_k as in_top_k,
     top_k as top_k,
 )
+from tfray.ops.ctc_ops import (
+    ctc_beam_search_decoder as ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder as ctc_greedy_decoder,
+    ctc_loss as ctc_loss,
+)
 from tfray.ops.candidate_sampling_ops import (
     all_candidate_sampler as all_candidate_sampler,
     compute_accidental_hits as compute_accidental_hits,
