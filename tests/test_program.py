@@ -124,6 +124,14 @@ def test_flags_are_parsed_when_first_read(flags, monkeypatch):
     assert flags.steps == 7 and flags.is_parsed()
 
 
+def test_arguments_are_parsed_again_for_flags_defined_later(flags, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["program", "--seed=1", "--seed=2", "--later=3"])
+    assert flags.seed == [1, 2]
+    flags.steps = 5
+    flags_module.DEFINE_integer("later", 0, "", flag_values=flags)
+    assert (flags.later, flags.seed, flags.steps) == (3, [1, 2], 5)
+
+
 def test_the_older_ways_work(flags):
     assert flags._parse_flags(["--steps=2"])[1:] == []
     assert getattr(flags, "__flags")["steps"] == 2

@@ -78,7 +78,6 @@ class FlagValues:
         self.__dict__["_flags"] = {}
         self.__dict__["_parsed"] = False
         self.__dict__["_validators"] = []
-        self.__dict__["_program"] = ""
 
     # -- values ----------------------------------------------------------------------------------------
 
@@ -178,7 +177,8 @@ class FlagValues:
         """
         if not argv:
             raise Error("the arguments must begin with the program's name")
-        self.__dict__["_program"] = argv[0]
+        for flag in self._flags.values():
+            flag.present = 0
         left, pending = [argv[0]], list(argv[1:])
         while pending:
             argument = pending.pop(0)
