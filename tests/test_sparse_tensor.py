@@ -35,6 +35,20 @@ def test_it_is_fetched_and_fed():
         assert_same(session.make_callable(fed, [fed])(VALUE), VALUE)
 
 
+def test_branches_and_loops_pass_it_on():
+    flag, sparse = tf.placeholder(tf.bool, []), tf.SparseTensor.from_value(VALUE)
+    chosen = tf.cond(flag, lambda: sparse, lambda: tf.SparseTensor(sparse.indices, -sparse.values, sparse.dense_shape))
+    _, doubled = tf.while_loop(
+        lambda i, s: i < 3,
+        lambda i, s: (i + 1, tf.SparseTensor(s.indices, s.values * 2.0, s.dense_shape)),
+        (0, sparse),
+    )
+    with tf.Session() as session:
+        assert_same(session.run(chosen, {flag: True}), VALUE)
+        assert_same(session.run(chosen, {flag: False}), VALUE._replace(values=-VALUE.values))
+        assert_same(session.run(doubled), VALUE._replace(values=8 * VALUE.values))
+
+
 def test_misuse_is_refused():
     with pytest.raises(ValueError):
         tf.SparseTensor([[0, 1]], [1.0, 2.0], [2, 3])

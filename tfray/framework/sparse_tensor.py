@@ -120,6 +120,14 @@ class SparseTensor:
     def __truediv__(self, other: Any) -> SparseTensor:
         return operate("sparse_truediv", self, other)
 
+    def _to_components(self) -> list[Tensor]:
+        """Its tensors, which branches and loops pass on in its place."""
+        return [self._indices, self._values, self._dense_shape]
+
+    def _with_components(self, components: Sequence[Tensor]) -> SparseTensor:
+        """A sparse tensor of other tensors."""
+        return SparseTensor(*components)
+
     def __repr__(self) -> str:
         parts = f"indices={self._indices!r} values={self._values!r} dense_shape={self._dense_shape!r}"
         return f"<tf.SparseTensor {parts}>"
