@@ -15,6 +15,7 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, broadcast_shapes
+from tfray.ops.products import matrix_product
 from tfray.ops.shape_ops import SHAPE, host_ints, index_tensor, known_entries, sizes_from_input
 from tfray.ops.shape_ops import shape as shape_of
 from tfray.ops.tiles import buffer, map_flat
@@ -262,7 +263,7 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
     ):
         # NumPy sums over leading dimensions at half the speed of a product with ones.
         rows = input.reshape(math.prod(input.shape[: len(axes)]), -1)
-        return (np.ones(len(rows), input.dtype) @ rows).reshape(sizes)
+        return matrix_product(np, np.ones(len(rows), input.dtype), rows).reshape(sizes)
     total = ctx.xp.sum(input, axis=axes, dtype=accumulator_dtype(input.dtype))
     return total.reshape(sizes).astype(input.dtype, copy=False)
 

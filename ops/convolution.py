@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.ops.broadcast_ops import accumulator_dtype
+from tfray.ops.products import matrix_product
 from tfray.ops.tiles import (
     Tile,
     buffer,
@@ -32,8 +33,8 @@ from tfray.ops.tiles import (
 )
 from tfray.ops.windows import Axis, WindowAttrs, as_nhwc, image_shape, image_sizes
 
-_SERIAL_FLOPS: Final = 1.5e8
-"""Below this a convolution takes less than a millisecond: BLAS's own threads serve it better than tiles do."""
+_SERIAL_FLOPS: Final = 5e7
+"""Below this a convolution takes half a millisecond, and a second thread does not pay."""
 _FEW_CHANNELS: Final = 8
 """Below this a product with as many columns as channels is slower than adding windows up."""
 
@@ -189,10 +190,10 @@ def convolve(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array |
 def _convolve_pointwise(xp: Any, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
     target = out if out.dtype == matrix.dtype else buffer(xp, "product", out.shape, matrix.dtype)
     if geo.layout == "NHWC":
-        xp.matmul(images.reshape(-1, geo.channels), matrix, out=target.reshape(-1, geo.filters))
+        matrix_product(xp, images.reshape(-1, geo.channels), matrix, target.reshape(-1, geo.filters))
     else:
         flat = images.reshape(geo.batch, geo.channels, -1)
-        xp.matmul(matrix.T, flat, out=target.reshape(geo.batch, geo.filters, -1))
+        matrix_product(xp, matrix.T, flat, target.reshape(geo.batch, geo.filters, -1))
     if target is not out:
         out[...] = target
 

@@ -22,6 +22,7 @@ from tfray.ops.broadcast_ops import ones, sum_to_shape
 from tfray.ops.construction_ops import eye
 from tfray.ops.join_ops import concat, size_along
 from tfray.ops.precision import is_half
+from tfray.ops.products import matrix_product
 from tfray.ops.shape_ops import index_tensor, shape
 from tfray.ops.slice_ops import getitem
 
@@ -194,13 +195,13 @@ def _multiply(xp: Any, a: Array, b: Array, plan: _Product) -> Array:
     b = b.reshape(*b.shape[:shared], prod(terms), prod(columns))
     # BLAS has nothing to gain from single rows or terms.
     if summed == 0:
-        product = a * b
+        result = a * b
     elif free_a == 0 and free_b == 0 and xp is np:
-        product = np.einsum("...k,...k->...", a[..., 0, :], b[..., 0])
+        result = np.einsum("...k,...k->...", a[..., 0, :], b[..., 0])
     else:
-        product = xp.matmul(a, b)
+        result = matrix_product(xp, a, b)
     sizes = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return product.reshape(sizes + rows + columns).transpose(plan.order)
+    return result.reshape(sizes + rows + columns).transpose(plan.order)
 
 
 def _sum_repeated(a: Array, b: Array, first_of_a: int, first_of_b: int, summed: int) -> tuple[Array, Array]:

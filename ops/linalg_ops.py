@@ -21,6 +21,7 @@ from tfray.ops.broadcast_ops import sum_to_shape_of
 from tfray.ops.join_ops import size_along
 from tfray.ops.matrix_ops import matrix_diag_part
 from tfray.ops.precision import assign, is_half
+from tfray.ops.products import matrix_product
 from tfray.ops.reduction_ops import reduce_euclidean_norm, reduce_max, reduce_sum
 from tfray.ops.shape_ops import cast, index_tensor, reshape, squeeze, transpose
 
@@ -77,9 +78,9 @@ def _mat_mul_kernel(ctx: KernelContext, a: Array, b: Array, out: Array | None = 
     dtype = ctx.output_dtype()
     try:
         if is_half(dtype):
-            product = ctx.xp.matmul(a.astype(np.float32), b.astype(np.float32))
-            return assign(ctx, product, dtype, out)
-        return ctx.xp.matmul(a, b, out=out)
+            wide = matrix_product(ctx.xp, a.astype(np.float32), b.astype(np.float32))
+            return assign(ctx, wide, dtype, out)
+        return matrix_product(ctx.xp, a, b, out)
     except ValueError as error:
         raise InvalidArgumentError(f"cannot multiply matrices of shapes {a.shape} and {b.shape}") from error
 
@@ -135,8 +136,8 @@ def _batch_mat_mul_kernel(ctx: KernelContext, a: Array, b: Array, out: Array | N
         columns = b.shape[0 if ctx.attr("transpose_b") else 1]
         flat_out = None if out is None else out.reshape(-1, columns)
         if a.size and columns:
-            product = _mat_mul_kernel(ctx, rows, b, flat_out)
-            return product.reshape(*a.shape[:-1], columns) if out is None else out
+            flat = _mat_mul_kernel(ctx, rows, b, flat_out)
+            return flat.reshape(*a.shape[:-1], columns) if out is None else out
     return _mat_mul_kernel(ctx, a, b, out)
 
 
@@ -194,8 +195,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     axes_a, axes_b = _summed_axes(a, b, axes)
     rows, free_a = _as_matrix(a, axes_a, last=True)
     columns, free_b = _as_matrix(b, axes_b, last=False)
-    product = matmul(rows, columns)
-    return reshape(product, index_tensor([*free_a, *free_b]), name or "Tensordot")
+    flat = matmul(rows, columns)
+    return reshape(flat, index_tensor([*free_a, *free_b]), name or "Tensordot")
 
 
 def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:

@@ -21,6 +21,7 @@ from tfray.ops.arithmetic_ops import multiply, reciprocal, subtract
 from tfray.ops.broadcast_ops import accumulator_dtype, zeros_like
 from tfray.ops.comparison_ops import equal, greater_equal
 from tfray.ops.linalg_ops import matmul
+from tfray.ops.products import matrix_product
 from tfray.ops.random_ops import random_uniform
 from tfray.ops.reduction_ops import reduce_mean
 from tfray.ops.shape_ops import cast, identity
@@ -129,7 +130,7 @@ def _bias_add_grad_kernel(ctx: KernelContext, d_output: Array) -> Array:
     if xp is np and is_by_rows and d_output.size:
         rows = _as_wide_rows(d_output, channels)
         # BLAS adds rows up several times as fast as NumPy's reduction.
-        return (np.ones(len(rows), rows.dtype) @ rows).reshape(-1, channels).sum(axis=0)
+        return matrix_product(np, np.ones(len(rows), rows.dtype), rows).reshape(-1, channels).sum(axis=0)
     axes = tuple(i for i in range(d_output.ndim) if i != axis)
     total = xp.sum(d_output, axis=axes, dtype=accumulator_dtype(d_output.dtype))
     return total.astype(d_output.dtype, copy=False)

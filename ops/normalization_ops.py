@@ -17,6 +17,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arithmetic_ops import add, add_n, maximum, multiply, realdiv, rsqrt, square, squared_difference, subtract
 from tfray.ops.broadcast_ops import zeros_like
 from tfray.ops.precision import widened
+from tfray.ops.products import matrix_product
 from tfray.ops.reduction_ops import reduce_mean, reduce_sum
 from tfray.ops.shape_ops import cast, reshape
 from tfray.ops.shape_ops import shape as shape_of
@@ -177,7 +178,7 @@ class Channels:
         if self.xp is np and self.is_last and array.size and array.flags.c_contiguous:
             # Products with ones: BLAS adds rows up several times as fast as NumPy's reduction.
             rows = array.reshape(len(array), -1)
-            return (np.ones(len(rows), array.dtype) @ rows).reshape(-1, self.channels).sum(axis=0)
+            return matrix_product(np, np.ones(len(rows), array.dtype), rows).reshape(-1, self.channels).sum(axis=0)
         return array.sum(axis=self.axes)
 
     def spread(self, per_channel: Array) -> Array:
@@ -497,7 +498,7 @@ def _activity(ctx: KernelContext, images: Array, out: Array) -> Array:
     xp, number = ctx.xp, images.dtype.type
     band = xp.asarray(_band(images.shape[1], ctx.attr("depth_radius"), images.dtype))
     squares = xp.multiply(images, images, out=buffer(xp, "squares", images.shape, images.dtype))
-    xp.matmul(squares, band, out=out)
+    matrix_product(xp, squares, band, out)
     xp.multiply(out, number(ctx.attr("alpha")), out=out)
     return xp.add(out, number(ctx.attr("bias")), out=out)
 
@@ -600,7 +601,7 @@ def _lrn_grad_kernel(
         activity = _activity(ctx, x, buffer(xp, "activity", x.shape, x.dtype))
         share = xp.multiply(d_rows[part], y_rows[part], out=buffer(xp, "share", x.shape, x.dtype))
         xp.divide(share, activity, out=share)
-        neighbours = xp.matmul(share, band, out=buffer(xp, "neighbours", x.shape, x.dtype))
+        neighbours = matrix_product(xp, share, band, buffer(xp, "neighbours", x.shape, x.dtype))
         xp.multiply(neighbours, x, out=neighbours)
         xp.multiply(neighbours, x.dtype.type(2 * alpha * beta), out=neighbours)
         _divide_by_power(xp, d_rows[part], activity, beta, result)

@@ -43,6 +43,7 @@ from tfray.ops.arithmetic_ops import (
 from tfray.ops.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.comparison_ops import equal, is_finite, not_equal
 from tfray.ops.precision import assign, is_half
+from tfray.ops.products import matrix_product
 from tfray.ops.rounding_ops import floordiv
 from tfray.ops.scan_ops import cumprod
 from tfray.ops.shape_ops import (
@@ -300,7 +301,7 @@ def _sum_middle(array: Array, outer: int, count: int, inner: int, out: Array | N
     out = None if out is None else out.reshape(outer, inner)
     if not 64 <= count * inner <= _TILE:
         return np.add.reduce(array.reshape(outer, count, inner), axis=1, out=out)
-    return np.matmul(_ones(count, array.dtype), array.reshape(outer, count, inner), out=out)
+    return matrix_product(np, _ones(count, array.dtype), array.reshape(outer, count, inner), out)
 
 
 def _sum_columns(matrix: Array, out: Array | None) -> Array:
@@ -308,14 +309,14 @@ def _sum_columns(matrix: Array, out: Array | None) -> Array:
     rows, columns = matrix.shape
     ones, step = _ones(columns, matrix.dtype), _TILE // columns
     if step >= rows:
-        return np.matmul(matrix, ones, out=out)
+        return matrix_product(np, matrix, ones, out)
     out = np.empty(rows, matrix.dtype) if out is None else out
     if step == 0:
         for i in range(rows):
             out[i] = _total(matrix[i])
         return out
     for start in range(0, rows, step):
-        np.matmul(matrix[start : start + step], ones, out=out[start : start + step])
+        matrix_product(np, matrix[start : start + step], ones, out[start : start + step])
     return out
 
 
@@ -326,11 +327,11 @@ def _sum_rows(matrix: Array, out: Array | None) -> Array:
         return np.add.reduce(matrix, axis=0, out=out)
     ones, step = _ones(rows, matrix.dtype), _TILE // columns
     if step >= rows:
-        return np.matmul(ones, matrix, out=out)
+        return matrix_product(np, ones, matrix, out)
     parts = np.empty((-(-rows // step), columns), matrix.dtype)
     for i, start in enumerate(range(0, rows, step)):
         tile = matrix[start : start + step]
-        np.matmul(ones[: len(tile)], tile, out=parts[i])
+        matrix_product(np, ones[: len(tile)], tile, parts[i])
     return np.add.reduce(parts, axis=0, out=out)
 
 

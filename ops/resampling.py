@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tfray.framework.op_def import Array
+from tfray.ops.products import matrix_product
 from tfray.ops.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
 
 _FEW_CHANNELS: Final = 12
@@ -228,18 +229,18 @@ def _by_products(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> N
 def _multiply_rows(source: Array, axis: AxisMap, out: Array) -> None:
     flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
     for band in _bands(axis, out.dtype, 1):
-        np.matmul(band.matrix, flat[band.inputs], out=flat_out[band.outputs])
+        matrix_product(np, band.matrix, flat[band.inputs], flat_out[band.outputs])
 
 
 def _multiply_columns(source: Array, axis: AxisMap, out: Array) -> None:
     channels = source.shape[2]
     if channels > _FEW_CHANNELS:
         for band in _bands(axis, out.dtype, 1):
-            np.matmul(band.matrix, source[:, band.inputs], out=out[:, band.outputs])
+            matrix_product(np, band.matrix, source[:, band.inputs], out[:, band.outputs])
         return
     flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
     for band in _bands(axis, out.dtype, channels):
-        np.matmul(flat[:, band.inputs], band.matrix.T, out=flat_out[:, band.outputs])
+        matrix_product(np, flat[:, band.inputs], band.matrix.T, flat_out[:, band.outputs])
 
 
 def _by_taps(xp: Any, images: Array, rows: Taps, columns: Taps, out: Array) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.framework.cpu_threads import parallel_for, scratch, thread_count
+from tfray.framework.cpu_threads import one_blas_thread, parallel_for, scratch, thread_count
 from tfray.framework.op_def import Array
 from tfray.ops.windows import as_nhwc, image_shape
 
@@ -85,8 +85,9 @@ def run_tiles(work: Callable[[int], None], count: int, threads: int) -> None:
     if threads > 1:
         parallel_for(work, count)
         return
-    for index in range(count):
-        work(index)
+    with one_blas_thread():
+        for index in range(count):
+            work(index)
 
 
 FLAT_TILE: Final = 1 << 16

@@ -13,7 +13,6 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, Final
@@ -56,6 +55,12 @@ class BlasThreads:
             if self._set and self._holders == 0:
                 self._set(self._count)
 
+    def __enter__(self) -> None:
+        self.hold()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
 
 def _core_count() -> int:
     limit = os.environ.get("OMP_NUM_THREADS", "")
@@ -88,18 +93,9 @@ def thread_count() -> int:
     return _BLAS.count()
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Within the block BLAS runs on the calling thread.
-
-    The threads of OpenBLAS wait for each other by spinning. When other processes want the cores too, that makes a
-    product of a millisecond last for tens.
-    """
-    _BLAS.hold()
-    try:
-        yield
-    finally:
-        _BLAS.release()
+def one_blas_thread() -> BlasThreads:
+    """A context manager within which BLAS runs on the calling thread."""
+    return _BLAS
 
 
 def parallel_for(work: Callable[[int], None], count: int) -> None:

@@ -1,0 +1,79 @@
+"""Products of matrices on a CPU: BLAS on one thread, and large products in parts on several.
+
+OpenBLAS's own threads spin while they wait for each other. On a machine that does anything else at the same time they
+make a product of a millisecond last for tens; parts on threads that sleep while they wait lose next to nothing, and on
+an idle machine they are as fast.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.framework.cpu_threads import one_blas_thread, parallel_for, thread_count
+from tfray.framework.op_def import Array
+
+_BLAS_DTYPES: Final = "fdFD"
+
+_THREADED_ELEMENTS: Final = 8192
+"""From about so many elements of a matrix on, BLAS would use threads even for its product with a vector."""
+
+_PART_FLOPS: Final = 2.5e7
+"""What a thread should find to do: a quarter of a millisecond."""
+
+_GRAIN: Final = 16
+"""Parts begin at multiples of this: BLAS computes blocks of so many rows at its full speed."""
+
+
+def matrix_product(xp: Any, a: Array, b: Array, out: Array | None = None) -> Array:
+    """``xp.matmul(a, b, out=out)``, at the same speed on a busy machine.
+
+    Args:
+        xp: The array module.
+        a: A matrix, vector or batch of matrices.
+        b: Likewise.
+        out: Where to write.
+    """
+    if xp is not np or a.dtype.char not in _BLAS_DTYPES or max(a.size, b.size) < _THREADED_ELEMENTS:
+        return xp.matmul(a, b, out=out)
+    threads = thread_count()
+    if threads == 1:
+        return np.matmul(a, b, out=out)
+    if a.ndim >= 2 and b.ndim >= 2 and a.shape[-1] == b.shape[-2]:
+        shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+        flops = 2.0 * prod(shape) * a.shape[-1]
+        if flops >= 2 * _PART_FLOPS:
+            out = np.empty(shape, a.dtype) if out is None else out
+            return _in_parts(a, b, out, int(min(2 * threads, flops // _PART_FLOPS)))
+    with one_blas_thread():
+        return np.matmul(a, b, out=out)
+
+
+def _in_parts(a: Array, b: Array, out: Array, parts: int) -> Array:
+    """Fill `out` part by part, cut along its longest axis of batch, rows and columns."""
+    lengths = [out.shape[0] * _GRAIN if out.ndim > 2 else 0, out.shape[-2], out.shape[-1]]
+    axis = lengths.index(max(lengths))
+    grains = -(-lengths[axis] // _GRAIN)
+    unit = 1 if axis == 0 else _GRAIN
+    parts = min(parts, grains)
+    bounds = [grains * part // parts * unit for part in range(parts)] + [lengths[axis]]
+
+    def work(index: int) -> None:
+        part = slice(bounds[index], bounds[index + 1])
+        if axis == 0:
+            left, right = (_batch_part(array, out.ndim, part) for array in (a, b))
+            np.matmul(left, right, out=out[part])
+        elif axis == 1:
+            np.matmul(a[..., part, :], b, out=out[..., part, :])
+        else:
+            np.matmul(a, b[..., part], out=out[..., part])
+
+    parallel_for(work, parts)
+    return out
+
+
+def _batch_part(array: Array, rank: int, part: slice) -> Array:
+    """A part of the first dimension of a batch of that rank, or all of an array that is broadcast along it."""
+    return array[part] if array.ndim == rank and array.shape[0] != 1 else array
