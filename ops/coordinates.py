@@ -1,4 +1,4 @@
-"""Coordinates of sparse tensors as arrays: their row-major positions, their order, and where they meet.
+"""Coordinates of sparse tensors as arrays: their row-major positions, and their order.
 
 Coordinates are int64 matrices with one element's position in each row. All of this runs on the host.
 """
@@ -51,7 +51,7 @@ def positions(indices: Array, sizes: Sequence[int]) -> Array:
 
 def coordinates(places: Array, sizes: Sequence[int]) -> Array:
     """Coordinates of row-major positions: the inverse of `positions`."""
-    found = np.empty((len(places), len(sizes)), np.int64)
+    found: Array = np.empty((len(places), len(sizes)), np.int64)
     rest = places
     for axis in range(len(sizes) - 1, 0, -1):
         rest, found[:, axis] = np.divmod(rest, max(sizes[axis], 1))
@@ -77,12 +77,3 @@ def ascending_positions(indices: Array, values: Array | None, sizes: Sequence[in
     places = positions(indices, sizes)
     check_ascending(places, indices)
     return places
-
-
-def where_among(places: Array, sorted_places: Array) -> Array:
-    """For each of `places` its index in `sorted_places`, which ascend; -1 where it is not among them."""
-    if not len(sorted_places):
-        return np.full(places.shape, -1, np.int64)
-    found = np.searchsorted(sorted_places, places)
-    found[found == len(sorted_places)] = 0
-    return np.where(sorted_places[found] == places, found, -1)

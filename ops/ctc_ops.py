@@ -109,7 +109,7 @@ def _ctc_loss_kernel(
     ctx: KernelContext, inputs: Array, indices: Array, values: Array, lengths: Array
 ) -> tuple[Array, Array]:
     _check_lengths(inputs, lengths)
-    time, batch, classes = inputs.shape
+    _, batch, classes = inputs.shape
     collapse, ignores = ctx.attr("preprocess_collapse_repeated"), ctx.attr("ignore_longer_outputs_than_inputs")
     labels = [
         _without_blanks(each, classes - 1, collapse, example)
@@ -270,7 +270,11 @@ def ctc_beam_search_decoder(
     Raises:
         InvalidArgumentError: While running: there are not as many sequences as `top_paths`.
     """
-    attrs = {"beam_width": int(beam_width), "top_paths": int(top_paths), "merge_repeated": merge_repeated}
+    attrs: dict[str, Any] = {
+        "beam_width": int(beam_width),
+        "top_paths": int(top_paths),
+        "merge_repeated": merge_repeated,
+    }
     outputs = add_op(CTC_BEAM_SEARCH, inputs, sequence_length, **attrs)
     parts = [outputs[i * top_paths : (i + 1) * top_paths] for i in range(3)]
     return BeamDecoding([SparseTensor(*each) for each in zip(*parts, strict=True)], outputs[-1])

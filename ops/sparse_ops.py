@@ -1,12 +1,12 @@
 """Sparse tensors: made, fed, put in order, turned into dense ones and back.
 
-Operations take and return the three tensors of a `SparseTensor`; public functions take and return the whole. Values
-flow as in a gather: a gradient goes back to the elements from which a result came.
+What has to be found out about positions takes an operation here; the values then go through gathers and sums by
+segment, which have gradients.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from tfray.ops.arithmetic_ops import subtract
 from tfray.ops.broadcast_ops import fill, where
 from tfray.ops.comparison_ops import not_equal
 from tfray.ops.construction_ops import range_
-from tfray.ops.coordinates import ascending_positions, check_coordinates, positions, where_among
-from tfray.ops.gather_ops import gather_nd
+from tfray.ops.coordinates import ascending_positions, check_coordinates, coordinates, positions
+from tfray.ops.gather_ops import gather, gather_nd
 from tfray.ops.join_ops import stack
 from tfray.ops.reduction_ops import reduce_sum
-from tfray.ops.shape_ops import cast, host_ints
+from tfray.ops.shape_ops import cast, host_ints, invert_permutation
 from tfray.ops.shape_ops import shape as shape_of
 from tfray.ops.source_ops import placeholder
 
@@ -43,62 +43,6 @@ def as_sparse(value: Any, what: str = "sp_input") -> SparseTensor:
     if isinstance(value, (SparseTensor, SparseTensorValue)):
         return SparseTensor.from_value(value)
     raise TypeError(f"{what} must be a tf.SparseTensor, not {value!r}")
-
-
-def sparse_parts(op: Operation, first: int = 0) -> tuple[int | None, int | None]:
-    """Number of elements and rank of a sparse tensor among the inputs of `op`, None where unknown.
-
-    Args:
-        op: Takes indices, values and shape as three inputs in a row.
-        first: Index of the first of the three.
-
-    Raises:
-        ValueError: The three do not fit each other.
-    """
-    indices, values, shape = (tensor.shape for tensor in op.inputs[first : first + 3])
-    merged = indices.merge_with(values.with_rank(1).concatenate(shape.with_rank(1)))
-    return merged.sizes[0], merged.sizes[1]
-
-
-def sparse_shapes(count: int | None, rank: int | None) -> list[TensorShape]:
-    """Static shapes of indices, values and shape of a sparse tensor."""
-    return [TensorShape([count, rank]), TensorShape([count]), TensorShape([rank])]
-
-
-def sparse_positions(places: Any, among: Any, dense_shape: Any, name: str | None = None) -> Tensor:
-    """Find coordinates among others.
-
-    Args:
-        places: Shape ``[n, rank]``: the coordinates to look for.
-        among: Shape ``[m, rank]``: distinct coordinates, in row-major order.
-        dense_shape: Shape ``[rank]``: what both are within.
-        name: Name of the operation.
-
-    Returns:
-        Shape ``[n]``, int64: the row of `among` that each equals, and -1 where there is none.
-    """
-    return add_op(SPARSE_POSITIONS, places, among, dense_shape, name=name)
-
-
-def _sparse_positions_kernel(ctx: KernelContext, places: Array, among: Array, dense_shape: Array) -> Array:
-    sizes = host_ints(ctx, dense_shape)
-    check_coordinates(places, None, sizes)
-    return where_among(positions(places, sizes), ascending_positions(among, None, sizes))
-
-
-def _sparse_positions_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape.with_rank(2)[:1]]
-
-
-SPARSE_POSITIONS = register(
-    OpDef(
-        name="SparsePositions",
-        inputs=("places: int64", "among: int64", "dense_shape: int64"),
-        outputs=("output: int64",),
-        shape=_sparse_positions_shape,
-        kernels=on_cpu(_sparse_positions_kernel),
-    )
-)
 
 
 # -- made ----------------------------------------------------------------------------------------------
@@ -260,3 +204,105 @@ def sparse_tensor_to_dense(
     return sparse_to_dense(
         sparse.indices, sparse.dense_shape, sparse.values, default_value, validate_indices, name or "SparseToDense"
     )
+
+
+# -- in order ------------------------------------------------------------------------------------------
+
+
+def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """Put the elements of a sparse tensor in row-major order; those with equal positions stay as they are.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        name: Name of the operation.
+    """
+    sparse = as_sparse(sp_input)
+    indices, values = add_op(SPARSE_REORDER, sparse.indices, sparse.values, sparse.dense_shape, name=name)
+    return SparseTensor(indices, values, sparse.dense_shape)
+
+
+def _sparse_reorder_kernel(ctx: KernelContext, indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
+    sizes = host_ints(ctx, shape)
+    check_coordinates(indices, values, sizes)
+    places = positions(indices, sizes)
+    if (places[1:] >= places[:-1]).all():
+        return indices, values
+    order = places.argsort(kind="stable")
+    return indices[order], values[order]
+
+
+def _sparse_reorder_shape(op: Operation) -> list[TensorShape]:
+    indices, values, shape = (tensor.shape for tensor in op.inputs)
+    merged = indices.merge_with(values.with_rank(1).concatenate(shape.with_rank(1)))
+    return [merged, merged[:1]]
+
+
+def _sparse_reorder_gradient(op: Operation, _: Tensor | None, d_values: Tensor | None) -> list[Tensor | None]:
+    if d_values is None:
+        return [None, None, None]
+    indices, values, shape = op.inputs
+    numbers = range_(shape_of(values, out_type=dtypes.int64)[0])
+    _, order = add_op(SPARSE_REORDER, indices, numbers, shape)
+    return [None, gather(d_values, invert_permutation(order)), None]
+
+
+SPARSE_REORDER = register(
+    OpDef(
+        name="SparseReorder",
+        inputs=("input_indices: int64", "input_values: T", "input_shape: int64"),
+        outputs=("output_indices: int64", "output_values: T"),
+        types={"T": dtypes.VALUES},
+        shape=_sparse_reorder_shape,
+        kernels=on_cpu(_sparse_reorder_kernel),
+        gradient=_sparse_reorder_gradient,
+    )
+)
+
+
+class DistinctCoordinates(NamedTuple):
+    """What `distinct_coordinates` returns.
+
+    Attributes:
+        distinct: Shape ``[m, rank]``, int64: the coordinates in row-major order, each once.
+        group: Shape ``[n]``, int64: which of these each of the given ones is.
+    """
+
+    distinct: Tensor
+    group: Tensor
+
+
+def distinct_coordinates(indices: Any, dense_shape: Any, name: str | None = None) -> DistinctCoordinates:
+    """Sort coordinates and leave repetitions out.
+
+    Args:
+        indices: Shape ``[n, rank]``, int64, in any order.
+        dense_shape: Shape ``[rank]``, int64: what they are within.
+        name: Name of the operation.
+    """
+    return DistinctCoordinates(*add_op(DISTINCT_COORDINATES, indices, dense_shape, name=name))
+
+
+def _distinct_coordinates_kernel(ctx: KernelContext, indices: Array, shape: Array) -> tuple[Array, Array]:
+    sizes = host_ints(ctx, shape)
+    check_coordinates(indices, None, sizes)
+    places = positions(indices, sizes)
+    if (places[1:] > places[:-1]).all():
+        return indices, np.arange(len(places))
+    distinct, group = np.unique(places, return_inverse=True)
+    return coordinates(distinct, sizes), group.astype(np.int64, copy=False)
+
+
+def _distinct_coordinates_shape(op: Operation) -> list[TensorShape]:
+    indices = op.inputs[0].shape.with_rank(2).merge_with([None, op.inputs[1].shape.with_rank(1).sizes[0]])
+    return [TensorShape([None, indices.sizes[1]]), indices[:1]]
+
+
+DISTINCT_COORDINATES = register(
+    OpDef(
+        name="DistinctCoordinates",
+        inputs=("indices: int64", "dense_shape: int64"),
+        outputs=("distinct: int64", "group: int64"),
+        shape=_distinct_coordinates_shape,
+        kernels=on_cpu(_distinct_coordinates_kernel),
+    )
+)

@@ -69,14 +69,14 @@ SAMPLES = [
     ),
     OpSample(
         "CTCGreedyDecoder",
-        lambda x, n: [part for part in _flat(ctc_ops.ctc_greedy_decoder(x, n))],
+        lambda x, n: _flat(ctc_ops.ctc_greedy_decoder(x, n)),
         [grid(6, 3, 3), np.int32([6, 0, 3])],
         _greedy,
         data_dependent=True,
     ),
     OpSample(
         "CTCGreedyDecoder",
-        lambda x, n: [part for part in _flat(ctc_ops.ctc_greedy_decoder(x, n, merge_repeated=False))],
+        lambda x, n: _flat(ctc_ops.ctc_greedy_decoder(x, n, merge_repeated=False)),
         [grid(6, 3, 3), np.int32([6, 0, 3])],
         lambda x, n: _greedy(x, n, False),
         data_dependent=True,
