@@ -39,6 +39,7 @@ RANKS = {
     "tfray.cli": 9,
     "tfray.compat": 9,
     "tfray.contrib": 9,
+    "tfray.keras": 9,
     "tfray.lazy_modules": 9,
     "tfray": 9,
 }

@@ -512,6 +512,45 @@ from tfray.library import bitwise as bitwise, initializer_names as initializers,
 from tfray.library import image as image, math as math, random as random
 from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
 from tfray.ops.gather_ops import batch_gather as batch_gather
+from tfray.library import quantization as quantization, signal as signal, spectral as spectral
+from tfray.ops.activation_ops import log_sigmoid as log_sigmoid
+from tfray.ops.fake_quantization_ops import (
+    fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+    fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+    fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+)
+from tfray.ops.fft_ops import (
+    fft as fft,
+    fft2d as fft2d,
+    fft3d as fft3d,
+    ifft as ifft,
+    ifft2d as ifft2d,
+    ifft3d as ifft3d,
+)
+from tfray.ops.search_ops import argmax as arg_max, argmin as arg_min
+from tfray.ops.sorting_ops import (
+    argsort as argsort,
+    confusion_matrix as confusion_matrix,
+    histogram_fixed_width as histogram_fixed_width,
+    histogram_fixed_width_bins as histogram_fixed_width_bins,
+    searchsorted as searchsorted,
+    sort as sort,
+    unravel_index as unravel_index,
+)
+from tfray.ops.space_ops import required_space_to_batch_paddings as required_space_to_batch_paddings
+from tfray.ops.tensor_scatter_ops import (
+    tensor_scatter_add as tensor_scatter_add,
+    tensor_scatter_add as tensor_scatter_nd_add,
+    tensor_scatter_max as tensor_scatter_nd_max,
+    tensor_scatter_min as tensor_scatter_nd_min,
+    tensor_scatter_sub as tensor_scatter_nd_sub,
+    tensor_scatter_sub as tensor_scatter_sub,
+    tensor_scatter_update as tensor_scatter_nd_update,
+    tensor_scatter_update as tensor_scatter_update,
+)
 from tfray.ops.patch_ops import extract_image_patches as extract_image_patches
 from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
 from tfray.ops.segment_ops import (
@@ -579,7 +618,7 @@ from tfray.training import api as train
 
 
 if _TYPE_CHECKING:
-    from tfray import contrib as contrib
+    from tfray import contrib as contrib, keras as keras
     from tfray.library import app as app, flags as flags, gfile as gfile, io as io, logging as logging
     from tfray.library import lookup as lookup, python_io as python_io, resource_loader as resource_loader
     from tfray.library import sets as sets, strings as strings, testing as test

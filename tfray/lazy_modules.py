@@ -12,6 +12,7 @@ LAZY: Final = {
     "flags": "tfray.library.flags",
     "gfile": "tfray.library.gfile",
     "io": "tfray.library.io",
+    "keras": "tfray.keras",
     "layers": "tfray.library.layers",
     "logging": "tfray.library.logging",
     "lookup": "tfray.library.lookup",

@@ -1,0 +1,257 @@
+"""Callbacks: what happens during `Model.fit`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tfray.keras import backend
+
+
+class Callback:
+    """Base of callbacks: override what is to happen when.
+
+    Attributes:
+        model: The model that is trained.
+        params: Settings of the training: ``epochs``, ``batch_size``, ``samples``, ...
+    """
+
+    model: Any = None
+    params: dict[str, Any]
+
+    def set_model(self, model: Any) -> None:
+        """Called before training."""
+        self.model = model
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Called before training."""
+        self.params = params
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Called when training begins."""
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Called when training ends."""
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called when an epoch begins."""
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called when an epoch ends, with the means of loss and metrics."""
+
+    def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called before a batch."""
+
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called after a batch, with its loss and metrics."""
+
+
+class CallbackList:
+    """Several callbacks as one."""
+
+    def __init__(self, callbacks: Iterable[Callback], model: Any, params: dict[str, Any]) -> None:
+        self.callbacks = list(callbacks)
+        for callback in self.callbacks:
+            callback.set_params(params)
+            callback.set_model(model)
+
+    def call(self, event: str, *args: Any) -> None:
+        """Call the method of that name of all."""
+        for callback in self.callbacks:
+            getattr(callback, event)(*args)
+
+
+class History(Callback):
+    """Keeps what each epoch ended with; `Model.fit` returns one.
+
+    Attributes:
+        epoch: Numbers of the epochs.
+        history: Lists with a value for each epoch, by name.
+    """
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self.epoch: list[int] = []
+        self.history: dict[str, list[Any]] = {}
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.epoch.append(epoch)
+        for name, value in (logs or {}).items():
+            self.history.setdefault(name, []).append(value)
+
+
+class LambdaCallback(Callback):
+    """Calls functions: arguments are named as the methods of `Callback`."""
+
+    def __init__(self, **functions: Callable[..., None]) -> None:
+        for name, function in functions.items():
+            setattr(self, name, function)
+
+
+class _Best:
+    """Knows whether a number is better than all before."""
+
+    def __init__(self, monitor: str, mode: str, min_delta: float = 0.0) -> None:
+        self.higher = mode == "max" or (mode == "auto" and "acc" in monitor)
+        self.min_delta = abs(min_delta)
+        self.value = -math.inf if self.higher else math.inf
+
+    def improves(self, value: float) -> bool:
+        """Whether `value` is the best so far, which it then is."""
+        if (value - self.value if self.higher else self.value - value) > self.min_delta:
+            self.value = value
+            return True
+        return False
+
+
+class EarlyStopping(Callback):
+    """Ends training when a number no longer improves.
+
+    Args:
+        monitor: Name of the number.
+        min_delta: What counts as an improvement.
+        patience: Epochs without improvement to wait for.
+        verbose: Accepted for Keras's sake.
+        mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
+        restore_best_weights: At the end go back to the weights of the best epoch.
+    """
+
+    def __init__(
+        self,
+        monitor: str = "val_loss",
+        min_delta: float = 0,
+        patience: int = 0,
+        verbose: int = 0,
+        mode: str = "auto",
+        restore_best_weights: bool = False,
+    ) -> None:
+        self.monitor = monitor
+        self.patience = patience
+        self.restore_best_weights = restore_best_weights
+        self._settings = (monitor, mode, min_delta)
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self.best = _Best(*self._settings)
+        self.wait = self.stopped_epoch = 0
+        self.best_weights: list[Any] | None = None
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        value = (logs or {}).get(self.monitor)
+        if value is None:
+            return
+        if self.best.improves(value):
+            self.wait = 0
+            if self.restore_best_weights:
+                self.best_weights = self.model.get_weights()
+            return
+        self.wait += 1
+        if self.wait >= self.patience:
+            self.stopped_epoch = epoch
+            self.model.stop_training = True
+            if self.best_weights is not None:
+                self.model.set_weights(self.best_weights)
+
+
+class ModelCheckpoint(Callback):
+    """Saves the weights after each epoch.
+
+    Args:
+        filepath: Where to: a name in which ``{epoch:02d}``, ``{val_loss:.2f}`` and the like are filled in.
+        monitor: Name of the number that says which epoch is best.
+        verbose: Accepted for Keras's sake.
+        save_best_only: Save only when the number has improved.
+        save_weights_only: Accepted for Keras's sake: weights are what is saved.
+        mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
+        period: Save every so many epochs.
+    """
+
+    def __init__(
+        self,
+        filepath: str,
+        monitor: str = "val_loss",
+        verbose: int = 0,
+        save_best_only: bool = False,
+        save_weights_only: bool = False,
+        mode: str = "auto",
+        period: int = 1,
+    ) -> None:
+        self.filepath = filepath
+        self.monitor = monitor
+        self.save_best_only = save_best_only
+        self.period = period
+        self._best = _Best(monitor, mode)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        logs = logs or {}
+        if (epoch + 1) % self.period:
+            return
+        if not self.save_best_only or (self.monitor in logs and self._best.improves(logs[self.monitor])):
+            self.model.save_weights(self.filepath.format(epoch=epoch + 1, **logs))
+
+
+class LearningRateScheduler(Callback):
+    """Sets the learning rate before each epoch to what ``schedule(epoch, rate)`` or ``schedule(epoch)`` returns."""
+
+    def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
+        self.schedule = schedule
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        rate = self.model.optimizer.lr
+        try:
+            new = self.schedule(epoch, float(backend.get_value(rate)))
+        except TypeError:
+            new = self.schedule(epoch)
+        backend.set_value(rate, new)
+
+
+class ReduceLROnPlateau(Callback):
+    """Multiplies the learning rate by `factor` when a number has not improved for `patience` epochs.
+
+    Args:
+        monitor: Name of the number.
+        factor: The factor.
+        patience: Epochs without improvement to wait for.
+        verbose: Accepted for Keras's sake.
+        mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
+        min_delta: What counts as an improvement.
+        min_lr: The least learning rate.
+    """
+
+    def __init__(
+        self,
+        monitor: str = "val_loss",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: int = 0,
+        mode: str = "auto",
+        min_delta: float = 1e-4,
+        min_lr: float = 0.0,
+    ) -> None:
+        self.monitor = monitor
+        self.factor = factor
+        self.patience = patience
+        self.min_lr = min_lr
+        self._settings = (monitor, mode, min_delta)
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self.best = _Best(*self._settings)
+        self.wait = 0
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        value = (logs or {}).get(self.monitor)
+        if value is None or self.best.improves(value):
+            self.wait = 0
+            return
+        self.wait += 1
+        if self.wait >= self.patience:
+            rate = self.model.optimizer.lr
+            backend.set_value(rate, max(float(backend.get_value(rate)) * self.factor, self.min_lr))
+            self.wait = 0
+
+
+class TerminateOnNaN(Callback):
+    """Ends training when the loss is not a number or infinite."""
+
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        if not math.isfinite((logs or {}).get("loss", 0.0)):
+            self.model.stop_training = True

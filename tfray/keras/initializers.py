@@ -1,0 +1,64 @@
+"""Initializers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.library.initializers import Constant as Constant
+from tfray.library.initializers import GlorotNormal as glorot_normal
+from tfray.library.initializers import GlorotUniform as glorot_uniform
+from tfray.library.initializers import Identity as Identity
+from tfray.library.initializers import Ones as Ones
+from tfray.library.initializers import Orthogonal as Orthogonal
+from tfray.library.initializers import RandomNormal, RandomUniform, TruncatedNormal
+from tfray.library.initializers import VarianceScaling as VarianceScaling
+from tfray.library.initializers import Zeros as Zeros
+from tfray.library.initializers import he_normal as he_normal
+from tfray.library.initializers import he_uniform as he_uniform
+from tfray.library.initializers import lecun_normal as lecun_normal
+from tfray.library.initializers import lecun_uniform as lecun_uniform
+
+
+def random_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> RandomNormal:
+    """Normal numbers."""
+    return RandomNormal(mean, stddev, seed)
+
+
+def random_uniform(minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> RandomUniform:
+    """Uniform numbers."""
+    return RandomUniform(minval, maxval, seed)
+
+
+def truncated_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> TruncatedNormal:
+    """Normal numbers, drawn again where they are more than two standard deviations from the mean."""
+    return TruncatedNormal(mean, stddev, seed)
+
+
+_BY_NAME: Final[dict[str, Callable[..., Any]]] = {
+    "glorot_normal": glorot_normal,
+    "glorot_uniform": glorot_uniform,
+    "he_normal": he_normal,
+    "he_uniform": he_uniform,
+    "identity": Identity,
+    "lecun_normal": lecun_normal,
+    "lecun_uniform": lecun_uniform,
+    "normal": random_normal,
+    "ones": Ones,
+    "orthogonal": Orthogonal,
+    "random_normal": random_normal,
+    "random_uniform": random_uniform,
+    "truncated_normal": truncated_normal,
+    "uniform": random_uniform,
+    "zeros": Zeros,
+}
+
+
+def get(identifier: Any) -> Any:
+    """An initializer by name; anything else as it is."""
+    if not isinstance(identifier, str):
+        return identifier
+    if identifier not in _BY_NAME:
+        raise InvalidArgumentError(f"there is no initializer {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
+    return _BY_NAME[identifier]()

@@ -1,0 +1,516 @@
+"""Layers of Keras models: those of ``tf.layers``, which also remember what they were called with.
+
+From that memory `Model` finds the layers between its inputs and outputs. Layers that behave otherwise in training look
+at `tf.keras.backend.learning_phase`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes, nest
+from tfray.framework.dtypes import DTypeLike
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.tensor_shape import TensorShape
+from tfray.keras import activations, initializers
+from tfray.keras.backend import get_session, learning_phase
+from tfray.library import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
+from tfray.library.convolution_layers import per_axis
+from tfray.ops import activation_ops, array_ops, embedding_ops, math_ops, normalization_ops, random_ops
+from tfray.ops.control_flow_ops import smart_cond
+from tfray.ops.source_ops import placeholder
+
+
+def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:
+    """For outputs of layers in the current graph: the layer, its inputs and its further arguments."""
+    found: dict[Tensor, tuple[Any, Any, dict[str, Any]]] = get_default_graph().extra("keras_history", dict)
+    return found
+
+
+class Remembering:
+    """What layers of models add to those of ``tf.layers``.
+
+    Args:
+        *args: Arguments of the layer.
+        input_shape: Shape of one example, for the first layer of a `Sequential` model.
+        batch_input_shape: The same with the batch in front.
+        input_dim: The same for examples that are vectors.
+        **kwargs: Arguments of the layer; activations and initializers may be names.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        input_shape: Sequence[int | None] | None = None,
+        batch_input_shape: Sequence[int | None] | None = None,
+        input_dim: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        for key, value in kwargs.items():
+            if key.endswith("initializer"):
+                kwargs[key] = initializers.get(value)
+            elif key == "activation":
+                kwargs[key] = _activation(value)
+        super().__init__(*args, **kwargs)
+        if input_dim is not None:
+            input_shape = (input_dim,)
+        self.batch_input_shape = (None, *input_shape) if input_shape is not None else batch_input_shape
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs; the call is remembered."""
+        outputs = super().__call__(inputs, *args, **kwargs)  # type: ignore[misc]
+        for output in nest.flatten(outputs):
+            history().setdefault(output, (self, inputs, kwargs))
+        return outputs
+
+    def get_weights(self) -> list[Any]:
+        """Values of all variables, the trainable ones first."""
+        values: list[Any] = get_session().run(list(self.variables))  # type: ignore[attr-defined]
+        return values
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set all variables, in the order of `get_weights`."""
+        session = get_session()
+        for variable, value in zip(self.variables, weights, strict=True):  # type: ignore[attr-defined]
+            variable.load(value, session)
+
+
+def _activation(identifier: Any) -> Any:
+    return None if identifier is None else activations.get(identifier)
+
+
+class Layer(Remembering, base_layer.Layer):
+    """A part of a model; see `tf.layers.Layer` for what to override.
+
+    Further arguments are ``input_shape``, ``batch_input_shape`` and ``input_dim``, for the first layer of a
+    `Sequential` model.
+    """
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        initializer: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """As `tf.layers.Layer.add_weight`; the initializer may be a name."""
+        return super().add_weight(name, shape, dtype, initializers.get(initializer), *args, **kwargs)
+
+
+class InputLayer(Layer):
+    """Where a model takes its inputs."""
+
+
+def Input(
+    shape: Sequence[int | None] | None = None,
+    batch_size: int | None = None,
+    name: str | None = None,
+    dtype: DTypeLike | None = None,
+    batch_shape: Sequence[int | None] | None = None,
+) -> Tensor:
+    """An input of a model: a placeholder.
+
+    Args:
+        shape: Shape of one example.
+        batch_size: Number of examples; any when None.
+        name: Name of the placeholder.
+        dtype: Dtype; float32 when None.
+        batch_shape: Shape with the batch in front, in place of `shape`.
+    """
+    if batch_shape is None:
+        if shape is None:
+            raise InvalidArgumentError("Input needs a shape, without the batch")
+        batch_shape = (batch_size, *shape)
+    tensor = placeholder(dtype or dtypes.float32, list(batch_shape), name=name or "input")
+    history()[tensor] = (InputLayer(name=tensor.op.name.replace("/", "_")), None, {})
+    return tensor
+
+
+# -- layers with weights -----------------------------------------------------------------------------------
+
+
+class Dense(Remembering, core_layers.Dense):
+    """A dense layer; arguments as for `tf.layers.Dense`."""
+
+    def __init__(self, units: int, activation: Any = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(units, _activation(activation), *args, **kwargs)
+
+
+class Conv1D(Remembering, convolution_layers.Conv1D):
+    """A convolution of sequences; arguments as for `tf.layers.Conv1D`."""
+
+
+class Conv2D(Remembering, convolution_layers.Conv2D):
+    """A convolution of images; arguments as for `tf.layers.Conv2D`."""
+
+
+class Conv2DTranspose(Remembering, convolution_layers.Conv2DTranspose):
+    """A transposed convolution of images; arguments as for `tf.layers.Conv2DTranspose`."""
+
+
+class SeparableConv2D(Remembering, convolution_layers.SeparableConv2D):
+    """A separable convolution of images; arguments as for `tf.layers.SeparableConv2D`."""
+
+
+class BatchNormalization(Remembering, normalization_layers.BatchNormalization):
+    """Batch normalization; arguments as for `tf.layers.BatchNormalization`. A model runs its updates itself."""
+
+    def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
+        return super().call(inputs, learning_phase() if training is None else training, **kwargs)
+
+
+class Embedding(Layer):
+    """Rows of a matrix for integers.
+
+    Args:
+        input_dim: Number of rows.
+        output_dim: Their size.
+        embeddings_initializer: Initializer of the matrix.
+        embeddings_regularizer: Regularizer of the matrix.
+        input_length: Length of the sequences, for the first layer of a `Sequential` model.
+        **kwargs: As for `Layer`.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        input_length: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if input_length is not None:
+            kwargs.setdefault("input_shape", (input_length,))
+        super().__init__(**kwargs)
+        self.rows = input_dim
+        self.output_dim = output_dim
+        self.embeddings_initializer = initializers.get(embeddings_initializer)
+        self.embeddings_regularizer = embeddings_regularizer
+
+    def build(self, input_shape: Any) -> None:
+        self.embeddings = self.add_weight(
+            "embeddings",
+            [self.rows, self.output_dim],
+            initializer=self.embeddings_initializer,
+            regularizer=self.embeddings_regularizer,
+        )
+        super().build(input_shape)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return embedding_ops.embedding_lookup(self.embeddings, array_ops.to_int64(inputs))
+
+
+# -- pooling -----------------------------------------------------------------------------------------------
+
+
+class _Pooling(Remembering):
+    def __init__(self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", **kwargs: Any) -> None:
+        super().__init__(pool_size, strides, padding, **kwargs)
+
+
+class MaxPooling1D(_Pooling, pooling_layers.MaxPooling1D):
+    """Maxima of windows of sequences; arguments as for `tf.layers.MaxPooling1D`."""
+
+
+class MaxPooling2D(_Pooling, pooling_layers.MaxPooling2D):
+    """Maxima of windows of images; arguments as for `tf.layers.MaxPooling2D`."""
+
+
+class AveragePooling1D(_Pooling, pooling_layers.AveragePooling1D):
+    """Means of windows of sequences; arguments as for `tf.layers.AveragePooling1D`."""
+
+
+class AveragePooling2D(_Pooling, pooling_layers.AveragePooling2D):
+    """Means of windows of images; arguments as for `tf.layers.AveragePooling2D`."""
+
+
+class GlobalAveragePooling1D(Layer):
+    """The mean of each channel of a sequence."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.reduce_mean(inputs, 1)
+
+
+class GlobalAveragePooling2D(Layer):
+    """The mean of each channel of an image."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.reduce_mean(inputs, [1, 2])
+
+
+class GlobalMaxPooling1D(Layer):
+    """The maximum of each channel of a sequence."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.reduce_max(inputs, 1)
+
+
+class GlobalMaxPooling2D(Layer):
+    """The maximum of each channel of an image."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.reduce_max(inputs, [1, 2])
+
+
+# -- without weights ---------------------------------------------------------------------------------------
+
+
+class Dropout(Remembering, core_layers.Dropout):
+    """Dropout in training; arguments as for `tf.layers.Dropout`."""
+
+    def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
+        return super().call(inputs, learning_phase() if training is None else training, **kwargs)
+
+
+class GaussianNoise(Layer):
+    """Adds normal numbers of standard deviation `stddev` in training."""
+
+    def __init__(self, stddev: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.stddev = stddev
+
+    def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
+        def noisy() -> Tensor:
+            return inputs + random_ops.random_normal(array_ops.shape(inputs), 0.0, self.stddev, inputs.dtype)
+
+        condition = learning_phase() if training is None else training
+        return smart_cond(condition, noisy, lambda: array_ops.identity(inputs))
+
+
+class Flatten(Remembering, core_layers.Flatten):
+    """Joins all dimensions but the first."""
+
+
+class Activation(Layer):
+    """Applies an activation, a function or the name of one."""
+
+    def __init__(self, activation: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.activation = activations.get(activation)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return self.activation(inputs)
+
+
+class ReLU(Layer):
+    """`tf.nn.relu`."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return activation_ops.relu(inputs)
+
+
+class LeakyReLU(Layer):
+    """`tf.nn.leaky_relu` with slope `alpha` below 0."""
+
+    def __init__(self, alpha: float = 0.3, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = alpha
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return activation_ops.leaky_relu(inputs, self.alpha)
+
+
+class Softmax(Layer):
+    """`tf.nn.softmax` along the last dimension."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return activations.softmax(inputs)
+
+
+class Reshape(Layer):
+    """Gives each example another shape, in which one size may be -1."""
+
+    def __init__(self, target_shape: Sequence[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target_shape = list(target_shape)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        rest = [int(size) for size in self.target_shape]
+        known = inputs.shape[1:].num_elements()
+        if -1 in rest and known is not None:
+            others = -math.prod(rest)
+            rest[rest.index(-1)] = known // others if others else 0
+        outputs = array_ops.reshape(inputs, array_ops.concat([array_ops.shape(inputs)[:1], rest], 0))
+        outputs.set_shape(TensorShape([inputs.shape.as_list()[0], *(None if size < 0 else size for size in rest)]))
+        return outputs
+
+
+class Permute(Layer):
+    """Reorders the dimensions of each example, which count from 1."""
+
+    def __init__(self, dims: Sequence[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dims = list(dims)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return array_ops.transpose(inputs, [0, *self.dims])
+
+
+class RepeatVector(Layer):
+    """Makes sequences of `n` times the same vector."""
+
+    def __init__(self, n: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.n = n
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return array_ops.tile(array_ops.expand_dims(inputs, 1), [1, self.n, 1])
+
+
+class Lambda(Layer):
+    """Applies a function of one's own."""
+
+    def __init__(self, function: Callable[..., Any], arguments: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.function = function
+        self.arguments = arguments or {}
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return self.function(inputs, **self.arguments)
+
+
+class ZeroPadding2D(Layer):
+    """Puts zeros around images: `padding` is one size, a size for rows and one for columns, or pairs of these."""
+
+    def __init__(self, padding: Any = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.padding = _pairs(padding)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return array_ops.pad(inputs, [[0, 0], *self.padding, [0, 0]])
+
+
+class Cropping2D(Layer):
+    """Cuts rows and columns off images; `cropping` as the padding of `ZeroPadding2D`."""
+
+    def __init__(self, cropping: Any = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.cropping = _pairs(cropping)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        (top, bottom), (left, right) = self.cropping
+        return inputs[:, top : -bottom or None, left : -right or None]
+
+
+class UpSampling2D(Layer):
+    """Repeats rows and columns of images `size` times."""
+
+    def __init__(self, size: Any = 2, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.size = per_axis(size, 2, "size")
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        _, height, width, channels = inputs.shape.as_list()
+        if None in (height, width, channels):
+            raise InvalidArgumentError(f"UpSampling2D: the images have shape {inputs.shape}, whose sizes must be known")
+        rows, columns = self.size
+        apart = array_ops.reshape(inputs, [-1, height, 1, width, 1, channels])
+        repeated = array_ops.tile(apart, [1, 1, rows, 1, columns, 1])
+        return array_ops.reshape(repeated, [-1, height * rows, width * columns, channels])
+
+
+def _pairs(sizes: Any) -> list[list[int]]:
+    return [per_axis(size, 2, "padding") for size in (sizes if isinstance(sizes, Sequence) else [sizes, sizes])]
+
+
+# -- of several inputs -------------------------------------------------------------------------------------
+
+
+class Add(Layer):
+    """The sum of the inputs."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.add_n(inputs)
+
+
+class Subtract(Layer):
+    """The first of two inputs minus the second."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.subtract(*inputs)
+
+
+class Multiply(Layer):
+    """The product of the inputs."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return functools.reduce(math_ops.multiply, inputs)
+
+
+class Average(Layer):
+    """The mean of the inputs."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.add_n(inputs) / len(inputs)
+
+
+class Maximum(Layer):
+    """The largest of the inputs, element by element."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return functools.reduce(math_ops.maximum, inputs)
+
+
+class Minimum(Layer):
+    """The smallest of the inputs, element by element."""
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return functools.reduce(math_ops.minimum, inputs)
+
+
+class Concatenate(Layer):
+    """The inputs joined along `axis`."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return array_ops.concat(inputs, self.axis)
+
+
+class Dot(Layer):
+    """Inner products of two inputs of shape ``[batch, n]``."""
+
+    def __init__(self, axes: int = -1, normalize: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axes = axes
+        self.normalize = normalize
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        first, second = inputs
+        if self.normalize:
+            first, second = (normalization_ops.l2_normalize(value, self.axes) for value in inputs)
+        return math_ops.reduce_sum(first * second, self.axes, keepdims=True)
+
+
+def add(inputs: Sequence[Any], **kwargs: Any) -> Any:
+    """The sum of the inputs."""
+    return Add(**kwargs)(list(inputs))
+
+
+def multiply(inputs: Sequence[Any], **kwargs: Any) -> Any:
+    """The product of the inputs."""
+    return Multiply(**kwargs)(list(inputs))
+
+
+def average(inputs: Sequence[Any], **kwargs: Any) -> Any:
+    """The mean of the inputs."""
+    return Average(**kwargs)(list(inputs))
+
+
+def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
+    """The inputs joined along `axis`."""
+    return Concatenate(axis, **kwargs)(list(inputs))
+
+
+Convolution2D = Conv2D
+MaxPool2D = MaxPooling2D
+AvgPool2D = AveragePooling2D

@@ -1,0 +1,286 @@
+"""Keras models: layers between inputs and outputs, and `fit`, `evaluate` and `predict` over a session.
+
+A model builds graph like everything else; its training step, loss and metrics are built when they are first run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import nest
+from tfray.framework.graph import Tensor
+from tfray.keras import layers as keras_layers
+from tfray.keras.layers import Input, InputLayer, Layer, history
+from tfray.keras.training import Trainable
+from tfray.library import base_layer
+
+
+class Model(Trainable, Layer):
+    """A model: made of inputs and outputs, or by deriving from it and defining `call`.
+
+    ::
+
+        x = tf.keras.Input([784])
+        y = tf.keras.layers.Dense(10, activation="softmax")(tf.keras.layers.Dense(64, activation="relu")(x))
+        model = tf.keras.Model(x, y)
+        model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+        model.fit(images, labels, epochs=5)
+
+    Args:
+        inputs: Tensors that `tf.keras.Input` made: one, or a list.
+        outputs: Tensors that layers made of them: one, or a list.
+        name: Name of the model.
+
+    Raises:
+        InvalidArgumentError: The outputs depend on inputs that are not given, or were not made by layers.
+    """
+
+    def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+        self._init_training()
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self._nodes: list[tuple[Any, Any, dict[str, Any], Tensor]] = []
+        self._single = True
+        if inputs is not None:
+            self._connect(inputs, outputs)
+
+    def _connect(self, inputs: Any, outputs: Any) -> None:
+        self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
+        self._single = not isinstance(outputs, (list, tuple))
+        self._nodes = _between(self.inputs, self.outputs)
+        self.built = True
+
+    # -- layers and weights ----------------------------------------------------------------------
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers, in the order in which they are run."""
+        if self.inputs and self._nodes:
+            sources = [history()[tensor][0] for tensor in self.inputs if tensor in history()]
+            return list(dict.fromkeys([*sources, *(node[0] for node in self._nodes)]))
+        return list(dict.fromkeys(_attribute_layers(vars(self))))
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
+        """A layer by its name or its place.
+
+        Raises:
+            InvalidArgumentError: There is none.
+        """
+        if index is not None:
+            return self.layers[index]
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise InvalidArgumentError(f"there is no layer {name!r}; there are {[layer.name for layer in self.layers]}")
+
+    def _gathered(self, attribute: str) -> list[Any]:
+        own = getattr(super(), attribute)
+        return list(dict.fromkeys([*own, *(item for layer in self.layers for item in getattr(layer, attribute))]))
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables of all layers that optimizers change."""
+        return self._gathered("trainable_variables") if self.trainable else []
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The other variables of all layers."""
+        found = self._gathered("non_trainable_variables")
+        return found if self.trainable else [*self._gathered("trainable_variables"), *found]
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables of all layers, in the order of the layers."""
+        return self._gathered("variables")
+
+    weights = variables
+    trainable_weights = trainable_variables
+    non_trainable_weights = non_trainable_variables
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """Losses of the layers' regularizers."""
+        return self._gathered("losses")
+
+    @property
+    def updates(self) -> list[Any]:
+        """What the layers run with each training step."""
+        return self._gathered("updates")
+
+    # -- running ---------------------------------------------------------------------------------
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        """Run the layers on other inputs; a model of one's own defines this."""
+        if not self._nodes and not self.inputs:
+            raise InvalidArgumentError(f"model {self.name!r} has no layers: give inputs and outputs, or define call")
+        known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
+        for layer, arguments, settings, output in self._nodes:
+            if output not in known:
+                results = layer(nest.map_structure(lambda tensor: known[tensor], arguments), **settings)
+                known.update(zip(_outputs_of(layer, arguments), nest.flatten(results), strict=False))
+        results = [known[output] for output in self.outputs]
+        return results[0] if self._single else results
+
+    def _build_for(self, x: Sequence[np.ndarray]) -> None:
+        """Build a model of one's own for inputs like the arrays `x`."""
+        if self.inputs:
+            return
+        self.inputs = [Input(value.shape[1:], dtype=value.dtype, name=f"{self.name}_input") for value in x]
+        outputs = self(self.inputs[0] if len(self.inputs) == 1 else self.inputs)
+        self._single = not isinstance(outputs, (list, tuple))
+        self.outputs = nest.flatten(outputs)
+
+    def summary(
+        self, line_length: int | None = None, positions: Any = None, print_fn: Callable[..., Any] = print
+    ) -> None:
+        """Print the layers, the shapes of their outputs, and how many weights they have."""
+        width = line_length or 65
+        row = f"{{:<{width // 2}.{width // 2}}} {{:<{width // 3}.{width // 3}}} {{}}".format
+        print_fn(f"Model: {self.name}")
+        print_fn(row("Layer (type)", "Output shape", "Weights"))
+        print_fn("=" * width)
+        for layer in self.layers:
+            shape = str(tuple(layer._calls[0][1].shape.as_list())) if layer._calls else ""
+            count = sum(variable.shape.num_elements() or 0 for variable in layer.variables)
+            print_fn(row(f"{layer.name} ({type(layer).__name__})", shape, count))
+        print_fn("=" * width)
+        total, trainable = (
+            sum(variable.shape.num_elements() or 0 for variable in variables)
+            for variables in (self.variables, self.trainable_variables)
+        )
+        print_fn(f"Weights: {total:,}, of which trainable: {trainable:,}")
+
+    def save_weights(self, filepath: str, overwrite: bool = True) -> None:
+        """Write the weights to a file, in NumPy's format ``npz``."""
+        with open(filepath, "wb" if overwrite else "xb") as file:
+            np.savez(file, **{f"{i:04d}": value for i, value in enumerate(self.get_weights())})
+
+    def load_weights(self, filepath: str) -> None:
+        """Read the weights that `save_weights` wrote.
+
+        Raises:
+            InvalidArgumentError: The file holds the weights of another model.
+        """
+        with np.load(filepath, allow_pickle=False) as found:
+            values = [found[name] for name in sorted(found.files)]
+        shapes = [value.shape for value in values]
+        wanted = [tuple(variable.shape.as_list()) for variable in self.variables]
+        if shapes != wanted:
+            raise InvalidArgumentError(f"{filepath!r} holds weights of shapes {shapes}, the model has {wanted}")
+        self.set_weights(values)
+
+
+class Sequential(Model):
+    """Layers one after the other.
+
+    ::
+
+        model = tf.keras.Sequential([tf.keras.layers.Dense(64, activation="relu", input_shape=(784,)),
+                                     tf.keras.layers.Dense(10, activation="softmax")])
+
+    Without an ``input_shape`` the model is built when it first sees data.
+
+    Args:
+        layers: The layers.
+        name: Name of the model.
+    """
+
+    def __init__(self, layers: Sequence[Any] | None = None, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self._stack: list[Any] = []
+        for layer in layers or ():
+            self.add(layer)
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers, in order."""
+        return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
+
+    def add(self, layer: Any) -> None:
+        """Put a layer, or the input that `tf.keras.Input` made, at the end."""
+        if isinstance(layer, Tensor):
+            self._connect(layer, layer)
+            return
+        if not isinstance(layer, base_layer.Layer):
+            raise InvalidArgumentError(f"Sequential.add takes a layer, not {layer!r}")
+        shape = getattr(layer, "batch_input_shape", None)
+        if not self._stack and not self.inputs:
+            if isinstance(layer, Model) and layer.inputs:
+                shape = layer.inputs[0].shape.as_list()
+            if shape is not None:
+                dtype = "int64" if isinstance(layer, keras_layers.Embedding) else None
+                source = Input(batch_shape=shape, name=f"{layer.name}_input", dtype=dtype)
+                self._connect(source, source)
+        self._stack.append(layer)
+        if self.outputs:
+            self._connect(self.inputs[0], layer(self.outputs[0]))
+
+    def pop(self) -> None:
+        """Take the last layer away."""
+        self._stack.pop()
+        if self.inputs:
+            source = outputs = self.inputs[0]
+            for layer in self._stack:
+                outputs = layer(outputs)
+            self._connect(source, outputs)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        """Run the layers on other inputs."""
+        outputs = inputs
+        for layer in self._stack:
+            outputs = layer(outputs)
+        return outputs
+
+    def _build_for(self, x: Sequence[np.ndarray]) -> None:
+        if not self.inputs:
+            source = Input(x[0].shape[1:], dtype=x[0].dtype)
+            self._connect(source, self.call(source))
+
+    def predict_classes(self, x: Any, batch_size: int = 32) -> np.ndarray:
+        """The class with the highest prediction of each example."""
+        predictions: np.ndarray = self.predict(x, batch_size)
+        return predictions.argmax(-1) if predictions.shape[-1] > 1 else (predictions > 0.5).astype(np.int32)
+
+
+def _attribute_layers(attributes: dict[str, Any]) -> list[Any]:
+    found = []
+    for value in attributes.values():
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, base_layer.Layer):
+                found.append(item)
+    return found
+
+
+def _outputs_of(layer: Any, inputs: Any) -> list[Tensor]:
+    """What a layer made of these very inputs."""
+    return [output for output, (made_by, made_of, _) in history().items() if made_by is layer and made_of is inputs]
+
+
+def _between(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[tuple[Any, Any, dict[str, Any], Tensor]]:
+    """Calls of layers that lead from inputs to outputs, in an order in which they can be run."""
+    known = history()
+    nodes: list[tuple[Any, Any, dict[str, Any], Tensor]] = []
+    done = set(inputs)
+
+    def visit(tensor: Tensor) -> None:
+        if tensor in done:
+            return
+        if tensor not in known or known[tensor][1] is None:
+            raise InvalidArgumentError(
+                f"{tensor.name!r} is neither an input of the model nor made by a layer of tf.keras: "
+                "use tf.keras.layers.Lambda for other operations"
+            )
+        done.add(tensor)
+        layer, arguments, settings = known[tensor]
+        for argument in nest.flatten(arguments):
+            visit(argument)
+        nodes.append((layer, arguments, settings, tensor))
+
+    for output in outputs:
+        visit(output)
+    return nodes

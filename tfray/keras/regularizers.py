@@ -1,0 +1,10 @@
+"""The names of ``tf.keras.regularizers``."""
+
+# isort: skip_file
+from tfray.library.regularizers import (
+    L1L2 as L1L2,
+    Regularizer as Regularizer,
+    l1 as l1,
+    l1_l2 as l1_l2,
+    l2 as l2,
+)

@@ -1,0 +1,323 @@
+"""How models train: their loss, metrics and training step as graph, and the loops over batches that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.keras import losses as keras_losses
+from tfray.keras import metrics as keras_metrics
+from tfray.keras import optimizers as keras_optimizers
+from tfray.keras.backend import get_session, phase_feed
+from tfray.keras.callbacks import Callback, CallbackList, History
+from tfray.ops import array_ops, grouping_ops, math_ops
+from tfray.ops.source_ops import constant, placeholder, placeholder_with_default
+
+
+class Trainable:
+    """What can be compiled, fitted, evaluated and asked for predictions; see `Model`."""
+
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    name: Any
+    losses: Any
+    updates: Any
+    trainable_variables: Any
+
+    def _init_training(self) -> None:
+        self.optimizer: Any = None
+        self.stop_training = False
+        self._loss: Any = None
+        self._metrics: Sequence[Any] = ()
+        self._loss_weights: Any = None
+        self._numbers: list[Tensor] | None = None
+        self._train_op: Any = None
+        self._targets: list[Tensor] = []
+        self._weights_input: Any = None
+        self.metrics_names: list[str] = []
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Sequence[Any] | None = None,
+        loss_weights: Sequence[float] | None = None,
+        **unused: Any,
+    ) -> None:
+        """Say how the model is to be trained.
+
+        Args:
+            optimizer: An optimizer of ``tf.keras.optimizers`` or ``tf.train``, or a name.
+            loss: A loss of ``tf.keras.losses``, a function of targets and predictions, or a name; for several
+                outputs a list.
+            metrics: Metrics likewise; ``"accuracy"`` is the one that suits the loss.
+            loss_weights: Weights of the outputs' losses.
+            **unused: Accepted for Keras's sake.
+        """
+        self.optimizer = keras_optimizers.get(optimizer)
+        self._loss = loss
+        self._metrics = list(metrics or ())
+        self._loss_weights = loss_weights
+        self._numbers = self._train_op = None
+
+    # -- graph -----------------------------------------------------------------------------------
+
+    def _prepare(self, targets: Sequence[np.ndarray]) -> list[Tensor]:
+        """Loss and metrics, built for targets like these arrays when they are first asked for."""
+        if self._numbers is not None:
+            return self._numbers
+        if self.optimizer is None or self._loss is None:
+            raise InvalidArgumentError(f"model {self.name!r} must be compiled with an optimizer and a loss first")
+        chosen = self._loss if isinstance(self._loss, (list, tuple)) else [self._loss] * len(self.outputs)
+        found = [keras_losses.get(loss) for loss in chosen]
+        weights = self._loss_weights or [1.0] * len(found)
+        with get_default_graph().name_scope(f"{self.name}_training"):
+            self._targets = [
+                placeholder(_target_dtype(target), [None, *target.shape[1:]], name="target") for target in targets
+            ]
+            self._weights_input = placeholder_with_default(constant([1.0]), [None], name="sample_weights")
+            outputs = list(zip(self._targets, self.outputs, found, strict=True))
+            parts = [self._weighted(loss, target, output) for target, output, loss in outputs]
+            total = math_ops.add_n(
+                [weight * part for weight, part in zip(weights, parts, strict=True)]
+                + [array_ops.cast(loss, dtypes.float32) for loss in self.losses]
+            )
+            values = [
+                (_name_of(metric), math_ops.reduce_mean(keras_metrics.get(metric, loss, output)(target, output)))
+                for metric in self._metrics
+                for target, output, loss in outputs
+            ]
+        self.metrics_names = ["loss", *_unique([name for name, _ in values])]
+        self._numbers = [total, *(value for _, value in values)]
+        return self._numbers
+
+    def _weighted(self, loss: Any, target: Tensor, output: Tensor) -> Tensor:
+        values = loss.per_example(target, output) if hasattr(loss, "per_example") else loss(target, output)
+        if values.shape.rank == 0:
+            return values
+        if values.shape.rank is not None and values.shape.rank > 1:
+            values = math_ops.reduce_mean(values, list(range(1, values.shape.rank)))
+        weights = array_ops.ones_like(values) * array_ops.cast(self._weights_input, values.dtype)
+        present = math_ops.reduce_sum(array_ops.cast(math_ops.not_equal(weights, 0.0), values.dtype))
+        return math_ops.div_no_nan(math_ops.reduce_sum(values * weights), present)
+
+    def _training_step(self) -> Any:
+        if self._train_op is None:
+            assert self._numbers is not None
+            step = self.optimizer.minimize(self._numbers[0], self.trainable_variables)
+            self._train_op = grouping_ops.group(step, *self.updates)
+        return self._train_op
+
+    def _build_for(self, x: Sequence[np.ndarray]) -> None:
+        """Make inputs and outputs for arrays like `x`, if the model has none yet."""
+
+    # -- one batch -------------------------------------------------------------------------------
+
+    def train_on_batch(self, x: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Any:
+        """Make one training step; returns the loss, or a list of loss and metrics."""
+        inputs, targets, weights = self._standardized(x, y, sample_weight, class_weight)
+        return _one_or_list(self._run_batch(inputs, targets, weights, True))
+
+    def test_on_batch(self, x: Any, y: Any, sample_weight: Any = None) -> Any:
+        """The loss of one batch, or a list of loss and metrics."""
+        inputs, targets, weights = self._standardized(x, y, sample_weight, None)
+        return _one_or_list(self._run_batch(inputs, targets, weights, False))
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for one batch."""
+        inputs = _arrays(x)
+        self._build_for(inputs)
+        feeds = {**phase_feed(False), **dict(zip(self.inputs, inputs, strict=True))}
+        return _one_or_list(get_session().run(self.outputs, feeds))
+
+    def _standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> tuple[Any, Any, Any]:
+        inputs, targets = _arrays(x), [_with_last_dimension(target) for target in _arrays(y)]
+        self._build_for(inputs)
+        if len(inputs) != len(self.inputs) or len(targets) != len(self.outputs):
+            raise InvalidArgumentError(
+                f"model {self.name!r} has {len(self.inputs)} inputs and {len(self.outputs)} outputs, "
+                f"got {len(inputs)} and {len(targets)} arrays"
+            )
+        sizes = {len(array) for array in [*inputs, *targets]}
+        if len(sizes) > 1:
+            raise InvalidArgumentError(f"inputs and targets have different numbers of examples: {sorted(sizes)}")
+        weights = None if sample_weight is None else np.asarray(sample_weight, np.float32)
+        if class_weight is not None:
+            target = targets[0]
+            classes = target.argmax(-1) if target.ndim > 1 and target.shape[-1] > 1 else target.reshape(len(target))
+            by_class = np.array([class_weight.get(int(c), 1.0) for c in classes], np.float32)
+            weights = by_class if weights is None else weights * by_class
+        return inputs, targets, weights
+
+    def _run_batch(self, inputs: Any, targets: Any, weights: Any, training: bool) -> list[float]:
+        numbers = self._prepare(targets)
+        fetches = [self._training_step(), *numbers] if training else [None, *numbers]
+        feeds = {
+            **phase_feed(training),
+            **dict(zip(self.inputs, inputs, strict=True)),
+            **dict(zip(self._targets, targets, strict=True)),
+        }
+        if weights is not None:
+            feeds[self._weights_input] = weights
+        values = get_session().run([fetch for fetch in fetches if fetch is not None], feeds)
+        return [float(value) for value in values[1 if training else 0 :]]
+
+    # -- all batches -----------------------------------------------------------------------------
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: int = 1,
+        callbacks: Iterable[Callback] | None = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: dict[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+    ) -> History:
+        """Train.
+
+        Args:
+            x: Inputs: an array, or a list of one for each input.
+            y: Targets likewise.
+            batch_size: Examples in a step; 32 when None.
+            epochs: How often to go over all examples, counted from 0.
+            verbose: 0 to print nothing, else a line for each epoch.
+            callbacks: See ``tf.keras.callbacks``.
+            validation_split: Fraction of the examples, from the end, to evaluate with after each epoch.
+            validation_data: Inputs, targets and possibly weights to evaluate with, instead.
+            shuffle: Take the examples in random order.
+            class_weight: What an example counts, by its class.
+            sample_weight: What each example counts.
+            initial_epoch: Number of the first epoch.
+            steps_per_epoch: Steps in an epoch; as many as there are batches when None.
+
+        Returns:
+            The history: what each epoch ended with.
+        """
+        inputs, targets, weights = self._standardized(x, y, sample_weight, class_weight)
+        if validation_split and validation_data is None:
+            first = int(len(inputs[0]) * (1 - validation_split))
+            validation_data = ([value[first:] for value in inputs], [value[first:] for value in targets])
+            inputs, targets = [value[:first] for value in inputs], [value[:first] for value in targets]
+            weights = None if weights is None else weights[:first]
+        self._prepare(targets)
+        self._training_step()  # callbacks may want the learning rate, which is a variable from here on
+        record = History()
+        params = {"epochs": epochs, "batch_size": batch_size or 32, "samples": len(inputs[0]), "verbose": verbose}
+        listeners = CallbackList([record, *(callbacks or ())], self, params)
+        self.stop_training = False
+        listeners.call("on_train_begin", {})
+        for epoch in range(initial_epoch, epochs):
+            listeners.call("on_epoch_begin", epoch, {})
+            batches = _batches(len(inputs[0]), batch_size or 32, shuffle, steps_per_epoch)
+            logs = self._over(batches, inputs, targets, weights, True, listeners)
+            if validation_data is not None:
+                logs |= self._validate(validation_data, batch_size or 32)
+            listeners.call("on_epoch_end", epoch, logs)
+            if verbose:
+                numbers = " - ".join(f"{name}: {value:.4f}" for name, value in logs.items())
+                print(f"Epoch {epoch + 1}/{epochs} - {numbers}")
+            if self.stop_training:
+                break
+        listeners.call("on_train_end", {})
+        return record
+
+    def _validate(self, data: Any, batch_size: int) -> dict[str, float]:
+        x, y, *weights = data
+        inputs, targets, weight = self._standardized(x, y, weights[0] if weights else None, None)
+        batches = _batches(len(inputs[0]), batch_size, False, None)
+        found = self._over(batches, inputs, targets, weight, False, None)
+        return {f"val_{name}": value for name, value in found.items()}
+
+    def _over(
+        self,
+        batches: Iterator[np.ndarray],
+        inputs: Any,
+        targets: Any,
+        weights: Any,
+        training: bool,
+        listeners: CallbackList | None,
+    ) -> dict[str, float]:
+        """Means of loss and metrics over batches."""
+        sums, count = np.zeros(0), 0
+        for index, rows in enumerate(batches):
+            if listeners is not None:
+                listeners.call("on_batch_begin", index, {"batch": index, "size": len(rows)})
+            batch_inputs, batch_targets = [value[rows] for value in inputs], [value[rows] for value in targets]
+            batch_weights = None if weights is None else weights[rows]
+            values = np.array(self._run_batch(batch_inputs, batch_targets, batch_weights, training))
+            sums = values * len(rows) if count == 0 else sums + values * len(rows)
+            count += len(rows)
+            if listeners is not None:
+                named = dict(zip(self.metrics_names, values.tolist(), strict=True))
+                listeners.call("on_batch_end", index, {"batch": index, "size": len(rows), **named})
+            if training and self.stop_training:
+                break
+        return dict(zip(self.metrics_names, (sums / max(count, 1)).tolist(), strict=True)) if count else {}
+
+    def evaluate(
+        self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: int = 1, sample_weight: Any = None
+    ) -> Any:
+        """The mean loss over all examples, or a list of loss and metrics; arguments as for `fit`."""
+        inputs, targets, weights = self._standardized(x, y, sample_weight, None)
+        batches = _batches(len(inputs[0]), batch_size or 32, False, None)
+        return _one_or_list(list(self._over(batches, inputs, targets, weights, False, None).values()))
+
+    def predict(self, x: Any, batch_size: int | None = None, verbose: int = 0) -> Any:
+        """The outputs for all examples: an array, or a list of one for each output."""
+        inputs = _arrays(x)
+        parts = [
+            self.predict_on_batch([value[rows] for value in inputs])
+            for rows in _batches(len(inputs[0]), batch_size or 32, False, None)
+        ]
+        if len(self.outputs) == 1:
+            return np.concatenate(parts)
+        return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+
+def _arrays(values: Any) -> list[np.ndarray]:
+    """Inputs or targets as a list of arrays; 64-bit floats become 32-bit ones."""
+    if values is None:
+        raise InvalidArgumentError("inputs and targets must be given, as arrays")
+    items = values if isinstance(values, (list, tuple)) and np.ndim(values[0]) > 0 else [values]
+    arrays = [np.asarray(item) for item in items]
+    return [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
+
+
+def _with_last_dimension(array: np.ndarray) -> np.ndarray:
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _target_dtype(array: np.ndarray) -> Any:
+    return dtypes.int64 if array.dtype.kind in "iub" else dtypes.float32
+
+
+def _batches(count: int, size: int, shuffle: bool, steps: int | None) -> Iterator[np.ndarray]:
+    """Numbers of the examples of each batch."""
+    order = np.random.permutation(count) if shuffle else np.arange(count)
+    starts = range(0, count, size)
+    for start in starts if steps is None else starts[:steps]:
+        yield order[start : start + size]
+
+
+def _one_or_list(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _name_of(metric: Any) -> str:
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    return [name if name not in names[:i] else f"{name}_{names[:i].count(name)}" for i, name in enumerate(names)]
