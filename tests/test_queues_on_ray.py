@@ -11,7 +11,7 @@ from processes import wait_for
 from waiting import Task
 
 import tfray as tf
-from tfray.errors import CancelledError, DeadlineExceededError, OutOfRangeError
+from tfray.errors import CancelledError, DeadlineExceededError, OutOfRangeError, UnavailableError
 
 pytestmark = pytest.mark.ray
 
@@ -142,3 +142,72 @@ def test_a_branch_on_an_actor_may_wait(cluster, session):
     wait_for(lambda: steps_on(cluster, PS) == 1)
     session.run(queue.enqueue(2))
     assert waiter.result() == 2
+
+
+def test_a_dead_device_ends_the_waiting_at_its_queue(ray_local):
+    small = tf.JobSpec(1, num_cpus=0.1)
+    with tf.Cluster({"ps": small, "worker": small}) as cluster, tf.Session(cluster) as session:
+        queue = queue_on(PS, "gone")
+        with tf.device(WORKER):
+            value = queue.dequeue() + 1
+        waiter = Task(session.run, value)
+        wait_for(lambda: steps_on(cluster, PS) == 1)
+        ray_local.kill(cluster.actor(PS))
+        with pytest.raises(UnavailableError, match="ps"):
+            waiter.result()
+
+
+def test_workers_make_synchronous_steps_through_an_accumulator(cluster):
+    """Each worker has a session of its own; the accumulator, the tokens and the weight live on the parameter server."""
+    with tf.device(PS):
+        weight = tf.Variable(10.0)
+        accumulator = tf.ConditionalAccumulator(tf.float32, [])
+        tokens = tf.FIFOQueue(10, tf.int64, [()])
+        update = weight.assign_sub(0.25 * accumulator.take_grad(2))
+        step = tf.placeholder(tf.int64, [])
+        with tf.control_dependencies([update]):
+            advance = tokens.enqueue_many([tf.fill([2], step)])
+    token, applied = tf.placeholder(tf.int64, []), []
+    for device in (WORKER, OTHER):
+        with tf.device(device):
+            gradient = 2.0 * weight
+        applied.append(accumulator.apply_grad(gradient, token))
+    next_token = tokens.dequeue()
+
+    def work(apply):
+        with tf.Session(cluster, graph=weight.graph) as session:
+            mine = 0
+            for _ in range(4):
+                session.run(apply, {token: mine})
+                mine = session.run(next_token)
+
+    with tf.Session(cluster) as chief:
+        chief.run(weight.initializer)
+        workers = [Task(work, apply) for apply in applied]
+        for i in range(1, 5):
+            chief.run(advance, {step: i})
+        for worker in workers:
+            worker.result(60)
+        assert chief.run(weight) == 10.0 * 0.5**4
+
+
+def test_input_is_read_on_a_worker_and_used_on_another(cluster, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("".join(f"{name}{i}\n" for i in range(5)))
+    with tf.device(WORKER):
+        names = tf.train.string_input_producer([str(tmp_path / "a"), str(tmp_path / "b")], 2, shuffle=False)
+        line = tf.TextLineReader().read(names)[1]
+        batch = tf.train.batch([line], 4, num_threads=2, allow_smaller_final_batch=True)
+    with tf.device(OTHER):
+        joined = tf.identity(batch)
+    with tf.Session(cluster) as session:
+        session.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
+        lines = []
+        with pytest.raises(OutOfRangeError):
+            while True:
+                lines += session.run(joined).tolist()
+        coord.request_stop()
+        coord.join(threads)
+    assert sorted(lines) == sorted([f"{name}{i}".encode() for name in "ab" for i in range(5)] * 2)
