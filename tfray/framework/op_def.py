@@ -173,7 +173,8 @@ class OpDef:
         access: ``"read"`` or ``"update"`` when the first input is a resource and the operation reads or
             updates it, and every further input that is one: within a step, reads come before updates unless
             dependencies say otherwise.
-        blocking: May wait for another device or thread; splits plans into segments.
+        blocking: May wait for another device or step; splits plans into segments. Its results share no memory with
+            anything else.
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
         forwards_input: Output 0 is input 0 unchanged: the operation may be left out of a compiled graph.

@@ -100,7 +100,8 @@ class _Liveness:
             self.last_use[tensor] = max(math.inf if keeps else i, self.last_use.get(tensor, 0))
         behind = set().union(*(self.roots[tensor] for tensor in op.inputs)) if op.inputs else set()
         for tensor in op.outputs:
-            fresh = (tensor.value_index == 0 and self.kernel_of(op).accepts_out) or tensor in self.copied_reads
+            fills_buffer = tensor.value_index == 0 and self.kernel_of(op).accepts_out
+            fresh = fills_buffer or op.op_def.blocking or tensor in self.copied_reads
             self.roots[tensor] = {tensor} if fresh else behind | {tensor}
 
     def _set_ends(self) -> None:
