@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tfray.library.data import AUTOTUNE as AUTOTUNE
-from tfray.library.data import Dataset, Options
+from tfray.library.datasets import AUTOTUNE as AUTOTUNE
+from tfray.library.datasets import Dataset, Options
 
 Transformation = Callable[[Dataset], Dataset]
 
