@@ -64,7 +64,7 @@ def last_metrics(script, steps, tmp_path, *arguments):
     arguments = ["run", f"{EXAMPLES / script}:build", "--steps", str(steps), "--json", str(history), *arguments]
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 0, result.output
-    return json.loads(history.read_text())["steps"][-1]
+    return json.loads(history.read_text())["history"][-1]
 
 
 @pytest.mark.parametrize("script", TRAINED)
@@ -78,7 +78,9 @@ def test_a_program_with_a_trainer_learns(script, tmp_path):
 @pytest.mark.parametrize("script", TRAINED)
 def test_a_program_with_a_trainer_learns_on_ray(script, tmp_path, ray_local):
     steps, name, limit = TRAINED[script]
-    assert last_metrics(script, steps, tmp_path, "--workers", "2", "--ps", "2", "--cpus-per-worker", "0.5")[name] < limit
+    assert (
+        last_metrics(script, steps, tmp_path, "--workers", "2", "--ps", "2", "--cpus-per-worker", "0.5")[name] < limit
+    )
 
 
 def printed_number(script, steps, pattern, capsys, *arguments):
