@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
+import threading
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, NotFoundError, UnavailableError
@@ -61,13 +65,33 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     if address == "local":
         options |= {"include_dashboard": False, "num_cpus": max(local_cpus, os.cpu_count() or 1)}
     try:
-        ray.init(**(options | (init_options or {})))
+        with _interrupted_afterwards():
+            ray.init(**(options | (init_options or {})))
+    except KeyboardInterrupt:
+        ray.shutdown()
+        raise
     except (ConnectionError, ray.exceptions.RaySystemError, RuntimeError, ValueError) as error:
         raise UnavailableError(
             f"cannot join a Ray cluster at {address!r}: {error}; start one with `ray start --head`, "
             "or use address='local'"
         ) from error
     return address == "local"
+
+
+@contextlib.contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Keep Ctrl-C until the block is through: a Ray that is half connected leaves processes and crashes at exit."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signals: list[int] = []
+    former = signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former or signal.default_int_handler)
+    if signals:
+        raise KeyboardInterrupt
 
 
 def connection() -> tuple[str, str] | None:

@@ -10,8 +10,9 @@ import pytest
 
 from tfray.framework.graph import get_default_graph, reset_default_graph
 
-# What tests define must be importable in Ray's processes too.
-os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+# What tests define must be importable in Ray's processes too, and tfray from wherever they run.
+TESTS = Path(__file__).parent
+os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
 
 RAY_CPUS = 8
 """What the local Ray offers, whatever the machine has: the tasks share it."""

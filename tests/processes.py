@@ -15,6 +15,21 @@ def is_alive(pid):
         return False
 
 
+def descendants(pid):
+    """Every process that a process has started, and those that these have, as far as they live."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as stat:
+                parents[int(name)] = int(stat.read().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
 def wait_for(condition, timeout_s=30.0):
     """Poll what no event tells: the state of other processes."""
     deadline = time.monotonic() + timeout_s

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from processes import descendants, is_alive, wait_for
 from rich.console import Console
 
 import tfray as tf
@@ -20,6 +22,7 @@ from tfray.progress import TrainingProgress
 from tfray.training.trainer import StepRecord
 
 SCRIPT = '''
+import os
 import numpy as np
 import tfray as tf
 from neighbour import slope
@@ -53,6 +56,34 @@ def interrupted():
         if record.step == 3:
             raise KeyboardInterrupt
     return tf.train.Trainer(model, batches, run=tf.train.RunConfig(on_step=on_step))
+
+def endless():
+    folder = os.getcwd()
+
+    def noting(context):
+        open(os.path.join(folder, f"seen{context.index}"), "w").close()
+        return batches(context)
+
+    return tf.train.Trainer(model, noting, run=tf.train.RunConfig(steps=1_000_000))
+
+def with_breakpoint(steps=1):
+    def stop(x):
+        breakpoint()
+        return x
+
+    def model_fn(x, y):
+        return model(tf.reshape(tf.py_func(stop, [x], tf.float32), [-1, 2]), y)
+
+    return tf.train.Trainer(model_fn, batches, run=tf.train.RunConfig(steps=steps))
+
+def failing_input():
+    def broken(context):
+        for number, batch in enumerate(batches(context)):
+            if number == 3 and context.index == 1:
+                raise KeyError("price")
+            yield batch
+
+    return tf.train.Trainer(model, broken)
 
 def wrong_type():
     return 7
@@ -92,11 +123,25 @@ def run(*args):
     return CliRunner().invoke(cli.main, args)
 
 
-def in_a_process(*args, **environment):
+def started(*args, stdin=subprocess.DEVNULL):
+    """A Python of its own, in a process group of its own."""
     root = os.path.dirname(os.path.dirname(cli.__file__))
     path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment
-    return subprocess.run([sys.executable, *args], env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.Popen(
+        [sys.executable, *args],
+        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def in_a_process(*args):
+    running = started(*args)
+    output, errors = running.communicate(timeout=120)
+    return subprocess.CompletedProcess(args, running.returncode, output, errors)
 
 
 # -- training ------------------------------------------------------------------------------------------
@@ -159,6 +204,41 @@ def test_interruption_keeps_the_history_so_far(program):
     assert not (program / "v.npz").exists()
 
 
+@pytest.mark.ray
+@pytest.mark.parametrize("when", ["starting", "training"])
+def test_interruption_on_ray_leaves_no_process(program, when):
+    pytest.importorskip("ray")
+    arguments = ["--address", "local", "--workers", "2", "--cpus-per-worker", "0.5", "--json", "h.json"]
+    running = started("-m", "tfray.cli", "run", "script.py:endless", *arguments)
+    if when == "starting":
+        wait_for(lambda: len(descendants(running.pid)) > 1)
+    else:
+        wait_for(lambda: (program / "seen0").exists() and (program / "seen1").exists(), timeout_s=60)
+    family = descendants(running.pid)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all
+    errors = running.communicate(timeout=60)[1]
+    assert running.returncode == 130, errors
+    assert "tfray: interrupted after" in errors and "Traceback" not in errors
+    wait_for(lambda: not any(map(is_alive, family)))
+    assert (program / "h.json").exists()
+
+
+def test_a_breakpoint_in_the_graph_is_a_prompt():
+    running = started("-m", "tfray.cli", "run", "script.py:with_breakpoint", "--local", stdin=subprocess.PIPE)
+    output, errors = running.communicate("p x.shape\nup\nc\n", timeout=60)
+    assert running.returncode == 0, errors
+    assert "(Pdb) (8, 2)" in output and "1 steps in" in output
+
+
+def test_pdb_stops_in_the_model_function(program):
+    line = SCRIPT[: SCRIPT.index("    w = tf.get_variable")].count("\n") + 1
+    commands = f"break {program}/script.py:{line}\ncontinue\np x.shape\ncontinue\nquit\n"
+    running = started("-m", "pdb", "-m", "tfray.cli", "run", "script:only_trainer", "--local", stdin=subprocess.PIPE)
+    output, errors = running.communicate(commands, timeout=60)
+    assert "(Pdb) TensorShape([None, 2])" in output, output + errors
+    assert "20 steps in" in output
+
+
 def test_a_program_takes_the_options_itself():
     result = in_a_process("script.py", "--local", "steps=4")
     assert result.returncode == 0, result.stderr
@@ -210,6 +290,23 @@ def test_a_request_that_cannot_be_met_is_one_line_and_exit_code_2(arguments, mes
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stderr.startswith("tfray: ") and result.stderr.count("\n") == 1
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["script.py:failing_input", "--workers", "2", "--cpus-per-worker", "0.1"],
+            "replica 1 (/job:worker/task:1/device:CPU:0) failed in step 4",
+        ),
+        (["script.py:build", "--workers", "20", "--start-timeout", "2"], "Ray found no room for"),
+    ],
+)
+def test_a_run_on_ray_that_fails_is_exit_code_1(ray_local, arguments, message):
+    result = run("run", *arguments, "--no-progress")
+    assert result.exit_code == 1
+    assert message in result.stderr
 
 
 @pytest.mark.ray

@@ -96,6 +96,9 @@ _TRAINING_OPTIONS: Final = (
         help="Where Ray is: `local` starts it here, `auto` joins a running cluster, HOST:PORT joins that one. "
         "Without it: $RAY_ADDRESS, or else `local`.",
     ),
+    click.option(
+        "--start-timeout", "start_timeout_s", type=float, metavar="SECONDS", help="How long to wait for room on Ray."
+    ),
     click.option("--local", is_flag=True, default=None, help="Train in this process, without Ray."),
     click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every step's numbers as JSON."),
     click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the run's curves as PNG."),
