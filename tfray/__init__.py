@@ -285,8 +285,34 @@ from tfray.ops.space_ops import (
     space_to_batch_nd as space_to_batch_nd,
     space_to_depth as space_to_depth,
 )
+from tfray.ops.sparse_layout_ops import (
+    sparse_concat as sparse_concat,
+    sparse_fill_empty_rows as sparse_fill_empty_rows,
+    sparse_mask as sparse_mask,
+    sparse_merge as sparse_merge,
+    sparse_reset_shape as sparse_reset_shape,
+    sparse_reshape as sparse_reshape,
+    sparse_retain as sparse_retain,
+    sparse_slice as sparse_slice,
+    sparse_split as sparse_split,
+    sparse_to_indicator as sparse_to_indicator,
+    sparse_transpose as sparse_transpose,
+)
+from tfray.ops.sparse_math_ops import (
+    sparse_add as sparse_add,
+    sparse_matmul as sparse_matmul,
+    sparse_maximum as sparse_maximum,
+    sparse_minimum as sparse_minimum,
+    sparse_reduce_max as sparse_reduce_max,
+    sparse_reduce_max_sparse as sparse_reduce_max_sparse,
+    sparse_reduce_sum as sparse_reduce_sum,
+    sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
+    sparse_softmax as sparse_softmax,
+    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+)
 from tfray.ops.sparse_ops import (
     sparse_placeholder as sparse_placeholder,
+    sparse_reorder as sparse_reorder,
     sparse_tensor_to_dense as sparse_tensor_to_dense,
     sparse_to_dense as sparse_to_dense,
 )
@@ -507,7 +533,7 @@ from tfray.library.readers import (
     WholeFileReader as WholeFileReader,
 )
 from tfray.library import data as data
-from tfray.library import nn as nn
+from tfray.library import nn as nn, sparse as sparse
 from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip
 from tfray.library import image as image, math as math, random as random
 from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
