@@ -443,3 +443,13 @@ def swish(features: Any, name: str | None = None) -> Tensor:
     """
     features = convert_to_tensor(features)
     return multiply(features, sigmoid(features), name or "swish")
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """Compute ``log(sigmoid(x))``, exactly for very negative numbers too.
+
+    Args:
+        x: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+    """
+    return negative(softplus(negative(x)), name or "log_sigmoid")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,8 +16,11 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.shape_functions import all_inputs_alike, normalize_axis
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.activation_ops import log1p_exp_formula, softplus, zeros_for
-from tfray.ops.arithmetic_ops import add, exp, multiply, negative, subtract
+from tfray.ops.arithmetic_ops import add, exp, log, multiply, negative, subtract
+from tfray.ops.broadcast_ops import where, zeros_like
+from tfray.ops.comparison_ops import less_equal
 from tfray.ops.precision import widened
+from tfray.ops.products import matrix_product
 from tfray.ops.reduction_ops import reduce_prod, reduce_sum
 from tfray.ops.shape_ops import cast, expand_dims, reshape, stop_gradient, transpose
 from tfray.ops.shape_ops import shape as shape_of
@@ -59,7 +63,7 @@ def _row_sum(xp: Any, rows: Array) -> Array:
     """The sum of each row, [rows, 1]."""
     if xp is not np:
         return rows.sum(axis=1, keepdims=True)
-    return np.matmul(rows, _ones(rows.shape[1], rows.dtype))[:, None]  # BLAS adds faster than NumPy
+    return matrix_product(np, rows, _ones(rows.shape[1], rows.dtype))[:, None]  # BLAS adds faster than NumPy
 
 
 # -- softmax -------------------------------------------------------------------------------------------
@@ -609,3 +613,29 @@ def weighted_cross_entropy_with_logits(
             )
         weight = add(multiply(subtract(convert_to_tensor(pos_weight, logits.dtype), 1), labels), 1)
         return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))))
+
+
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+    """Compute the loss of a Poisson distribution: ``exp(log_input) - log_input * targets``.
+
+    Args:
+        targets: Shape ``[...]``, a float dtype: the counts.
+        log_input: Same shape and dtype: logarithms of the expected counts.
+        compute_full_loss: Add Stirling's approximation of ``log(targets!)``, where `targets` are above 1.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "log_poisson_loss"):
+        log_input = convert_to_tensor(log_input)
+        targets = convert_to_tensor(targets, log_input.dtype)
+        if not targets.shape.is_compatible_with(log_input.shape):
+            raise InvalidArgumentError(
+                "log_poisson_loss: targets and log_input must have the same shape; "
+                f"found {targets.shape} and {log_input.shape}"
+            )
+        loss = subtract(exp(log_input), multiply(log_input, targets))
+        if not compute_full_loss:
+            return loss
+        stirling = add(
+            subtract(multiply(targets, log(targets)), targets), multiply(0.5, log(multiply(2 * math.pi, targets)))
+        )
+        return add(loss, where(less_equal(targets, 1), zeros_like(targets), stirling))

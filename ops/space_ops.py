@@ -13,9 +13,11 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.ops.broadcast_ops import zeros_like
+from tfray.ops.join_ops import stack, unstack
 from tfray.ops.shape_ops import host_ints, host_pairs, index_tensor
 
 # -- space and depth -----------------------------------------------------------------------------------
@@ -179,6 +181,29 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
 def batch_to_space(input: Any, crops: Any, block_size: int, name: str | None = None) -> Tensor:
     """`batch_to_space_nd` of two dimensions with square blocks."""
     return batch_to_space_nd(input, [block_size, block_size], crops, name)
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Find the paddings that make blocks divide a space, and the crops that undo them.
+
+    Args:
+        input_shape: Integer vector ``[m]``: the space.
+        block_shape: Integer vector ``[m]``: sides of the blocks.
+        base_paddings: Integer matrix ``[m, 2]``: padding that is wanted anyway; none when None.
+        name: Name scope of the operations.
+
+    Returns:
+        ``paddings`` for `space_to_batch_nd` and ``crops`` for `batch_to_space_nd`, each ``[m, 2]``. The base
+        paddings are not cropped.
+    """
+    with get_default_graph().name_scope(name or "required_space_to_batch_paddings"):
+        space, sides = index_tensor(input_shape), index_tensor(block_shape)
+        before, behind = (0, 0) if base_paddings is None else unstack(index_tensor(base_paddings), 2, 1)
+        missing = (sides - (space + before + behind) % sides) % sides
+        none = zeros_like(missing)
+        return stack([none + before, missing + behind], 1), stack([none, missing], 1)
 
 
 def _flat(pairs: Sequence[Sequence[int]]) -> list[int]:

@@ -559,7 +559,6 @@ from tfray.ops.fft_ops import (
 from tfray.ops.search_ops import argmax as arg_max, argmin as arg_min
 from tfray.ops.sorting_ops import (
     argsort as argsort,
-    confusion_matrix as confusion_matrix,
     histogram_fixed_width as histogram_fixed_width,
     histogram_fixed_width_bins as histogram_fixed_width_bins,
     searchsorted as searchsorted,

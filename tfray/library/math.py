@@ -1,7 +1,11 @@
 """The names of ``tf.math``."""
 
 # isort: skip_file
+from tfray.library.confusion import (
+    confusion_matrix as confusion_matrix,
+)
 from tfray.ops.activation_ops import (
+    log_sigmoid as log_sigmoid,
     softplus as softplus,
     softsign as softsign,
 )

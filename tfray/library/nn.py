@@ -4,15 +4,18 @@
 from tfray.ops.activation_ops import (
     crelu as crelu,
     elu as elu,
+    log_sigmoid as log_sigmoid,
     leaky_relu as leaky_relu,
     relu as relu,
     relu6 as relu6,
     selu as selu,
     softplus as softplus,
     softsign as softsign,
+    swish as silu,
     swish as swish,
 )
 from tfray.ops.cross_entropy_ops import (
+    log_poisson_loss as log_poisson_loss,
     log_softmax as log_softmax,
     sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
     softmax as softmax,
@@ -45,12 +48,13 @@ from tfray.ops.conv_ops import (
     conv2d_backprop_filter as conv2d_backprop_filter,
     conv2d_backprop_input as conv2d_backprop_input,
     conv2d_transpose as conv2d_transpose,
-    convolution as convolution,
 )
 from tfray.ops.depthwise_conv_ops import (
     depthwise_conv2d as depthwise_conv2d,
     depthwise_conv2d_native as depthwise_conv2d_native,
+    depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter,
     depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter,
+    depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input,
     depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
     separable_conv2d as separable_conv2d,
 )
@@ -58,7 +62,41 @@ from tfray.ops.pooling_ops import (
     avg_pool as avg_pool,
     max_pool as max_pool,
     max_pool_with_argmax as max_pool_with_argmax,
+    avg_pool as avg_pool2d,
+    avg_pool1d as avg_pool1d,
+    max_pool as max_pool2d,
+    max_pool1d as max_pool1d,
+)
+from tfray.ops.conv3d_ops import (
+    conv3d as conv3d,
+    conv3d_backprop_filter as conv3d_backprop_filter,
+    conv3d_transpose as conv3d_transpose,
+)
+from tfray.ops.spatial_ops import (
+    avg_pool3d as avg_pool3d,
+    conv1d_transpose as conv1d_transpose,
+    conv_transpose as conv_transpose,
+    convolution as convolution,
+    max_pool3d as max_pool3d,
     pool as pool,
+)
+from tfray.ops.morphology_ops import (
+    dilation2d as dilation2d,
+    erosion2d as erosion2d,
+)
+from tfray.ops.moments_ops import (
+    batch_norm_with_global_normalization as batch_norm_with_global_normalization,
+    normalize_moments as normalize_moments,
+    sufficient_statistics as sufficient_statistics,
+    weighted_moments as weighted_moments,
+)
+from tfray.ops.sorting_ops import (
+    nth_element as nth_element,
+)
+from tfray.ops.space_ops import (
+    depth_to_space as depth_to_space,
+    space_to_batch as space_to_batch,
+    space_to_depth as space_to_depth,
 )
 from tfray.ops.search_ops import (
     in_top_k as in_top_k,

@@ -5,6 +5,13 @@ from tfray.framework.random_seed import (
     get_seed as get_seed,
     set_random_seed as set_random_seed,
 )
+from tfray.ops.candidate_sampling_ops import (
+    all_candidate_sampler as all_candidate_sampler,
+    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    uniform_candidate_sampler as uniform_candidate_sampler,
+)
 from tfray.ops.random_ops import (
     categorical as categorical,
     random_gamma as gamma,
