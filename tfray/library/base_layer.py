@@ -36,7 +36,7 @@ class Layer:
     Args:
         trainable: Whether optimizers are to change the variables.
         name: Name of the variable scope, made unique; by default that of the class, ``max_pooling2d``.
-        dtype: Dtype of variables; that of the variable scope when None.
+        dtype: Dtype of variables; when None that of the first inputs if they are floating, else of the variable scope.
 
     Attributes:
         built: Whether `build` has run.
@@ -58,6 +58,7 @@ class Layer:
         self.built = False
         self.input_spec: Any = None
         self._dtype = as_dtype(get_variable_scope().dtype if dtype is None else dtype)
+        self._takes_dtype_of_inputs = dtype is None
         self._reuse = _reuse
         self._activity_regularizer = activity_regularizer
         base = name.name if isinstance(name, VariableScope) else name
@@ -91,6 +92,8 @@ class Layer:
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs; arguments besides the inputs go to `call`."""
         inputs = nest.map_structure(_as_tensor, inputs)
+        if self._takes_dtype_of_inputs and not self.built:
+            self._dtype = next((t.dtype for t in nest.flatten(inputs) if t.dtype.is_floating), self._dtype)
         self._enter_first(kwargs.pop("scope", None))
         assert self._scope is not None
         reuse = True if self.built else self._reuse

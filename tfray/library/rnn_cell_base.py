@@ -83,18 +83,9 @@ class RNNCell(Layer):
 
 
 class LayerRNNCell(RNNCell):
-    """A cell whose `build` makes its variables, in the dtype of its first inputs unless it was given one."""
-
-    def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
-        self._takes_dtype_of_inputs = dtype is None
+    """A cell whose `build` makes its variables."""
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        inputs = nest.map_structure(convert_to_tensor, inputs)
-        if self._takes_dtype_of_inputs and not self.built:
-            self._dtype = nest.flatten(inputs)[0].dtype
         return Layer.__call__(self, inputs, state, scope=scope)
 
 
