@@ -463,6 +463,18 @@ def test_a_branch_may_wait():
         assert graph is not None and waiting(session, "q") == [0, 0]
 
 
+def test_while_a_branch_waits_the_rest_of_the_step_goes_on(session):
+    """What the branch waits for comes from an operation that, when the branch began, itself waited for another step."""
+    source, middle = tf.FIFOQueue(10, tf.int32, [()], name="source"), tf.FIFOQueue(10, tf.int32, [()], name="middle")
+    value = tf.cond(tf.placeholder_with_default(True, []), lambda: middle.dequeue() * 2, lambda: tf.constant(-1))
+    forward = middle.enqueue(source.dequeue() + 1)
+    waiter = Task(session.run, [value, forward])
+    until_waiting(session, "source", DEQUEUE)
+    until_waiting(session, "middle", DEQUEUE)
+    session.run(source.enqueue(4))
+    assert waiter.result()[0] == 10
+
+
 def test_a_branch_that_only_adds_runs_when_it_is_fetched_or_waited_for(session):
     queue = tf.FIFOQueue(10, tf.int32, [()])
     added = tf.cond(tf.constant(True), lambda: queue.enqueue(1), tf.no_op)

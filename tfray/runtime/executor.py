@@ -50,9 +50,10 @@ class Step:
         deadline: `time.monotonic` value after which waits give up, or None.
         mailbox: Where the step waits; None when nothing in it can.
         suspends: Whether the running segment may be left when its operation has to wait.
+        runs: The plans that the thread of the step advances, where a branch or a loop in one of them may have to wait.
     """
 
-    __slots__ = ("_attempts", "_inbox", "_path", "deadline", "id", "mailbox", "rendezvous", "run", "suspends")
+    __slots__ = ("_attempts", "_inbox", "_path", "deadline", "id", "mailbox", "rendezvous", "runs", "suspends")
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Step:
         self.deadline = deadline
         self.mailbox = mailbox
         self.suspends = False
-        self.run: PlanRun | None = None
+        self.runs: Sequence[PlanRun] = ()
         self._attempts: dict[str, Attempt] = {}
         self._inbox: dict[str, Any] = {}
         self._path: list[int] = []
@@ -84,12 +85,8 @@ class Step:
     def receive(self, key: str) -> Any:
         """Wait for a tensor from another device, for a Recv operation within a branch or a loop."""
         key = self._turn_key(key)
-        if self.rendezvous is not None:
-            self.rendezvous.flush()
         while key not in self._inbox:
-            assert self.mailbox is not None and self.run is not None
-            for arrived, value in self.mailbox.take(self.deadline, key):
-                self.run.deliver(arrived, value)
+            self._hold(key)
         return self._inbox.pop(key)
 
     def arrived(self, key: str, value: Any) -> None:
@@ -137,9 +134,23 @@ class Step:
         self._attempts[op_name] = attempt
         if self.suspends:
             raise Suspended(attempt)
-        # Within a branch or a loop there is nothing to return to: the thread itself waits.
-        self.mailbox.wait_until(lambda: attempt.done, self.deadline, op_name)
+        while not attempt.done:
+            self._hold(op_name)
         del self._attempts[op_name]
+
+    def _hold(self, waiting_for: str) -> None:
+        """Within a branch or a loop, which cannot be left: wait until something happens, and run what is ready then."""
+        assert self.mailbox is not None
+        if self.rendezvous is not None:
+            self.rendezvous.flush()
+        for key, value in self.mailbox.take(self.deadline, waiting_for):
+            self.runs[0].deliver(key, value)
+        path, self._path = self._path, []
+        try:
+            for run in self.runs:
+                run.advance()
+        finally:
+            self._path, self.suspends = path, False
 
     def cancel(self) -> None:
         """Give up what the step still waits for."""
@@ -285,7 +296,8 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> 
         OpError: A kernel failed, the step was aborted, or its deadline passed.
     """
     with np.errstate(all="ignore"):
-        run = step.run = PlanRun(plan, step, feeds)
+        run = PlanRun(plan, step, feeds)
+        step.runs = [run]
         try:
             advance_all([run])
             while not run.done:
@@ -294,7 +306,7 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> 
                 advance_all([run])
         finally:
             step.cancel()
-            step.run = None  # a cycle would keep what arrived until it is collected
+            step.runs = ()  # a cycle would keep what arrived until it is collected
         return run.fetch()
 
 

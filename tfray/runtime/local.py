@@ -191,6 +191,7 @@ class LocalStep:
             if rendezvous is not None:
                 rendezvous.runs[device.name] = run
             runs.append(run)
+        step.runs = runs
         try:
             with np.errstate(all="ignore"):
                 advance_all(runs)
@@ -199,6 +200,7 @@ class LocalStep:
                     advance_all(runs)
         finally:
             step.cancel()
+            step.runs = ()  # a cycle would keep what it holds until it is collected
         for run in runs:
             if not run.done:
                 raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")

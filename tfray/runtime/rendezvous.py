@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from tfray.errors import DeadlineExceededError
@@ -78,22 +77,14 @@ class Mailbox:
             BaseException: The error given to `abort`.
         """
         with self._changed:
-            self._wait(lambda: self._arrived or self._woken, deadline, waiting_for)
+            while not self._arrived and not self._woken and self._error is None:
+                remaining = None if deadline is None else deadline - time.monotonic()
+                if remaining is not None and remaining <= 0:
+                    raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
+                self._changed.wait(remaining)
+            if self._error is not None:
+                raise self._error
             self._woken = False
             items = list(self._arrived)
             self._arrived.clear()
             return items
-
-    def wait_until(self, condition: Callable[[], Any], deadline: float | None, waiting_for: str) -> None:
-        """Wait until `condition()` holds, which is looked at after each `wake`. Arguments and errors as of `take`."""
-        with self._changed:
-            self._wait(condition, deadline, waiting_for)
-
-    def _wait(self, condition: Callable[[], Any], deadline: float | None, waiting_for: str) -> None:
-        while self._error is None and not condition():
-            remaining = None if deadline is None else deadline - time.monotonic()
-            if remaining is not None and remaining <= 0:
-                raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
-            self._changed.wait(remaining)
-        if self._error is not None:
-            raise self._error
