@@ -255,7 +255,9 @@ def sparse_concat(
         if not expands:
             others = [i for i in range(rank) if i != axis]
             checks = [
-                assert_equal(gather(shape, others), gather(largest, others), message="sparse_concat: shapes must agree")
+                assert_equal(
+                    gather(shape, others), gather(shapes[0], others), message="sparse_concat: shapes must agree"
+                )
                 for shape in shapes[1:]
             ]
             with get_default_graph().control_dependencies([check for check in checks if check is not None]):

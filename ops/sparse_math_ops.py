@@ -30,7 +30,7 @@ from tfray.ops.linalg_ops import matmul
 from tfray.ops.precision import is_half
 from tfray.ops.reduction_ops import reduce_sum
 from tfray.ops.segment_ops import spread_segments, unsorted_segment_max, unsorted_segment_sum
-from tfray.ops.shape_ops import cast, host_ints, matrix_transpose
+from tfray.ops.shape_ops import cast, host_ints, transpose
 from tfray.ops.shape_ops import shape as shape_of
 from tfray.ops.sparse_layout_ops import rank_of, sparse_retain
 from tfray.ops.sparse_ops import as_sparse, distinct_coordinates
@@ -343,7 +343,7 @@ def _sparse_tensor_dense_matmul_gradient(op: Operation, d_product: Tensor) -> li
     sparse = SparseTensor(indices, values, shape)
     d_b = sparse_tensor_dense_matmul(sparse, d_product, adjoint_a=not adjoint_a)
     if adjoint_b:
-        d_b, b = matrix_transpose(d_b, conjugate=True), matrix_transpose(b, conjugate=True)
+        d_b, b = transpose(d_b, [1, 0], conjugate=True), transpose(b, [1, 0], conjugate=True)
     # Of each element: the row of one matrix that it multiplied, times that of the other to which it was added.
     rows, columns = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])
     added, multiplied = gather(d_product, rows), gather(b, columns)

@@ -8,7 +8,6 @@ import pytest
 import tfray as tf
 from tests.gradient_check import check_gradients
 from tests.op_samples import grid
-from tfray.ops import sparse_layout_ops, sparse_math_ops
 
 SIZES = (3, 4, 2)
 PLACES = np.array([[0, 0, 1], [0, 3, 0], [2, 0, 0], [2, 1, 1], [2, 3, 0]])
@@ -71,8 +70,8 @@ CASES = [
     ("transpose", lambda x: tf.sparse_transpose(sparse(x)), [X], lambda x: dense(x).T),
     ("transpose_to", lambda x: tf.sparse_transpose(sparse(x), [1, 2, 0]), [X], lambda x: dense(x).transpose(1, 2, 0)),
     ("reshape", lambda x: tf.sparse_reshape(sparse(x), [6, -1]), [X], lambda x: dense(x).reshape(6, 4)),
-    ("expand", lambda x: tf.sparse_expand_dims(sparse(x), 1), [X], lambda x: dense(x)[:, None]),
-    ("expand_last", lambda x: tf.sparse_expand_dims(sparse(x)), [X], lambda x: dense(x)[..., None]),
+    ("expand", lambda x: tf.sparse.expand_dims(sparse(x), 1), [X], lambda x: dense(x)[:, None]),
+    ("expand_last", lambda x: tf.sparse.expand_dims(sparse(x)), [X], lambda x: dense(x)[..., None]),
     ("slice", lambda x: tf.sparse_slice(sparse(x), [0, 1, 0], [3, 9, 1]), [X], lambda x: dense(x)[:, 1:, :1]),
     ("slice_outside", lambda x: tf.sparse_slice(sparse(x), [9, 1, 0], [3, 9, 1]), [X], lambda x: dense(x)[9:, 1:, :1]),
     (
