@@ -533,7 +533,7 @@ from tfray.library.readers import (
     WholeFileReader as WholeFileReader,
 )
 from tfray.library import data as data
-from tfray.library import nn as nn, sparse as sparse
+from tfray.library import nn as nn
 from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip
 from tfray.library import image as image, math as math, random as random
 from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals

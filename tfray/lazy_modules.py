@@ -22,6 +22,7 @@ LAZY: Final = {
     "regularizers": "tfray.library.regularizers",
     "resource_loader": "tfray.library.resource_loader",
     "sets": "tfray.library.sets",
+    "sparse": "tfray.library.sparse",
     "strings": "tfray.library.strings",
     "test": "tfray.library.testing",
 }
