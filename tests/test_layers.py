@@ -305,6 +305,31 @@ def test_separable_conv1d():
     np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
 
 
+def test_volumes():
+    volumes = RANDOM.normal(size=(2, 4, 6, 8, 3)).astype(np.float32)
+    layer, back = tf.layers.Conv3D(4, (2, 3, 3), strides=(1, 2, 2)), tf.layers.Conv3DTranspose(2, 2, strides=2)
+    x = tf.constant(volumes)
+    outputs, larger = layer(x), back(x)
+    assert outputs.shape.as_list() == layer.compute_output_shape(volumes.shape).as_list() == [2, 3, 2, 3, 4]
+    assert names() == [
+        "conv3d/kernel",
+        "conv3d/bias",
+        "conv3d_transpose/kernel",
+        "conv3d_transpose/bias",
+    ]
+    pooled = [tf.layers.max_pooling3d(x, 2, 2), tf.layers.average_pooling3d(x, [2, 2, 2], 2)]
+    result, kernel, spread, spread_kernel, *pools = run([outputs, layer.kernel, larger, back.kernel, *pooled])
+    window = volumes[0, 1:3, 2:5, 4:7]
+    np.testing.assert_allclose(result[0, 1, 1, 2], np.einsum("dhwc,dhwcf->f", window, kernel), rtol=1e-3, atol=1e-4)
+    assert spread.shape == (2, 8, 12, 16, 2)
+    # Windows that do not overlap: each voxel becomes a block.
+    block = np.einsum("c,dhwfc->dhwf", volumes[0, 1, 2, 3], spread_kernel)
+    np.testing.assert_allclose(spread[0, 2:4, 4:6, 6:8], block, rtol=1e-3, atol=1e-4)
+    blocks = volumes.reshape(2, 2, 2, 3, 2, 4, 2, 3)
+    np.testing.assert_allclose(pools[0], blocks.max((2, 4, 6)))
+    np.testing.assert_allclose(pools[1], blocks.mean((2, 4, 6)), rtol=1e-4, atol=1e-5)
+
+
 def test_pooling():
     x = tf.constant(IMAGES)
     blocks = IMAGES[:, :, :6].reshape(2, 3, 2, 3, 2, 3)

@@ -6,7 +6,7 @@ Their inputs are ``[batch, ..., channels]``, or with ``data_format="channels_fir
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
@@ -14,7 +14,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library import initializers
 from tfray.library.base_layer import Layer, checked_shape
-from tfray.ops import array_ops, conv_ops, depthwise_conv_ops, nn_ops
+from tfray.ops import array_ops, conv3d_ops, conv_ops, depthwise_conv_ops, nn_ops
 
 
 def per_axis(value: Any, rank: int, name: str) -> list[int]:
@@ -47,6 +47,14 @@ def window_count(size: int | None, window: int, padding: str, stride: int, dilat
         return None
     covered = 1 if padding == "SAME" else (window - 1) * dilation + 1
     return -(-(size - covered + 1) // stride)
+
+
+_CONVOLUTIONS: Final[dict[int, Callable[..., Tensor]]] = {
+    1: conv_ops.conv1d,
+    2: conv_ops.conv2d,
+    3: conv3d_ops.conv3d,
+}
+"""Operations by number of spatial axes."""
 
 
 class ConvolutionLayer(Layer):
@@ -134,8 +142,13 @@ class ConvolutionLayer(Layer):
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         return self._finish(
-            conv_ops.convolution(
-                inputs, self.kernel, self.padding, self.strides, self.dilation_rate, data_format=self._layout
+            _CONVOLUTIONS[self.rank](
+                inputs,
+                self.kernel,
+                self.strides,
+                self.padding,
+                data_format=self._layout,
+                dilations=self.dilation_rate,
             )
         )
 
@@ -190,11 +203,19 @@ class Conv2D(ConvolutionLayer):
         super().__init__(2, filters, kernel_size, *args, **kwargs)
 
 
-class Conv2DTranspose(ConvolutionLayer):
-    """The transpose of a convolution, which enlarges images; arguments as for `Conv2D`, without dilation."""
+class Conv3D(ConvolutionLayer):
+    """Convolves volumes ``[batch, depth, height, width, channels]``; arguments as for `Conv2D`."""
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(3, filters, kernel_size, *args, **kwargs)
+
+
+class TransposedConvolutionLayer(ConvolutionLayer):
+    """What transposed convolutions have in common; `Conv2DTranspose` documents the arguments."""
 
     def __init__(
         self,
+        rank: int,
         filters: int,
         kernel_size: Any,
         strides: Any = 1,
@@ -203,7 +224,7 @@ class Conv2DTranspose(ConvolutionLayer):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        super().__init__(2, filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
+        super().__init__(rank, filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
 
     def kernel_shape(self, channels: int) -> list[int]:
         return [*self.kernel_size, self.filters, channels]
@@ -217,9 +238,8 @@ class Conv2DTranspose(ConvolutionLayer):
             for index, axis in enumerate(self._spatial_axes):
                 sizes[axis] = self._output_size(shape[axis], index) if sizes[axis] is None else sizes[axis]
             sizes = array_ops.stack(sizes)
-        outputs = conv_ops.conv2d_transpose(
-            inputs, self.kernel, sizes, self.strides, self.padding, data_format=self._layout
-        )
+        function = conv_ops.conv2d_transpose if self.rank == 2 else conv3d_ops.conv3d_transpose
+        outputs = function(inputs, self.kernel, sizes, self.strides, self.padding, data_format=self._layout)
         outputs.set_shape(static)
         return self._finish(outputs)
 
@@ -228,6 +248,20 @@ class Conv2DTranspose(ConvolutionLayer):
             return None
         beyond = 0 if self.padding == "SAME" else max(self.kernel_size[index] - self.strides[index], 0)
         return size * self.strides[index] + beyond
+
+
+class Conv2DTranspose(TransposedConvolutionLayer):
+    """The transpose of a convolution, which enlarges images; arguments as for `Conv2D`, without dilation."""
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, *args, **kwargs)
+
+
+class Conv3DTranspose(TransposedConvolutionLayer):
+    """The same for volumes; arguments as for `Conv2D`, without dilation."""
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(3, filters, kernel_size, *args, **kwargs)
 
 
 class SeparableConvolutionLayer(ConvolutionLayer):
@@ -431,6 +465,32 @@ def conv2d(
         Shape ``[batch, new height, new width, filters]``.
     """
     return apply_layer(Conv2D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+
+
+def conv3d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Convolve volumes ``[batch, depth, height, width, channels]``; arguments as for `conv2d`."""
+    return apply_layer(Conv3D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+
+
+def conv3d_transpose(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Enlarge volumes by the transpose of a convolution; arguments as for `conv2d_transpose`."""
+    return apply_layer(Conv3DTranspose, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
 
 
 def conv2d_transpose(

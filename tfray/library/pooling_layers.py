@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.base_layer import Layer
 from tfray.library.convolution_layers import layout_of, padding_of, per_axis, window_count
-from tfray.ops import pooling_ops
+from tfray.ops import pooling_ops, spatial_ops
+
+_FUNCTIONS: Final[dict[tuple[str, int], Callable[..., Tensor]]] = {
+    ("MAX", 1): pooling_ops.max_pool1d,
+    ("MAX", 2): pooling_ops.max_pool,
+    ("MAX", 3): spatial_ops.max_pool3d,
+    ("AVG", 1): pooling_ops.avg_pool1d,
+    ("AVG", 2): pooling_ops.avg_pool,
+    ("AVG", 3): spatial_ops.avg_pool3d,
+}
+"""Operations by kind and number of spatial axes."""
 
 
 class PoolingLayer(Layer):
@@ -34,9 +45,8 @@ class PoolingLayer(Layer):
         self._layout = layout_of(data_format, self.rank)
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        return pooling_ops.pool(
-            inputs, self.pool_size, self.pooling_type, self.padding, strides=self.strides, data_format=self._layout
-        )
+        function = _FUNCTIONS[self.pooling_type, self.rank]
+        return function(inputs, self.pool_size, self.strides, self.padding, self._layout)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         sizes: list[Any] = TensorShape(input_shape).as_list()
@@ -75,6 +85,19 @@ class AveragePooling1D(PoolingLayer):
 class AveragePooling2D(PoolingLayer):
     """The mean of each window of an image; arguments as for `MaxPooling2D`."""
 
+    pooling_type = "AVG"
+
+
+class MaxPooling3D(PoolingLayer):
+    """The largest value of each window of a volume; arguments as for `MaxPooling2D`."""
+
+    rank = 3
+
+
+class AveragePooling3D(PoolingLayer):
+    """The mean of each window of a volume; arguments as for `MaxPooling2D`."""
+
+    rank = 3
     pooling_type = "AVG"
 
 
@@ -136,3 +159,27 @@ def average_pooling2d(
 ) -> Tensor:
     """The mean of each window of images; arguments as for `max_pooling2d`."""
     return AveragePooling2D(pool_size, strides, padding, data_format, name)(inputs)
+
+
+def max_pooling3d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Tensor:
+    """The largest value of each window of volumes; arguments as for `max_pooling2d`."""
+    return MaxPooling3D(pool_size, strides, padding, data_format, name)(inputs)
+
+
+def average_pooling3d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of volumes; arguments as for `max_pooling2d`."""
+    return AveragePooling3D(pool_size, strides, padding, data_format, name)(inputs)
