@@ -644,6 +644,7 @@ from tfray.training import api as train
 
 if _TYPE_CHECKING:
     from tfray import contrib as contrib, keras as keras
+    from tfray.library import feature_column as feature_column
     from tfray.library import app as app, flags as flags, gfile as gfile, io as io, logging as logging
     from tfray.library import lookup as lookup, python_io as python_io, resource_loader as resource_loader
     from tfray.library import sets as sets, strings as strings, testing as test

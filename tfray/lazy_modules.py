@@ -9,6 +9,7 @@ from typing import Any, Final
 LAZY: Final = {
     "app": "tfray.library.app",
     "contrib": "tfray.contrib",
+    "feature_column": "tfray.library.feature_column",
     "flags": "tfray.library.flags",
     "gfile": "tfray.library.gfile",
     "io": "tfray.library.io",
