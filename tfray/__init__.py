@@ -524,6 +524,7 @@ from tfray.ops.sparse_transport_ops import (
     serialize_many_sparse as serialize_many_sparse,
     serialize_sparse as serialize_sparse,
 )
+from tfray.library import queue as queue
 from tfray.library.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
     IdentityReader as IdentityReader,
