@@ -1,6 +1,16 @@
 """The names of ``tf.contrib.layers``."""
 
 # isort: skip_file
+from tfray.library.feature_column import (
+    bucketized_column as bucketized_column,
+    categorical_column_with_hash_bucket as sparse_column_with_hash_bucket,
+    categorical_column_with_vocabulary_list as sparse_column_with_keys,
+    crossed_column as crossed_column,
+    embedding_column as embedding_column,
+    indicator_column as one_hot_column,
+    input_layer as input_from_feature_columns,
+    numeric_column as real_valued_column,
+)
 from tfray.library.regularizers import (
     apply_regularization as apply_regularization,
     l1_l2_regularizer as l1_l2_regularizer,
