@@ -87,9 +87,6 @@ from tfray.ops.segment_ops import (
     segment_min,
     segment_prod,
     segment_sum,
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
     unsorted_segment_max,
     unsorted_segment_mean,
     unsorted_segment_min,
@@ -97,6 +94,7 @@ from tfray.ops.segment_ops import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from tfray.ops.sparse_segment_ops import sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
 from tfray.ops.special_ops import (
     bessel_i0e,
     bessel_i1e,

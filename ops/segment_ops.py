@@ -32,10 +32,8 @@ from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.arithmetic_ops import maximum, multiply, realdiv, sqrt
 from tfray.ops.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.comparison_ops import equal, greater
-from tfray.ops.gather_ops import gather, sum_rows
-from tfray.ops.join_ops import concat
+from tfray.ops.gather_ops import sum_rows
 from tfray.ops.precision import is_half
-from tfray.ops.reduction_ops import reduce_max
 from tfray.ops.shape_ops import cast, host_int, index_tensor, shape
 
 # -- what the operations share -------------------------------------------------------------------------
@@ -434,50 +432,3 @@ def _sums_and_counts(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Te
     data = convert_to_tensor(data)
     counts = unsorted_segment_sum(ones_like(data, data.dtype.real_dtype), segment_ids, num_segments)
     return unsorted_segment_sum(data, segment_ids, num_segments), cast(maximum(counts, 1), data.dtype)
-
-
-# -- segments of rows that are looked up ---------------------------------------------------------------
-
-
-def sparse_segment_sum(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
-) -> Tensor:
-    """Look up rows and add up those of each segment.
-
-    Args:
-        data: Shape ``[n, ...]``, a number dtype.
-        indices: Shape ``[k]``: the rows to take, int32 or int64.
-        segment_ids: Shape ``[k]``: the segment of each row taken, ascending.
-        name: Name of the last operation.
-        num_segments: Number of segments; one more than the last of `segment_ids` when None.
-
-    Returns:
-        Shape ``[segments, ...]``; 0 for a segment without rows. The gradient touches only the rows taken.
-    """
-    rows = gather(data, indices)
-    if num_segments is None:
-        return segment_sum(rows, segment_ids, name)
-    return unsorted_segment_sum(rows, segment_ids, num_segments, name)
-
-
-def sparse_segment_mean(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
-) -> Tensor:
-    """Look up rows and average those of each segment (arguments as `sparse_segment_sum`)."""
-    rows = gather(data, indices)
-    if num_segments is None:
-        return segment_mean(rows, segment_ids, name)
-    return unsorted_segment_mean(rows, segment_ids, num_segments, name)
-
-
-def sparse_segment_sqrt_n(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
-) -> Tensor:
-    """Look up rows, add up those of each segment and divide by the square root of their number.
-
-    Arguments as `sparse_segment_sum`.
-    """
-    rows = gather(data, indices)
-    if num_segments is None:
-        num_segments = reduce_max(concat([segment_ids, [-1]], 0)) + 1
-    return unsorted_segment_sqrt_n(rows, segment_ids, num_segments, name)

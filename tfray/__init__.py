@@ -579,7 +579,7 @@ from tfray.ops.tensor_scatter_ops import (
 )
 from tfray.ops.patch_ops import extract_image_patches as extract_image_patches
 from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
-from tfray.ops.segment_ops import (
+from tfray.ops.sparse_segment_ops import (
     sparse_segment_mean as sparse_segment_mean,
     sparse_segment_sqrt_n as sparse_segment_sqrt_n,
     sparse_segment_sum as sparse_segment_sum,

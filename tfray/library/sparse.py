@@ -35,7 +35,7 @@ from tfray.ops.sparse_ops import (
     sparse_reorder as reorder,
     sparse_tensor_to_dense as to_dense,
 )
-from tfray.ops.segment_ops import (
+from tfray.ops.sparse_segment_ops import (
     sparse_segment_mean as segment_mean,
     sparse_segment_sqrt_n as segment_sqrt_n,
     sparse_segment_sum as segment_sum,
