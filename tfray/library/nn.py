@@ -119,6 +119,10 @@ from tfray.ops.candidate_sampling_ops import (
 from tfray.ops.embedding_ops import (
     embedding_lookup as embedding_lookup,
 )
+from tfray.ops.embedding_bag_ops import (
+    embedding_lookup_sparse as embedding_lookup_sparse,
+    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+)
 from tfray.ops.sampled_loss_ops import (
     nce_loss as nce_loss,
     sampled_softmax_loss as sampled_softmax_loss,
