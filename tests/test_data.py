@@ -450,3 +450,15 @@ def test_replicas_read_their_shards(ray_local):
         run=tf.train.RunConfig(steps=40),
     ).fit()
     np.testing.assert_allclose(result.variables["weights"], [[2.0], [-1.0]], atol=1e-2)
+
+
+@pytest.mark.ray
+def test_rows_of_a_ray_dataset(ray_local):
+    ray_data = pytest.importorskip("ray.data")
+    rows = [{"x": np.full(2, i, np.float32), "label": i, "name": f"row {i}"} for i in range(6)]
+    dataset = Dataset.from_ray_dataset(ray_data.from_items(rows), columns=["x", "label", "name"], batch_size=4)
+    assert dataset.output_types == {"x": tf.float32, "label": tf.int64, "name": tf.string}
+    elements = sorted(dataset, key=lambda element: element["label"])
+    assert [element["label"] for element in elements] == list(range(6))
+    assert [element["name"] for element in elements] == [f"row {i}".encode() for i in range(6)]
+    assert np.array_equal([element["x"] for element in elements], [row["x"] for row in rows])
