@@ -197,6 +197,39 @@ def test_small_functions():
     np.testing.assert_allclose(results[7][:, 0], np.maximum(ROWS.sum(1), 0), rtol=1e-5)
 
 
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_instance_norm(data_format):
+    images = IMAGES if data_format == "NHWC" else np.moveaxis(IMAGES, -1, 1)
+    spatial = (1, 2) if data_format == "NHWC" else (2, 3)
+    outputs = tf.contrib.layers.instance_norm(images, data_format=data_format)
+    assert names() == ["InstanceNorm/beta", "InstanceNorm/gamma"]
+    expected = images - images.mean(spatial, keepdims=True)
+    expected /= np.sqrt(images.var(spatial, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(run(outputs), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_vocabularies(tmp_path):
+    learn = tf.contrib.learn
+    texts = ["the cat sat", "the dog sat down", "a cat"]
+    processor = learn.preprocessing.VocabularyProcessor(4)
+    rows = np.array(list(processor.fit_transform(texts)))
+    assert rows.tolist() == [[1, 2, 3, 0], [1, 4, 3, 5], [6, 2, 0, 0]]
+    assert len(processor.vocabulary_) == 7
+    assert next(processor.transform(["the bird sat on a mat"])).tolist() == [1, 0, 3, 0]
+    assert list(processor.reverse(rows[:1])) == ["the cat sat <UNK>"]
+    processor.save(str(tmp_path / "vocabulary"))
+    again = learn.preprocessing.VocabularyProcessor.restore(str(tmp_path / "vocabulary"))
+    assert np.array(list(again.transform(texts))).tolist() == rows.tolist()
+    rare = learn.preprocessing.VocabularyProcessor(4, min_frequency=1).fit(texts)
+    assert len(rare.vocabulary_) == 4
+    (tmp_path / "other").write_text("{}")
+    with pytest.raises(InvalidArgumentError, match="no vocabulary"):
+        learn.preprocessing.VocabularyProcessor.restore(str(tmp_path / "other"))
+    assert learn.ModeKeys.TRAIN == "train"
+    with pytest.raises(AttributeError, match=r"learn\.Experiment does not exist"):
+        _ = learn.Experiment
+
+
 def test_initializers():
     values = run(
         [

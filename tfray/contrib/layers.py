@@ -23,6 +23,7 @@ from tfray.library.slim_functions import (
     dropout as dropout,
     embed_sequence as embed_sequence,
     flatten as flatten,
+    instance_norm as instance_norm,
     layer_norm as layer_norm,
     linear as linear,
     max_pool2d as max_pool2d,

@@ -17,6 +17,7 @@ from tfray.contrib.layers import (
     l1_l2_regularizer as l1_l2_regularizer,
     l1_regularizer as l1_regularizer,
     l2_regularizer as l2_regularizer,
+    instance_norm as instance_norm,
     layer_norm as layer_norm,
     linear as linear,
     max_pool2d as max_pool2d,

@@ -218,6 +218,64 @@ def layer_norm(
 
 
 @add_arg_scope
+def instance_norm(
+    inputs: Any,
+    center: bool = True,
+    scale: bool = True,
+    epsilon: float = 1e-6,
+    activation_fn: Any = None,
+    param_initializers: dict[str, Any] | None = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: Any = None,
+) -> Tensor:
+    """Normalize each channel of each example to mean 0 and variance 1, then scale and shift it.
+
+    Args:
+        inputs: Shape ``[batch, ..., channels]``, in the order of `data_format`.
+        center: Shift, by a variable ``beta``.
+        scale: Scale, by a variable ``gamma``.
+        epsilon: Added to the variance.
+        activation_fn: A function; None for none.
+        param_initializers: Initializers of ``beta`` and ``gamma`` by name.
+        reuse: Use the variables of an earlier layer of that scope.
+        variables_collections: Accepted for TensorFlow 1's sake.
+        outputs_collections: Collections for the outputs.
+        trainable: Whether optimizers are to change the variables.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        scope: Name of the variable scope, or the scope.
+
+    References:
+        Ulyanov, Vedaldi and Lempitsky, "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
+    """
+    made = param_initializers or {}
+    with variable_scope(scope, "InstanceNorm", reuse=reuse):
+        inputs = convert_to_tensor(inputs)
+        rank = inputs.shape.rank
+        axis = 1 if data_format.startswith("NC") else -1
+        channels = None if rank is None else inputs.shape.as_list()[axis]
+        if rank is None or channels is None:
+            raise InvalidArgumentError(f"instance_norm: the input has shape {inputs.shape}, its channels must be known")
+
+        def parameter(name: str, default: Any) -> Tensor:
+            value = model_variable(
+                name, [channels], inputs.dtype, initializer=made.get(name, default), trainable=trainable
+            )
+            shape = [channels if index == axis % rank else 1 for index in range(rank)]
+            return array_ops.reshape(value, shape)
+
+        beta = parameter("beta", initializers.Zeros()) if center else None
+        gamma = parameter("gamma", initializers.Ones()) if scale else None
+        spatial = [index for index in range(1, rank) if index != axis % rank]
+        mean, variance = normalization_ops.moments(inputs, spatial, keep_dims=True)
+        outputs = normalization_ops.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+        return collect(outputs_collections, outputs if activation_fn is None else activation_fn(outputs))
+
+
+@add_arg_scope
 def embed_sequence(
     ids: Any,
     vocab_size: int | None = None,
