@@ -39,8 +39,8 @@ class Attempt(ABC):
     def advance(self) -> bool:
         """Go on as far as the resource allows, with its lock held. Returns whether anything changed."""
 
-    def undo(self) -> None:  # noqa: B027 (most take nothing before they are done)
-        """Give back what has been taken so far, with the lock held: the attempt is given up."""
+    def undo(self) -> None:  # noqa: B027 (not everything can be given back)
+        """Give back what has been taken, with the lock held: the attempt is given up, perhaps after it was done."""
 
     def finish(self, value: Any = None) -> bool:
         """Succeed."""
@@ -61,7 +61,7 @@ class Attempt(ABC):
         return self.value
 
     def cancel(self) -> None:
-        """Give up, if it is not done."""
+        """Give up. Not to be called once `result` has been."""
         self.resource.withdraw(self)
 
 
@@ -113,9 +113,9 @@ class SharedResource:
         return result
 
     def withdraw(self, attempt: Attempt) -> None:
-        """Take a cancelled attempt out of its line."""
+        """Take back an attempt whose result nobody will see: it may be done already."""
         with self.lock:
-            if attempt.done:
+            if attempt.error is not None:
                 return
             for line in self._lines:
                 if attempt in line:

@@ -231,6 +231,10 @@ class _DequeueOne(Attempt):
             return self.finish(queue._pop(1)[0])
         return queue.closed and self.fail(_exhausted(queue, 1))
 
+    def undo(self) -> None:
+        if self.done:
+            self.resource._put_back([self.value])
+
     def result(self) -> Element:
         return self.resource.components_of(super().result())
 

@@ -111,9 +111,6 @@ class Reader(SharedResource):
             pending, self._pending = self._pending, None
             self._fetching = False
         pending.cancel()
-        if pending.error is None:  # it came at the last moment
-            with self.lock:
-                self._start(pending.result()[0].item())
 
     # -- records -----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from waiting import Task, until_waiting, waiting
+from waiting import Task, resource, until_waiting, waiting
 
 import tfray as tf
 from tfray.errors import (
@@ -572,6 +572,44 @@ def test_closing_can_cancel_enqueues_that_wait(session):
 
 
 # -- the end of waiting --------------------------------------------------------------------------------
+
+
+def test_what_was_taken_for_a_step_that_ended_is_given_back(session):
+    """The element comes when the step has just given up, and its attempt is done."""
+    queue = tf.FIFOQueue(10, tf.int32, [()], name="q")
+    session.run(queue.size())
+    real = resource(session, "q")
+    one, many = real.dequeue(), real.dequeue_many(2)
+    session.run(queue.enqueue_many([[1, 2, 3, 4]]))
+    assert one.done and many.done
+    many.cancel()
+    one.cancel()
+    one.cancel()
+    assert drained(session, queue) == [1, 2, 3, 4]
+
+
+def test_steps_that_time_out_lose_nothing(session):
+    queue = tf.FIFOQueue(5, tf.int32, [()])
+    value = tf.placeholder(tf.int32, [])
+    enqueue = session.make_callable(queue.enqueue(value), [value])
+    fetches = [queue.dequeue_many(3), queue.dequeue_many(1)]
+    finished = threading.Event()
+
+    def consume(fetch):
+        got = []
+        while not finished.is_set():
+            try:
+                got += session.run(fetch, options=tf.RunOptions(timeout_in_ms=1)).tolist()
+            except DeadlineExceededError:
+                continue
+        return got
+
+    consumers = [Task(consume, fetch) for fetch in fetches * 2]
+    for i in range(300):
+        enqueue(np.int32(i))
+    finished.set()
+    got = [item for consumer in consumers for item in consumer.result()]
+    assert sorted(got + drained(session, queue)) == list(range(300))
 
 
 def test_a_step_times_out_and_takes_nothing(session):
