@@ -12,7 +12,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import all_inputs_alike
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.tiles import map_flat
+from tfray.ops.tiles import buffer, map_flat
 
 _BITS: Final = ("num_bits", "narrow_range")
 
@@ -43,22 +43,19 @@ class Range(NamedTuple):
 
     def apply(self, xp: Any, values: Array) -> Array:
         """The values, rounded."""
-        steps = xp.floor((xp.clip(values, self.low, self.high) - self.low) / self.step + np.float32(0.5))
+        steps = xp.floor((xp.clip(values, self.low, self.high) - self.low) * (1 / self.step) + np.float32(0.5))
         return steps * self.step + self.low
-
-    def holds(self, values: Array) -> Array:
-        """Which values lie within the range."""
-        return (values >= self.low) & (values <= self.high)
 
 
 def _rounded(ctx: KernelContext, values: Array, low: Any, high: Any, out: Array | None) -> Array:
     xp, target = ctx.xp, Range.of(ctx, low, high)
+    per_step = 1 / target.step
     out = xp.empty(values.shape, values.dtype) if out is None else out
 
     def work(part: Array, source: Array) -> None:
         xp.clip(source, target.low, target.high, out=part)
         xp.subtract(part, target.low, out=part)
-        xp.divide(part, target.step, out=part)
+        xp.multiply(part, per_step, out=part)
         xp.floor(xp.add(part, np.float32(0.5), out=part), out=part)
         xp.add(xp.multiply(part, target.step, out=part), target.low, out=part)
 
@@ -151,8 +148,17 @@ def fake_quant_with_min_max_args_gradient(
     return add_op(FAKE_QUANT_ARGS_GRADIENT, gradients, inputs, name=name, **attrs)
 
 
-def _args_gradient_kernel(ctx: KernelContext, d_outputs: Array, inputs: Array) -> Array:
-    return ctx.xp.where(Range.of(ctx, *_bounds(ctx)).holds(inputs), d_outputs, np.float32(0))
+def _args_gradient_kernel(ctx: KernelContext, d_outputs: Array, inputs: Array, out: Array | None = None) -> Array:
+    xp, target = ctx.xp, Range.of(ctx, *_bounds(ctx))
+    out = xp.empty(inputs.shape, inputs.dtype) if out is None else out
+
+    def work(part: Array, d_part: Array, source: Array) -> None:
+        # What clipping leaves as it is lies within the range.
+        clipped = xp.clip(source, target.low, target.high, out=buffer(xp, "clipped", part.shape, part.dtype))
+        is_inside = xp.equal(clipped, source, out=buffer(xp, "is_inside", part.shape, bool))
+        xp.multiply(d_part, is_inside, out=part)
+
+    return map_flat(xp, work, out, d_outputs, inputs)
 
 
 def _args_gradient_gradient(op: Operation, d_inputs: Tensor) -> list[Tensor | None]:
@@ -166,7 +172,7 @@ FAKE_QUANT_ARGS_GRADIENT = register(
         outputs=("backprops: float32",),
         attrs=("min", "max", *_BITS),
         shape=all_inputs_alike,
-        kernels=on_every_device(_args_gradient_kernel),
+        kernels=on_every_device(out_kernel(_args_gradient_kernel)),
         gradient=_args_gradient_gradient,
     )
 )

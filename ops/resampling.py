@@ -177,13 +177,14 @@ class AxisMap(NamedTuple):
 def _bands(axis: AxisMap, dtype: Any, repeat: int) -> list[Band]:
     """The whole axis as bands; with `repeat`, of rows of pixels with so many channels each."""
     taps = axis.taps()
-    widest = int(np.clip(_BAND_INPUTS * axis.outputs / max(axis.inputs, 1), 4, 16)) if repeat == 1 else 48 // repeat
+    widest = int(np.clip(_BAND_INPUTS * axis.outputs / max(axis.inputs, 1), 4, 16)) if repeat == 1 else 24 // repeat
     bands = []
     for outputs in cut(axis.outputs, -(-axis.outputs // max(widest, 4))):
         indices, weights = taps.indices[:, outputs], taps.weights[:, outputs]
-        first, last = int(indices.min()), int(indices.max()) + 1
+        taken = indices[weights != 0]
+        first, last = (int(taken.min()), int(taken.max()) + 1) if taken.size else (0, 1)
         matrix = np.zeros((outputs.stop - outputs.start, last - first), dtype)
-        np.add.at(matrix, (np.arange(len(matrix)), indices - first), weights)
+        np.add.at(matrix, (np.nonzero(weights)[1], taken - first), weights[weights != 0])
         wide = np.kron(matrix, np.eye(repeat, dtype=dtype)) if repeat > 1 else matrix
         inputs, outputs = (slice(r.start * repeat, r.stop * repeat) for r in (slice(first, last), outputs))
         bands.append(Band(inputs, outputs, wide))
@@ -205,11 +206,17 @@ def resample(xp: Any, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any
         part = slice(image, image + 1)
         _by_products(images[image], rows, columns, out[image])
         # A band multiplies what is not finite by 0 for outputs that have no part in it.
-        if not np.isfinite(out[image].sum()):
+        if not _is_finite(min(images[image], out[image], key=np.size)):
             _by_taps(np, images[part], rows.taps(), columns.taps(), out[part])
 
     run_tiles(work, batch, threads)
     return out
+
+
+def _is_finite(array: Array) -> bool:
+    """Whether all numbers are finite, and none so large that its square is not."""
+    flat = array.reshape(-1)
+    return array.dtype.kind not in "fc" or bool(np.isfinite(np.dot(flat, flat)))
 
 
 def _by_products(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> None:

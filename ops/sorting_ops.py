@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -91,10 +91,30 @@ def _vectors_shape(op: Operation) -> list[TensorShape]:
 
 
 def _order(xp: Any, values: Array, descending: bool) -> Array:
+    if xp is np and values.dtype in _KEYS and values.shape[-1] > 16:
+        return _order_by_keys(values, descending)
     if descending:
         # Sorted backwards and read backwards, so that equal elements keep their order.
         return values.shape[-1] - 1 - xp.argsort(values[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     return xp.argsort(values, axis=-1, kind="stable")
+
+
+_KEYS: Final = (np.dtype(np.float32), np.dtype(np.int32))
+
+
+def _order_by_keys(values: Array, descending: bool) -> Array:
+    """The order by sorting integers, key and position in one: many times as fast as a stable sort of positions."""
+    if values.dtype == np.float32:
+        bits = (values + np.float32(0)).view(np.uint32)  # so that -0 is 0
+        # As integers, positive floats are in order, and negative ones in the opposite one.
+        keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
+    else:
+        keys = values.view(np.uint32) ^ np.uint32(1 << 31)
+    pairs = (~keys if descending else keys).astype(np.uint64)
+    pairs <<= np.uint64(32)
+    pairs |= np.arange(values.shape[-1], dtype=np.uint64)
+    pairs.sort(axis=-1)
+    return pairs & np.uint64(0xFFFFFFFF)
 
 
 def _sort_kernel(ctx: KernelContext, values: Array) -> Array:
