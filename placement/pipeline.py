@@ -60,6 +60,7 @@ def compile_step(
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
     live = simplified.live(wanted)
+    edges = [(earlier, later) for earlier, later in edges if earlier in live and later in live]
     partitions = partition([op for op in order if op in live], placement, feed_ops, fetches, edges, optimize)
     position = {part.device: i for i, part in enumerate(partitions)}
     counts = [0] * len(partitions)

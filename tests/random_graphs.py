@@ -94,6 +94,7 @@ class _Builder:
             self.add_variables()
         steps = [self.constant, self.unary, self.unary, self.binary, self.binary, self.reduce, self.reshape]
         steps += [self.matmul, self.concat, self.split, self.shape_of, self.slice, self.stack]
+        steps += [self.branch, self.loop]
         if self.stateful:
             steps += [self.update, self.read_again, self.update, self.read_again]
         for _ in range(operations):
@@ -105,9 +106,12 @@ class _Builder:
         return Program(graph, self.placeholders, computed or [tf.identity(fetches[0])], self.states)
 
     def device(self):
+        return tf.device(self.device_name())
+
+    def device_name(self) -> str:
         if self.devices < 2:
-            return tf.device("")
-        return tf.device(self.draw(st.sampled_from(["", *(f"/cpu:{i}" for i in range(self.devices))])))
+            return ""
+        return self.draw(st.sampled_from(["", *(f"/cpu:{i}" for i in range(self.devices))]))
 
     def pick(self, fits: Callable[[Symbolic], bool] = lambda shape: True) -> tuple[tf.Tensor, Symbolic] | None:
         """One of the tensors so far, later ones more often."""
@@ -222,6 +226,51 @@ class _Builder:
             self.add(tf.fill(tf.shape(x), 0.5), shape)
         else:
             self.add(tf.cast(tf.size(x), tf.float32), ())
+
+    # -- branches and loops ------------------------------------------------------------------------
+
+    def branch(self) -> None:
+        x, shape = self.pick()
+        other, _ = self.pick(lambda s: s == shape or s == ())
+        decisive, _ = self.pick()
+        first, second = self.part_of_a_region(), self.part_of_a_region()
+        results = tf.cond(
+            tf.reduce_sum(decisive) > self.draw(st.sampled_from([-1.0, 0.0, 1.0])),
+            lambda: [first(x), second(x) * other],
+            lambda: [x, first(second(other) + x)],
+        )
+        for result in results:
+            self.add(tf.tanh(result), shape)
+
+    def loop(self) -> None:
+        x, shape = self.pick()
+        other, _ = self.pick(lambda s: s == shape or s == ())
+        part, turns = self.part_of_a_region(), self.draw(st.sampled_from([0, 1, 2, 3]))
+        nested = self.draw(st.booleans())
+
+        def body(i: tf.Tensor, a: tf.Tensor, b: tf.Tensor) -> list[tf.Tensor]:
+            if nested:
+                _, a = tf.while_loop(lambda j, _: j < i, lambda j, c: (j + 1, part(c) + other), [0, a])
+            return [i + 1, tf.tanh(part(a) + b), tf.tanh(b + other * tf.cast(i, tf.float32))]
+
+        limit = turns if self.draw(st.booleans()) else tf.size(x) % 4
+        invariants = [tf.TensorShape([]), x.shape, x.shape]
+        results = tf.while_loop(lambda i, *_: i < limit, body, [tf.constant(0), x, x * 0.5], invariants)
+        for result in results[1:]:
+            self.add(result, shape)
+
+    def part_of_a_region(self) -> Callable[[tf.Tensor], tf.Tensor]:
+        """A function of one tensor, on a device of its own perhaps."""
+        function = self.draw(
+            st.sampled_from([tf.tanh, tf.square, tf.identity, tf.negative, lambda x: x * 2.0, tf.stop_gradient])
+        )
+        device = self.device_name()
+
+        def part(x: tf.Tensor) -> tf.Tensor:
+            with tf.device(device):
+                return tf.tanh(function(x))
+
+        return part
 
     # -- state -------------------------------------------------------------------------------------
 

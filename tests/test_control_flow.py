@@ -460,6 +460,14 @@ def test_a_body_waits_for_what_stands_before_the_loop(session):
     assert session.run([loop[1], branch]) == [10.0, 5.0]
 
 
+def test_an_update_beside_a_read_that_a_loop_drops(session):
+    v = tf.Variable(1.0)
+    i, _ = tf.while_loop(lambda i, b: i < 3, lambda i, b: (i + 1, b + v), [0, 0.0])
+    update = v.assign_add(1.0)
+    session.run(v.initializer)
+    assert session.run([i, update]) == [3, 2.0]
+
+
 def test_outer_control_inputs_inside_a_body(session):
     v = tf.Variable(0.0)
     update = v.assign(7.0)
