@@ -58,3 +58,8 @@ def _special_module(name: str) -> Any:
 def special(ctx: KernelContext) -> Any:
     """The module of special functions for the device: that of scipy, or cupy's counterpart."""
     return _special_module(ctx.xp.__name__)
+
+
+def scipy_special() -> Any:
+    """The module of special functions on the host."""
+    return _special_module("numpy")

@@ -31,7 +31,9 @@ from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops import array_ops, math_ops
 from tfray.ops.array_ops import host_int, host_ints, index_tensor, sizes_from_input
-from tfray.ops.random_streams import normal, stream_of, uniform
+from tfray.ops.elementwise import scipy_special
+from tfray.ops.gamma_sensitivity_ops import random_gamma_grad
+from tfray.ops.random_streams import RandomStream, normal, stream_of, uniform
 from tfray.ops.random_streams import truncated_normal as truncated
 
 
@@ -266,6 +268,75 @@ TRUNCATED_NORMAL = register(
 )
 
 
+def parameterized_truncated_normal(
+    shape: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from normal distributions between bounds.
+
+    Args:
+        shape: Shape of the result, an integer vector: draws from one distribution for each index of its first
+            dimension.
+        means: Means, a scalar or of shape ``shape[:1]``, as the other parameters.
+        stddevs: Standard deviations.
+        minvals: Lower bounds.
+        maxvals: Upper bounds, above the lower ones.
+        dtype: A floating-point dtype.
+        seed: Seed of the operation.
+        name: Name of the operation.
+    """
+    parameters = [convert_to_tensor(value, as_dtype(dtype)) for value in (means, stddevs, minvals, maxvals)]
+    return add_op(PARAMETERIZED_TRUNCATED_NORMAL, index_tensor(shape), *parameters, name=name, **_seed_attrs(seed))
+
+
+def _parameterized_truncated_normal_kernel(ctx: KernelContext, shape: Array, *parameters: Array) -> Array:
+    sizes = host_ints(ctx, shape)
+    wide = [np.asarray(ctx.to_host(value), np.float64) for value in parameters]
+    mean, stddev, low, high = (value.reshape(value.shape + (1,) * (len(sizes) - value.ndim)) for value in wide)
+    if not ((low < high).all() and (stddev > 0).all()):
+        raise InvalidArgumentError("parameterized_truncated_normal: needs minvals < maxvals and positive stddevs")
+    # The inverse distribution function, on the side of the mean where its values keep their digits.
+    begin, end = (low - mean) / stddev, (high - mean) / stddev
+    is_above = begin > 0
+    first, last = np.where(is_above, -end, begin), np.where(is_above, -begin, end)
+    functions = scipy_special()
+    chances = stream_of(ctx).draw(lambda generator: generator.random(sizes))
+    log_first, log_last = functions.log_ndtr(first), functions.log_ndtr(last)
+    # log(exp(log_first) + chances * (exp(log_last) - exp(log_first)))
+    log_chance = log_last + np.log(chances + (1 - chances) * np.exp(log_first - log_last))
+    drawn = np.clip(functions.ndtri_exp(log_chance), first, last)
+    numbers = np.clip(np.where(is_above, -drawn, drawn) * stddev + mean, low, high)
+    return ctx.asarray(np.asarray(numbers, ctx.output_dtype()))
+
+
+def _parameterized_shape(op: Operation) -> list[TensorShape]:
+    for tensor in op.inputs[1:]:
+        if (tensor.shape.rank or 0) > 1:
+            raise ValueError(f"parameters are scalars or vectors, found shape {tensor.shape}")
+    return _shape_from_input(op)
+
+
+PARAMETERIZED_TRUNCATED_NORMAL = register(
+    OpDef(
+        name="ParameterizedTruncatedNormal",
+        inputs=("shape: S", "means: dtype", "stdevs: dtype", "minvals: dtype", "maxvals: dtype"),
+        outputs=("output: dtype",),
+        attrs=("seed", "seed2"),
+        types={"S": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_parameterized_shape,
+        kernels=on_every_device(_parameterized_truncated_normal_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+    )
+)
+
+
 # -- other distributions -------------------------------------------------------------------------------
 
 
@@ -288,7 +359,10 @@ def random_gamma(
         name: Name of the operation.
 
     Returns:
-        Shape ``shape + broadcast(alpha, beta).shape``. Gradients flow to `beta` only.
+        Shape ``shape + broadcast(alpha, beta).shape``. Gradients flow to `alpha` and `beta`.
+
+    References:
+        Figurnov, Mohamed, Mnih, Implicit reparameterization gradients (2018).
     """
     dtype = as_dtype(dtype)
     seeds = _seed_attrs(seed)
@@ -313,6 +387,12 @@ def _samples_shape(op: Operation) -> list[TensorShape]:
     return [sizes_from_input(op, 0).concatenate(op.inputs[1].shape)]
 
 
+def _random_gamma_gradient(op: Operation, d_samples: Tensor) -> list[Tensor | None]:
+    alpha, samples = op.inputs[1], op.outputs[0]
+    sensitivity = random_gamma_grad(array_ops.broadcast_to(alpha, array_ops.shape(samples)), samples)
+    return [None, array_ops.sum_to_shape_of(math_ops.multiply(d_samples, sensitivity), alpha)]
+
+
 RANDOM_GAMMA = register(
     OpDef(
         name="RandomGamma",
@@ -322,7 +402,7 @@ RANDOM_GAMMA = register(
         types={"S": dtypes.INDICES, "T": dtypes.FLOATS},
         shape=_samples_shape,
         kernels=on_every_device(_random_gamma_kernel),
-        gradient=not_differentiable,
+        gradient=_random_gamma_gradient,
         stateful=True,
     )
 )
@@ -412,12 +492,17 @@ def categorical(
 
 
 def _multinomial_kernel(ctx: KernelContext, logits: Array, num_samples: Array) -> Array:
-    rows, count = ctx.to_host(logits), host_int(ctx, num_samples)
+    drawn = draw_classes(ctx.to_host(logits), host_int(ctx, num_samples), stream_of(ctx), ctx.output_dtype())
+    return ctx.asarray(drawn)
+
+
+def draw_classes(rows: Array, count: int, stream: RandomStream, dtype: Any) -> Array:
+    """For each row of logits, `count` classes drawn from their softmax."""
     batch, classes = rows.shape
     if count < 0 or classes == 0:
         raise InvalidArgumentError(f"multinomial: cannot draw {count} samples from {classes} classes")
-    points = stream_of(ctx).draw(lambda generator: generator.random((batch, count)))
-    drawn = np.empty((batch, count), ctx.output_dtype())
+    points = stream.draw(lambda generator: generator.random((batch, count)))
+    drawn: Array = np.empty((batch, count), dtype)
     length = max(1, _MULTINOMIAL_TILE // (classes * max(1, count)))
 
     def tile(index: int) -> None:
@@ -425,7 +510,7 @@ def _multinomial_kernel(ctx: KernelContext, logits: Array, num_samples: Array) -
         _draw_classes(rows[part], points[part], drawn[part])
 
     parallel_for(tile, -(-batch // length))
-    return ctx.asarray(drawn)
+    return drawn
 
 
 _MULTINOMIAL_TILE: Final = 1 << 17

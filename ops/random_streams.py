@@ -29,11 +29,14 @@ class RandomStream:
     Args:
         seed: First seed. With both 0 the numbers differ from process to process.
         seed2: Second seed.
+        key: Two numbers of 64 bits in place of the seeds.
     """
 
-    def __init__(self, seed: int = 0, seed2: int = 0) -> None:
-        entropy = np.random.SeedSequence().generate_state(2, np.uint64)
-        self._key = np.array([seed, seed2], np.uint64) if seed or seed2 else entropy
+    def __init__(self, seed: int = 0, seed2: int = 0, key: Array | None = None) -> None:
+        if key is None:
+            entropy = np.random.SeedSequence().generate_state(2, np.uint64)
+            key = np.array([seed, seed2], np.uint64) if seed or seed2 else entropy
+        self._key = key
         self._lock = threading.Lock()
         self._sequence = self._generator(0, 0)
         self._large_requests = 0

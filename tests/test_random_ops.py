@@ -14,7 +14,8 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph
 from tfray.framework.random_seed import get_seed, set_random_seed
-from tfray.ops import random_ops
+from tfray.gradients import gradients
+from tfray.ops import math_ops, random_ops
 from tfray.ops.random_streams import CHUNK, RandomStream, truncated_normal, uniform
 from tfray.ops.source_ops import constant, placeholder
 from tfray.runtime.device import Device, cupy
@@ -300,3 +301,35 @@ def test_shape_may_be_a_tensor():
 def test_negative_sizes_are_refused():
     with pytest.raises(InvalidArgumentError, match="negative"):
         random_ops.random_uniform([-1])
+
+
+# -- bounded and differentiable distributions ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mean", "stddev", "low", "high"), [(0, 1, -2, 2), (1, 2, 1.5, 9), (0, 1, 5, 6), (0, 1, -40, -30), (3, 0.5, -9, 99)]
+)
+def test_normals_between_bounds(mean, stddev, low, high):
+    draws = random_ops.parameterized_truncated_normal([4000], mean, stddev, low, high, dtypes.float64, seed=3)
+    (samples,) = interpret([draws], device=new_device())
+    assert low <= samples.min() and samples.max() <= high
+    a, b = (low - mean) / stddev, (high - mean) / stddev
+    fits(samples, stats.truncnorm(a, b, mean, stddev).cdf)
+
+
+def test_normals_between_bounds_of_each_row():
+    draws = random_ops.parameterized_truncated_normal([2, 500, 2], [0.0, 9.0], 1.0, [-1.0, 8.0], [0.0, 9.0], seed=4)
+    assert draws.shape == [2, 500, 2]
+    (samples,) = interpret([draws], device=new_device())
+    assert ((samples[0] >= -1) & (samples[0] <= 0)).all() and ((samples[1] >= 8) & (samples[1] <= 9)).all()
+    with pytest.raises(InvalidArgumentError, match="minvals < maxvals"):
+        interpret([random_ops.parameterized_truncated_normal([2], minvals=1.0, maxvals=0.0)], device=new_device())
+
+
+def test_gradients_of_gamma_draws():
+    """The mean of a gamma distribution is alpha / beta: so are its derivatives, on average."""
+    alpha, beta = constant(np.array([0.5, 2.0, 30.0])), constant(np.array([1.0, 2.0, 4.0]))
+    mean = math_ops.reduce_mean(random_ops.random_gamma([20000], alpha, beta, dtypes.float64, seed=5), 0)
+    d_alpha, d_beta = interpret(gradients(mean, [alpha, beta]), device=new_device())
+    np.testing.assert_allclose(d_alpha, [1, 0.5, 0.25], rtol=0.05)
+    np.testing.assert_allclose(d_beta, [-0.5, -0.5, -30 / 16], rtol=0.05)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import special, stats
 
-from tests.op_samples import OpError, OpSample
-from tfray.ops import candidate_sampling_ops
+from tests.op_samples import OpError, OpSample, grid
+from tfray.framework import dtypes
+from tfray.ops import candidate_sampling_ops, gamma_sensitivity_ops
 
 LEAST = np.finfo(np.float32).min
 
@@ -38,6 +40,25 @@ SAMPLES = [
     ]
 ]
 
+
+def _at_the_same_quantile(alpha, sample):
+    """How a draw moves with its parameter: the distribution function stays as it is."""
+    with np.errstate(all="ignore"):
+        moved = [special.gammainc(alpha + step, sample) for step in (1e-5, -1e-5)]
+    return -(moved[0] - moved[1]) / 2e-5 / stats.gamma(alpha).pdf(sample)
+
+
+SAMPLES.append(
+    OpSample(
+        "RandomGammaGrad",
+        gamma_sensitivity_ops.random_gamma_grad,
+        [grid(4, low=0.2, high=6), grid(4, low=0.1, high=9, seed=1)],
+        _at_the_same_quantile,
+        tolerance=3e4,
+        dtypes=(dtypes.float32, dtypes.float64),
+    )
+)
+
 ERRORS = [
     OpError(
         "ComputeAccidentalHits",
@@ -45,6 +66,14 @@ ERRORS = [
         [np.array([[1]]), np.array([1])],
         "incompatible",
     )
+]
+
+STATELESS = [
+    "StatelessRandomUniform",
+    "StatelessRandomUniformInt",
+    "StatelessRandomNormal",
+    "StatelessTruncatedNormal",
+    "StatelessMultinomial",
 ]
 
 TESTED_ELSEWHERE = dict.fromkeys(
@@ -56,4 +85,5 @@ TESTED_ELSEWHERE = dict.fromkeys(
         "AllCandidateSampler",
     ],
     "draw at random: test_candidate_sampling.py",
-)
+) | dict.fromkeys(STATELESS, "draw at random: test_stateless_random_ops.py")
+TESTED_ELSEWHERE["ParameterizedTruncatedNormal"] = "draws at random: test_random_ops.py"

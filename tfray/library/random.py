@@ -12,6 +12,13 @@ from tfray.ops.candidate_sampling_ops import (
     log_uniform_candidate_sampler as log_uniform_candidate_sampler,
     uniform_candidate_sampler as uniform_candidate_sampler,
 )
+from tfray.ops.stateless_random_ops import (
+    stateless_categorical as stateless_categorical,
+    stateless_multinomial as stateless_multinomial,
+    stateless_random_normal as stateless_normal,
+    stateless_random_uniform as stateless_uniform,
+    stateless_truncated_normal as stateless_truncated_normal,
+)
 from tfray.ops.random_ops import (
     categorical as categorical,
     random_gamma as gamma,
