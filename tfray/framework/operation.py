@@ -112,6 +112,10 @@ class Tensor:
         # Identity, as in TensorFlow 1, so that tensors serve as dictionary keys; tf.equal compares values.
         return self is other
 
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        # It is a place in its graph: copies of what refers to it, such as a layer, refer to the same.
+        return self
+
     def __add__(self, other: Any) -> Tensor:
         return operate("add", self, other)
 

@@ -347,6 +347,9 @@ class Variable:
         # Identity, as in TensorFlow 1, so that variables serve as dictionary keys.
         return self is other
 
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return self
+
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
