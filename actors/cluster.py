@@ -238,10 +238,12 @@ class Cluster:
             device=missing[0],
         )
 
-    def _asked(self) -> dict[str, float]:
-        """What all tasks ask of Ray together, by resource."""
+    def _asked(self, reserved: bool = True) -> dict[str, float]:
+        """What all tasks ask of Ray together, by resource; on demand without what placement groups hold for them."""
         asked: dict[str, float] = {}
         for spec in self._jobs.values():
+            if not reserved and hasattr(spec.scheduling_strategy, "placement_group"):
+                continue
             wanted = {"CPU": spec.num_cpus, "GPU": float(spec.num_gpus), **spec.resources}
             if spec.memory_bytes:
                 wanted["memory"] = float(spec.memory_bytes)

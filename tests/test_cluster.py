@@ -77,6 +77,12 @@ def status(cluster, device):
     return ray.get(cluster.actor(device).status.remote())
 
 
+def node_of(cluster, device):
+    import ray
+
+    return ray.get(cluster.actor(device).ready.remote())[0]
+
+
 def pid_of(cluster, device):
     import ray
 
@@ -690,6 +696,34 @@ def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
         ray_nodes.add_node(num_cpus=1)
         with started.result(timeout=60) as cluster, tf.Session(cluster) as session, tf.device(OTHER):
             assert session.run(tf.constant(1.0) + 1) == 2
+
+
+def test_tasks_go_where_their_job_says(ray_nodes):
+    """By custom resources, spread over nodes, and into a placement group."""
+    import ray
+    from ray.util.placement_group import placement_group
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    home, _, _ = [ray_nodes.add_node(num_cpus=2, resources=kinds) for kinds in ({"disk": 2}, {}, {})]
+    ray.init(address=ray_nodes.address, logging_level="warning")
+
+    def nodes_of(cluster, job):
+        return [node_of(cluster, device) for device in cluster.devices if device.startswith(f"/job:{job}/")]
+
+    jobs = {
+        "ps": tf.JobSpec(2, num_cpus=0.25, resources={"disk": 1}),
+        "worker": tf.JobSpec(3, num_cpus=0.5, scheduling_strategy="SPREAD"),
+    }
+    with tf.Cluster(jobs) as cluster:
+        assert set(nodes_of(cluster, "ps")) == {home.node_id}
+        assert len(set(nodes_of(cluster, "worker"))) >= 2
+        wait_for(lambda: ray.available_resources().get("CPU") == 6 - 2 * 0.25 - 3 * 0.5)
+        assert "disk" not in ray.available_resources()
+    group = placement_group([{"CPU": 1}, {"CPU": 1}], strategy="STRICT_SPREAD")
+    reserved = tf.JobSpec(2, scheduling_strategy=PlacementGroupSchedulingStrategy(group))
+    with tf.Cluster({"worker": reserved}) as cluster, tf.Session(cluster) as session, tf.device(OTHER):
+        assert len(set(nodes_of(cluster, "worker"))) == 2
+        assert session.run(tf.constant(1.0) + 1) == 2
 
 
 def test_custom_resources_are_asked_for(ray_local):
