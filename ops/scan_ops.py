@@ -11,7 +11,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
-from tfray.framework.dtypes import DType
+from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import (
     Array,
@@ -25,7 +25,9 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.arithmetic_ops import conj, multiply, realdiv
+from tfray.ops.arithmetic_ops import add, conj, exp, log, multiply, negative, realdiv, subtract
+from tfray.ops.broadcast_ops import ones_like, where
+from tfray.ops.comparison_ops import greater
 from tfray.ops.precision import is_half
 from tfray.ops.shape_ops import host_int, index_tensor
 
@@ -117,3 +119,55 @@ def _cumprod_gradient(op: Operation, d_out: Tensor) -> list[Tensor | None]:
 
 
 CUMPROD = register(_scan("Cumprod", _cumprod_kernel, dtypes.NUMERIC, _cumprod_gradient))
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Compute logarithms of running sums of exponentials (arguments as `cumsum`, of a float dtype).
+
+    The first exclusive one, the logarithm of 0, is the least number of the dtype.
+    """
+    return add_op(
+        CUMULATIVE_LOGSUMEXP, x, index_tensor(axis), name=name, exclusive=bool(exclusive), reverse=bool(reverse)
+    )
+
+
+def _cumulative_logsumexp_kernel(ctx: KernelContext, x: Array, axis: Array, out: Array | None = None) -> Array:
+    try:
+        along = normalize_axis(host_int(ctx, axis), x.ndim)
+    except ValueError as error:
+        raise InvalidArgumentError(f"{error} (input shape {x.shape})") from error
+    xp = ctx.xp
+    out = xp.empty(x.shape, x.dtype) if out is None else out
+    source, target = xp.moveaxis(x, along, 0), xp.moveaxis(out, along, 0)
+    if ctx.attr("reverse"):
+        source, target = source[::-1], target[::-1]
+    wide = source.astype(np.float32) if is_half(x.dtype) else source
+    total = xp.full(wide.shape[1:], -np.inf, wide.dtype)
+    least = as_dtype(x.dtype).min
+    for index in range(len(wide)):
+        if ctx.attr("exclusive"):
+            target[index] = total if index else least
+        total = xp.logaddexp(total, wide[index])
+        if not ctx.attr("exclusive"):
+            target[index] = total
+    return out
+
+
+def _cumulative_logsumexp_gradient(op: Operation, d_out: Tensor) -> list[Tensor | None]:
+    x, axis = op.inputs
+    result, least = op.outputs[0], d_out.dtype.min
+    exclusive, reverse = op.attr("exclusive"), op.attr("reverse")
+    parts = []
+    # Positive and negative gradients apart, as there are no logarithms of negative numbers.
+    for part in (d_out, negative(d_out)):
+        is_positive = greater(part, 0)
+        logs = where(is_positive, log(where(is_positive, part, ones_like(part))), ones_like(part) * least)
+        parts.append(exp(add(cumulative_logsumexp(subtract(logs, result), axis, exclusive, not reverse), x)))
+    return [subtract(parts[0], parts[1]), None]
+
+
+CUMULATIVE_LOGSUMEXP = register(
+    _scan("CumulativeLogsumexp", _cumulative_logsumexp_kernel, dtypes.FLOATS, _cumulative_logsumexp_gradient)
+)

@@ -12,8 +12,10 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import broadcast
+from tfray.ops.arithmetic_ops import abs as absolute
 from tfray.ops.arithmetic_ops import (
     add,
+    div_no_nan,
     exp,
     multiply,
     negative,
@@ -440,3 +442,36 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
         last = index == len(coeffs) - 1
         value = add(convert_to_tensor(coefficient, x.dtype), multiply(value, x), name if last else None)
     return value
+
+
+def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+    """Compute the modified Bessel function of order 0 (argument as `bessel_i0e`)."""
+    x = convert_to_tensor(x)
+    return multiply(exp(absolute(x)), bessel_i0e(x), name)
+
+
+def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+    """Compute the modified Bessel function of order 1 (argument as `bessel_i1e`)."""
+    x = convert_to_tensor(x)
+    return multiply(exp(absolute(x)), bessel_i1e(x), name)
+
+
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
+    """Compute the inverse of `erfc`.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype, numbers from 0 to 2.
+        name: Name of the operation.
+    """
+    return multiply(ndtri(multiply(convert_to_tensor(x), 0.5)), -math.sqrt(0.5), name)
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """Compute ``1 / x``, and 0 where `x` is 0.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    x = convert_to_tensor(x)
+    return div_no_nan(ones_like(x), x, name)

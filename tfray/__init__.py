@@ -577,6 +577,7 @@ from tfray.ops.tensor_scatter_ops import (
     tensor_scatter_update as tensor_scatter_nd_update,
     tensor_scatter_update as tensor_scatter_update,
 )
+from tfray.ops.matrix_function_ops import matrix_square_root as matrix_square_root
 from tfray.ops.patch_ops import extract_image_patches as extract_image_patches
 from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
 from tfray.ops.sparse_segment_ops import (

@@ -28,6 +28,19 @@ from tfray.ops.linalg_ops import (
     tensordot as tensordot,
     trace as trace,
 )
+from tfray.ops.matrix_function_ops import (
+    matrix_exponential as expm,
+    matrix_logarithm as logm,
+    lu as lu,
+    lu_matrix_inverse as lu_matrix_inverse,
+    lu_reconstruct as lu_reconstruct,
+    lu_solve as lu_solve,
+    matrix_rank as matrix_rank,
+    matvec as matvec,
+    normalize as normalize,
+    pinv as pinv,
+    matrix_square_root as sqrtm,
+)
 from tfray.ops.matrix_ops import (
     matrix_band_part as band_part,
     matrix_diag as diag,
@@ -49,4 +62,8 @@ from tfray.ops.solve_ops import (
     slogdet as slogdet,
     matrix_solve as solve,
     matrix_triangular_solve as triangular_solve,
+)
+from tfray.ops.tridiagonal_ops import (
+    tridiagonal_matmul as tridiagonal_matmul,
+    tridiagonal_solve as tridiagonal_solve,
 )

@@ -97,6 +97,7 @@ from tfray.ops.rounding_ops import (
 from tfray.ops.scan_ops import (
     cumprod as cumprod,
     cumsum as cumsum,
+    cumulative_logsumexp as cumulative_logsumexp,
 )
 from tfray.ops.search_ops import (
     argmax as argmax,
@@ -122,12 +123,15 @@ from tfray.ops.shape_ops import (
     invert_permutation as invert_permutation,
 )
 from tfray.ops.special_ops import (
+    bessel_i0 as bessel_i0,
     bessel_i0e as bessel_i0e,
+    bessel_i1 as bessel_i1,
     bessel_i1e as bessel_i1e,
     betainc as betainc,
     digamma as digamma,
     erf as erf,
     erfc as erfc,
+    erfcinv as erfcinv,
     erfinv as erfinv,
     igamma as igamma,
     igammac as igammac,
@@ -138,6 +142,7 @@ from tfray.ops.special_ops import (
     nextafter as nextafter,
     polygamma as polygamma,
     polyval as polyval,
+    reciprocal_no_nan as reciprocal_no_nan,
     xdivy as xdivy,
     xlog1py as xlog1py,
     xlogy as xlogy,

@@ -1,0 +1,82 @@
+"""Functions of matrices that are made of several operations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.special
+
+import tfray as tf
+
+RANDOM = np.random.default_rng(0)
+A = RANDOM.normal(size=(2, 4, 4)).astype(np.float32)
+B = RANDOM.normal(size=(2, 4, 3)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def run(fetches):
+    with tf.Session() as session:
+        return session.run(fetches)
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_triangular_factors(batched):
+    a, b = (A, B) if batched else (A[0], B[0])
+    factors, rows = tf.linalg.lu(a)
+    np.testing.assert_allclose(run(tf.linalg.lu_reconstruct(factors, rows)), a, atol=1e-5)
+    np.testing.assert_allclose(run(tf.linalg.lu_solve(factors, rows, b)), np.linalg.solve(a, b), rtol=1e-3)
+    np.testing.assert_allclose(run(tf.linalg.lu_matrix_inverse(factors, rows)), np.linalg.inv(a), rtol=1e-3)
+
+
+def test_matvec():
+    vectors = B[..., 0]
+    np.testing.assert_allclose(run(tf.linalg.matvec(A, vectors)), np.einsum("nij,nj->ni", A, vectors), rtol=1e-5)
+    turned = run(tf.linalg.matvec(A, vectors, transpose_a=True))
+    np.testing.assert_allclose(turned, np.einsum("nji,nj->ni", A, vectors), rtol=1e-4, atol=1e-5)
+
+
+def test_normalize():
+    divided, length = run(tf.linalg.normalize(B, axis=1))
+    np.testing.assert_allclose(length, np.linalg.norm(B, axis=1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(divided, B / length, rtol=1e-5)
+
+
+def test_rank_and_pseudo_inverse():
+    flat = np.stack([np.outer(B[0, :, 0], B[0, :, 1]), A[0]]).astype(np.float32)
+    np.testing.assert_array_equal(run(tf.linalg.matrix_rank(flat)), [1, 4])
+    np.testing.assert_array_equal(run(tf.linalg.matrix_rank(flat, tol=1e3)), [0, 0])
+    for matrices in (B, B.swapaxes(1, 2), flat):
+        found = run(tf.linalg.pinv(matrices))
+        np.testing.assert_allclose(matrices @ found @ matrices, matrices, atol=1e-4)
+        np.testing.assert_allclose(found @ matrices @ found, found, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["compact", "sequence", "matrix"])
+def test_tridiagonal_matrices(form):
+    above, on, below = RANDOM.normal(size=(3, 2, 4)).astype(np.float32)
+    on = on + 5
+    dense = np.stack([np.diag(above[i, :-1], 1) + np.diag(on[i]) + np.diag(below[i, 1:], -1) for i in range(2)])
+    given = {"compact": np.stack([above, on, below], 1), "sequence": [above, on, below], "matrix": dense}[form]
+    np.testing.assert_allclose(run(tf.linalg.tridiagonal_matmul(given, B, form)), dense @ B, rtol=1e-4, atol=1e-5)
+    wanted = np.linalg.solve(dense, B)
+    np.testing.assert_allclose(run(tf.linalg.tridiagonal_solve(given, B, form)), wanted, rtol=1e-4, atol=1e-6)
+    turned = tf.linalg.tridiagonal_solve(given, B.swapaxes(1, 2), form, transpose_rhs=True)
+    np.testing.assert_allclose(run(turned), wanted, rtol=1e-4, atol=1e-6)
+    vector = tf.linalg.tridiagonal_solve(given, B[..., 0], form)
+    np.testing.assert_allclose(run(vector), wanted[..., 0], rtol=1e-4, atol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="diagonals_format"):
+        tf.linalg.tridiagonal_solve(given, B, "dense")
+
+
+def test_special_functions():
+    x = np.linspace(-2, 2, 9).astype(np.float32)
+    np.testing.assert_allclose(run(tf.math.bessel_i0(x)), scipy.special.i0(x), rtol=1e-5)
+    np.testing.assert_allclose(run(tf.math.bessel_i1(x)), scipy.special.i1(x), rtol=1e-5)
+    np.testing.assert_allclose(run(tf.math.erfcinv(x / 4 + 0.75)), scipy.special.erfcinv(x / 4 + 0.75), rtol=1e-4)
+    inverse = np.divide(1, x, out=np.zeros_like(x), where=x != 0)
+    np.testing.assert_allclose(run(tf.math.reciprocal_no_nan(x)), inverse)
