@@ -12,11 +12,13 @@ from typing import Any
 import ml_dtypes
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import convert_to_tensor
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.tensor_shape import SCALAR
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.ops import comparison_ops
 from tfray.ops.arithmetic_ops import abs as absolute
 from tfray.ops.arithmetic_ops import add, multiply, subtract
@@ -345,3 +347,49 @@ def _neighbours_compare(compare: Callable[[Tensor, Tensor], Tensor], x: Any, nam
     with get_default_graph().name_scope(name):
         flat = reshape(x, [-1])
         return reduce_all(compare(getitem(flat, slice(1, None)), getitem(flat, slice(None, -1))))
+
+
+# -- shapes --------------------------------------------------------------------------------------------
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return `x`, whose shape is known from here on, and is checked while running.
+
+    Args:
+        x: A tensor of any dtype.
+        shape: The shape: a `TensorShape` or a list with None for sizes that may be any.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: The static shape contradicts `shape`; or while running, the actual one.
+    """
+    return add_op(ENSURE_SHAPE, x, name=name, shape=TensorShape(shape))
+
+
+def _ensure_shape_kernel(ctx: KernelContext, x: Array) -> Array:
+    wanted = TensorShape(ctx.attr("shape"))
+    if not wanted.is_compatible_with(x.shape):
+        raise InvalidArgumentError(f"{ctx.op_name}: the value has shape {x.shape}, expected {wanted}")
+    return x
+
+
+def _ensured_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape.merge_with(op.attr("shape"))]
+
+
+def _ensure_shape_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [d_output]
+
+
+ENSURE_SHAPE = register(
+    OpDef(
+        name="EnsureShape",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        attrs=("shape",),
+        types={"T": dtypes.VALUES},
+        shape=_ensured_shape,
+        kernels=on_every_device(_ensure_shape_kernel),
+        gradient=_ensure_shape_gradient,
+    )
+)

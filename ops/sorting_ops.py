@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +19,11 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arithmetic_ops import multiply, realdiv
 from tfray.ops.broadcast_ops import ones_like
 from tfray.ops.comparison_ops import equal
+from tfray.ops.construction_ops import range_
+from tfray.ops.gather_ops import gather
 from tfray.ops.reduction_ops import reduce_sum
 from tfray.ops.rounding_ops import clip_by_value, floor
+from tfray.ops.scan_ops import cumsum
 from tfray.ops.search_ops import put_along_last
 from tfray.ops.segment_ops import unsorted_segment_sum
 from tfray.ops.shape_ops import cast, expand_dims, host_int, host_ints, index_tensor, reshape, shape, transpose
@@ -245,7 +249,8 @@ def _search_sorted_kernel(ctx: KernelContext, rows: Array, values: Array) -> Arr
             "dimension must agree"
         )
     found = xp.empty(values.shape, ctx.output_dtype())
-    flat = rows.reshape(-1, rows.shape[-1]), values.reshape(-1, values.shape[-1]), found.reshape(-1, values.shape[-1])
+    count = math.prod(rows.shape[:-1])
+    flat = [array.reshape(count, array.shape[-1]) for array in (rows, values, found)]
     for row, wanted, places in zip(*flat, strict=True):
         places[...] = xp.searchsorted(row, wanted, side=side)
     return found
@@ -363,3 +368,27 @@ UNRAVEL_INDEX = register(
         kernels=on_every_device(_unravel_index_kernel),
     )
 )
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Repeat elements, each right behind itself.
+
+    Args:
+        input: Shape ``[...]``, any dtype.
+        repeats: How often: an integer scalar, or a vector with a number for each element along `axis`.
+        axis: The dimension; None for the flattened input.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "repeat"):
+        input = convert_to_tensor(input)
+        if axis is None:
+            input, axis = reshape(input, [-1]), 0
+        if input.shape.rank is None:
+            raise InvalidArgumentError("repeat: the rank of the input is unknown; use set_shape")
+        along = normalize_axis(int(axis), input.shape.rank)
+        size = shape(input)[along]
+        repeats = index_tensor(repeats)
+        counts = cast(repeats, dtypes.int32) + range_(size) * 0
+        ends = cumsum(counts)
+        total = reduce_sum(counts)
+        return gather(input, searchsorted(ends, range_(total), side="right"), axis=along)

@@ -33,6 +33,14 @@ def test_histogram(values):
     np.testing.assert_array_equal(bins, np.clip(np.digitize(values, edges) - 1, 0, 6))
 
 
+def test_repeat():
+    for repeats, axis in ((2, None), (3, 0), ([1, 0, 2], 1), ([2, 1, 0, 3, 1], 0), (0, 1)):
+        np.testing.assert_array_equal(run(tf.repeat(X, repeats, axis)), np.repeat(X, repeats, axis))
+    x = tf.constant(X)
+    (d_x,) = tf.gradients(tf.repeat(x, [1, 0, 2], 1), x)
+    np.testing.assert_array_equal(run(tf.convert_to_tensor(d_x)), np.broadcast_to([1, 0, 2], X.shape))
+
+
 # -- rounding to few bits ------------------------------------------------------------------------------
 
 

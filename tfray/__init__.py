@@ -563,6 +563,7 @@ from tfray.ops.sorting_ops import (
     histogram_fixed_width as histogram_fixed_width,
     histogram_fixed_width_bins as histogram_fixed_width_bins,
     searchsorted as searchsorted,
+    repeat as repeat,
     sort as sort,
     unravel_index as unravel_index,
 )
@@ -577,6 +578,11 @@ from tfray.ops.tensor_scatter_ops import (
     tensor_scatter_update as tensor_scatter_nd_update,
     tensor_scatter_update as tensor_scatter_update,
 )
+from tfray.framework.dtypes import float16 as half, float64 as double
+from tfray.ops.arithmetic_ops import realdiv as realdiv
+from tfray.ops.check_ops import ensure_shape as ensure_shape
+from tfray.ops.layout_ops import reverse as reverse_v2
+from tfray.ops.rounding_ops import floordiv as floor_div
 from tfray.ops.matrix_function_ops import matrix_square_root as matrix_square_root
 from tfray.ops.patch_ops import extract_image_patches as extract_image_patches
 from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace

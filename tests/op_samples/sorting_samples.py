@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import sorting_ops, tensor_scatter_ops
+from tfray.ops import check_ops, sorting_ops, tensor_scatter_ops
 
 DESCENDING = {"direction": "DESCENDING"}
 
@@ -128,7 +128,14 @@ def scatter_rows() -> list[OpSample]:
     return rows
 
 
-SAMPLES = [*sort_rows(), *search_rows(), *scatter_rows()]
+SAMPLES = [
+    *sort_rows(),
+    *search_rows(),
+    *scatter_rows(),
+    OpSample(
+        "EnsureShape", check_ops.ensure_shape, [grid(2, 3)], lambda x: x, kwargs={"shape": [None, 3]}, modes=("known",)
+    ),
+]
 ERRORS = [
     OpError("Sort", sorting_ops.sort, [np.float32(1)], "rank 1 or more"),
     OpError("Sort", lambda x: sorting_ops.sort(x, direction="UP"), [np.zeros(3)], "ASCENDING or DESCENDING"),
@@ -156,6 +163,10 @@ ERRORS = [
         "do not fit",
         at_run=True,
     ),
+]
+ERRORS += [
+    OpError("EnsureShape", lambda x: check_ops.ensure_shape(x, [3, None]), [np.zeros((2, 3))], "incompatible"),
+    OpError("EnsureShape", lambda x: check_ops.ensure_shape(x, [3, None]), [np.zeros((2, 3))], "expected", at_run=True),
 ]
 TESTED_ELSEWHERE = dict.fromkeys(
     (
