@@ -10,6 +10,7 @@ LAZY: Final = {
     "app": "tfray.library.app",
     "contrib": "tfray.contrib",
     "feature_column": "tfray.library.feature_column",
+    "distributions": "tfray.library.distributions",
     "flags": "tfray.library.flags",
     "gfile": "tfray.library.gfile",
     "io": "tfray.library.io",

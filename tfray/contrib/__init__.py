@@ -13,7 +13,6 @@ REPLACEMENTS: Final = {
     "cudnn_rnn": "tf.nn.rnn_cell.LSTMCell with tf.nn.dynamic_rnn",
     "data": "tf.data",
     "distribute": "tf.train.replica_device_setter, or tfray.train.Trainer",
-    "distributions": "plain operations such as tf.random_normal and tf.nn.softmax_cross_entropy_with_logits",
     "eager": "tf.Session: operations run when a session runs them",
     "estimator": "tfray.train.Trainer, or tf.keras",
     "keras": "tf.keras",
