@@ -34,6 +34,7 @@ from tfray.errors import (
     OutOfRangeError,
     UnknownError,
 )
+from tfray.framework.op_def import OpDef, adopt
 from tfray.ops import families, script_ops
 from tfray.runtime.device import Device
 from tfray.runtime.executor import Step, run_plan
@@ -107,8 +108,12 @@ class DeviceActor:
         """Learn the actor handles of other devices by name."""
         self._peers.update(peers)
 
-    def register(self, plan_id: str, wire: Any, functions: Mapping[str, Callable[..., Any]]) -> Outcome:
+    def register(
+        self, plan_id: str, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef] = ()
+    ) -> Outcome:
         """Compile a partition under `plan_id`."""
+        for definition in definitions:
+            adopt(definition)
         for token, function in functions.items():
             script_ops.register_function(token, function)
 

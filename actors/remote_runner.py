@@ -26,6 +26,7 @@ from tfray.errors import (
 )
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import is_blocking
+from tfray.framework.op_def import is_built_in
 from tfray.framework.region import ops_within
 from tfray.runtime.plan import Partition
 
@@ -285,20 +286,21 @@ def _shared(value: Any, objects: dict[int, Any]) -> Any:
 
 
 def register(actor: Any, plan_id: str, partition: Partition, functions: Mapping[str, Callable[..., Any]]) -> Any:
-    """Let a device compile a partition, with the Python functions that its operations call. Returns Ray's reference."""
-    users = {
-        value: op
-        for outer in partition.graph.get_operations()
-        for op in ops_within(outer)
-        for value in op.attrs.values()
-        if isinstance(value, str) and value in functions
-    }
+    """Let a device compile a partition, with what its operations need. Returns Ray's reference.
+
+    That is the Python functions which they call, and the definitions of types that are not tfray's own.
+    """
+    ops = [op for outer in partition.graph.get_operations() for op in ops_within(outer)]
+    users = {value: op for op in ops for value in op.attrs.values() if isinstance(value, str) and value in functions}
+    foreign = {op.type: op for op in ops if not is_built_in(op.op_def)}
+    definitions = [op.op_def for op in foreign.values()]
+    called = {token: functions[token] for token in users}
     try:
-        return actor.register.remote(plan_id, partition.to_wire(), {token: functions[token] for token in users})
+        return actor.register.remote(plan_id, partition.to_wire(), called, definitions)
     except TypeError as error:  # it cannot be pickled
-        ops = list(users.values())
+        ops = [*users.values(), *foreign.values()]
         raise InvalidArgumentError(
-            f"the function of {' or '.join(repr(op.name) for op in ops)} cannot be sent to {partition.device}: "
+            f"what {' or '.join(repr(op.name) for op in ops)} needs cannot be sent to {partition.device}: "
             f"{error.__cause__ or error}; open what it needs inside the function",
             op_name=ops[0].name if ops else None,
             device=partition.device,

@@ -147,7 +147,7 @@ def test_a_model_learns_from_queues_on_actors(capsys, ray_local):
 @pytest.mark.ray
 def test_the_programs_of_the_readme_run(capsys, ray_local):
     programs = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(programs) == 3
+    assert len(programs) == 4
     names: dict[str, object] = {"__name__": "readme"}
     for program in programs:
         exec(compile(program, "README.md", "exec"), names)

@@ -247,6 +247,17 @@ def register(op_def: OpDef) -> OpDef:
     return op_def
 
 
+def is_built_in(definition: OpDef) -> bool:
+    """Whether a type is one of tfray's own, which every process knows."""
+    return all(kernel.function.__module__.startswith("tfray.") for kernel in definition.kernels.values())
+
+
+def adopt(definition: OpDef) -> None:
+    """Make a type that another process has registered known here too; one of that name that is known already stays."""
+    if definition.name not in _REGISTRY:
+        register(definition)
+
+
 def lookup(name: str) -> OpDef:
     """The `OpDef` of that name.
 
