@@ -11,6 +11,7 @@ from tests.gradient_check import check_gradients
 
 ALPHA = 1e-3
 D = tf.distributions
+W = np.float64
 
 
 @pytest.fixture(autouse=True)
@@ -201,12 +202,12 @@ def test_dirichlet():
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (lambda: D.Normal(A, B), lambda: D.Normal(0.3, 2.0)),
-        (lambda: D.Laplace(A, B), lambda: D.Laplace(0.3, 2.0)),
-        (lambda: D.Uniform(A, A + B), lambda: D.Uniform(0.1, 9.0)),
-        (lambda: D.Gamma(A, B), lambda: D.Gamma(1.3, 2.0)),
-        (lambda: D.Exponential(B), lambda: D.Exponential(2.0)),
-        (lambda: D.Beta(A, B), lambda: D.Beta(1.3, 2.0)),
+        (lambda: D.Normal(A, B), lambda: D.Normal(W(0.3), 2.0)),
+        (lambda: D.Laplace(A, B), lambda: D.Laplace(W(0.3), 2.0)),
+        (lambda: D.Uniform(A, A + B), lambda: D.Uniform(W(0.1), 9.0)),
+        (lambda: D.Gamma(A, B), lambda: D.Gamma(W(1.3), 2.0)),
+        (lambda: D.Exponential(B), lambda: D.Exponential(W(2.0))),
+        (lambda: D.Beta(A, B), lambda: D.Beta(W(1.3), 2.0)),
         (lambda: D.Bernoulli(probs=[0.2, 0.6]), lambda: D.Bernoulli(probs=[0.5, 0.3])),
         (lambda: D.Categorical(logits=LOGITS), lambda: D.Categorical(logits=LOGITS[::-1].copy())),
         (lambda: D.Dirichlet([1.5, 2.0, 4.0]), lambda: D.Dirichlet([2.0, 1.0, 3.0])),

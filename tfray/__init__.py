@@ -586,6 +586,7 @@ from tfray.ops.rounding_ops import floordiv as floor_div
 from tfray.ops.matrix_function_ops import matrix_square_root as matrix_square_root
 from tfray.ops.patch_ops import extract_image_patches as extract_image_patches
 from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
+from tfray.ops.edit_distance_ops import edit_distance as edit_distance
 from tfray.ops.sparse_segment_ops import (
     sparse_segment_mean as sparse_segment_mean,
     sparse_segment_sqrt_n as sparse_segment_sqrt_n,
