@@ -38,7 +38,7 @@ def main() -> None:
 @main.command()
 @_common
 def executor(**common: Any) -> None:
-    """Session overhead: a trivial fetch, one feed, a thousand scalar additions."""
+    """Session overhead: a trivial fetch, one feed, a thousand scalar additions, branches, loops, an LSTM."""
     _run("executor", **common)
 
 
@@ -47,6 +47,21 @@ def executor(**common: Any) -> None:
 def mlp(**common: Any) -> None:
     """Training steps of small models at batch 128."""
     _run("mlp", **common)
+
+
+@main.command()
+@_common
+def ops(**common: Any) -> None:
+    """Common operations at the sizes of real programs, forward and with their gradients."""
+    _run("ops", **common)
+
+
+@main.command()
+@_common
+@click.option("--batch", type=click.IntRange(min=1), default=4, show_default=True, help="Images in a step.")
+def convnets(batch: int, **common: Any) -> None:
+    """Training steps of AlexNet, Overfeat, OxfordNet and GoogleNet (OSDI 2016, section 6.1)."""
+    _run("convnets", {"batch": batch}, suffix=f"_b{batch}", **common)
 
 
 @main.command()
@@ -66,6 +81,7 @@ def _run(
     options: dict[str, Any] | None = None,
     labels: dict[str, str] | None = None,
     *,
+    suffix: str = "",
     memory: bool = False,
     peer_python: str | None,
     json_file: Path | None,
@@ -78,10 +94,14 @@ def _run(
     if unknown:
         raise click.BadParameter(f"{bench} has no case {unknown[0]!r}; it has {', '.join(cases)}", param_hint="--case")
     measurements: list[Measurement] = []
+    notes: dict[str, str] = {}
     console = Console()
     with Console(stderr=True).status(bench) as status, ExitStack() as stack:
         started: dict[str, Side] = {}
         for name in chosen or cases:
+            label = (labels or {}).get(name, name) + suffix
+            if cases[name].note:
+                notes[label] = cases[name].note
             wanted = [side for side in cases[name].sides if side != "tensorflow" or peer_python]
             try:
                 for side in wanted:
@@ -94,13 +114,13 @@ def _run(
                     name,
                     options or {},
                     QUICK if quick else Effort(),
-                    label=(labels or {}).get(name, name),
+                    label=label,
                     memory=memory,
                     progress=status.update,
                 )
             except SideError as error:
                 raise click.ClickException(str(error)) from error
-    show(console, bench, measurements)
+    show(console, bench, measurements, notes)
     if json_file is not None:
         json_file.write_text("".join(f"{line}\n" for line in json_lines(bench, measurements)))
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Measurement, Ratio
+
+_LEAST_SUMMARIZED: Final = 8
+"""Cases from which on a summary of all ratios is worth a line."""
 
 
 def table(bench: str, measurements: Sequence[Measurement]) -> Table:
@@ -38,11 +42,13 @@ def _ms(time_ms: float) -> str:
 
 def _ratio(one: Measurement, measurements: Sequence[Measurement]) -> str:
     """How `one`, of tfray, compares; with the range of the middle half of the rounds."""
+    ratio = _ratio_of(one, measurements)
+    return "" if ratio is None else f"{ratio.overall:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def _ratio_of(one: Measurement, measurements: Sequence[Measurement]) -> Ratio | None:
     peers = [other for other in measurements if other.case == one.case and other.side == "tensorflow"]
-    if one.side != "tfray" or not peers:
-        return ""
-    ratio = Ratio.of(one, peers[0])
-    return f"{ratio.overall:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    return Ratio.of(one, peers[0]) if one.side == "tfray" and peers else None
 
 
 def json_lines(bench: str, measurements: Sequence[Measurement]) -> Iterator[str]:
@@ -61,6 +67,17 @@ def json_lines(bench: str, measurements: Sequence[Measurement]) -> Iterator[str]
         yield json.dumps(line)
 
 
-def show(console: Console, bench: str, measurements: Sequence[Measurement]) -> None:
-    """Print the table."""
+def show(console: Console, bench: str, measurements: Sequence[Measurement], notes: Mapping[str, str]) -> None:
+    """Print the table, what all ratios together say, and the notes to the cases in it."""
     console.print(table(bench, measurements))
+    ratios = [_overall(one, measurements) for one in measurements if one.side == "tfray"]
+    known = sorted(ratio for ratio in ratios if ratio is not None)
+    if len(known) >= _LEAST_SUMMARIZED:
+        console.print(f"{len(known)} ratios: median {statistics.median(known):.2f}, largest {known[-1]:.2f}")
+    for case, note in notes.items():
+        console.print(f"{case}: {note}")
+
+
+def _overall(one: Measurement, measurements: Sequence[Measurement]) -> float | None:
+    ratio = _ratio_of(one, measurements)
+    return None if ratio is None else ratio.overall

@@ -40,11 +40,13 @@ class Case:
         open: Context manager that builds everything and gives the function of one step.
         sides: The implementations that can run it.
         options: Given to `open` over the options of the command line.
+        note: What to know about the results, shown beneath them.
     """
 
     open: Callable[[Any, Options], AbstractContextManager[Step]]
     sides: tuple[str, ...] = ("tfray", "tensorflow")
     options: Options = field(default_factory=dict)
+    note: str = ""
 
 
 def cases_of(bench: str) -> dict[str, Case]:
