@@ -191,10 +191,10 @@ def _bands(axis: AxisMap, dtype: Any, repeat: int) -> list[Band]:
     return bands
 
 
-def resample(xp: Any, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any) -> Array:
-    """Apply the taps of both axes to NHWC images, in float `dtype`."""
+def resample(xp: Any, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any, out: Array | None = None) -> Array:
+    """Apply the taps of both axes to NHWC images, in float `dtype`, which `out` has if it is given."""
     batch, _, _, channels = images.shape
-    out = xp.empty((batch, rows.outputs, columns.outputs, channels), dtype)
+    out = xp.empty((batch, rows.outputs, columns.outputs, channels), dtype) if out is None else out
     if out.size == 0:
         return out
     if xp is not np:
@@ -268,11 +268,11 @@ def _apply(xp: Any, source: Array, taps: Taps, out: Array) -> None:
         xp.add(out, xp.where(weight == 0, out.dtype.type(0), share), out=out)
 
 
-def pick(xp: Any, images: Array, rows: Taps, columns: Taps) -> Array:
+def pick(xp: Any, images: Array, rows: Taps, columns: Taps, out: Array | None = None) -> Array:
     """The pixels at the first taps of height and width of NHWC images of any dtype."""
     batch, _, _, channels = images.shape
     pixel: tuple[int, ...]
-    out = xp.empty((batch, rows.outputs, columns.outputs, channels), images.dtype)
+    out = xp.empty((batch, rows.outputs, columns.outputs, channels), images.dtype) if out is None else out
     if out.size == 0:
         return out
     source = xp.take(images, xp.asarray(rows.indices[0]), axis=1)

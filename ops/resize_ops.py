@@ -10,8 +10,9 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.precision import assign
 from tfray.ops.resampling import AxisMap, pick, resample
 from tfray.ops.shape_ops import host_ints, index_tensor, known_entries, shape
 
@@ -60,10 +61,10 @@ def _check_images(images: Array) -> None:
 def _interpolation(name: str, method: str, types: Any, gradient: GradientFunction) -> OpDef:
     """Definition of a resizing that computes in floats."""
 
-    def kernel(ctx: KernelContext, images: Array, size: Array) -> Array:
+    def kernel(ctx: KernelContext, images: Array, size: Array, out: Array | None = None) -> Array:
         _check_images(images)
         rows, columns = _axes(ctx, method, images.shape[1:3], host_ints(ctx, size))
-        return resample(ctx.xp, images, rows, columns, ctx.output_dtype())
+        return resample(ctx.xp, images, rows, columns, ctx.output_dtype(), out)
 
     return OpDef(
         name=name,
@@ -72,18 +73,27 @@ def _interpolation(name: str, method: str, types: Any, gradient: GradientFunctio
         attrs=_ATTRS,
         types={"T": types, "Tout": _WIDE},
         shape=_resized_shape,
-        kernels=on_every_device(kernel),
+        kernels=on_every_device(out_kernel(kernel)),
         gradient=gradient,
     )
+
+
+def _resample_in(
+    ctx: KernelContext, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any, out: Array | None
+) -> Array:
+    """`resample` in `dtype`, rounded to the output's dtype in the end."""
+    if dtype == ctx.output_dtype():
+        return resample(ctx.xp, images, rows, columns, dtype, out)
+    return assign(ctx, resample(ctx.xp, images, rows, columns, dtype), ctx.output_dtype(), out)
 
 
 def _interpolation_grad(name: str, method: str, gradient: GradientFunction) -> OpDef:
     """Definition of the gradient of such a resizing: from the resized images and the size before."""
 
-    def kernel(ctx: KernelContext, d_resized: Array, size: Array) -> Array:
+    def kernel(ctx: KernelContext, d_resized: Array, size: Array, out: Array | None = None) -> Array:
         _check_images(d_resized)
         rows, columns = _axes(ctx, method, host_ints(ctx, size), d_resized.shape[1:3], True)
-        return resample(ctx.xp, d_resized, rows, columns, d_resized.dtype).astype(ctx.output_dtype(), copy=False)
+        return _resample_in(ctx, d_resized, rows, columns, d_resized.dtype, out)
 
     return OpDef(
         name=name,
@@ -92,7 +102,7 @@ def _interpolation_grad(name: str, method: str, gradient: GradientFunction) -> O
         attrs=_ATTRS,
         types={"Tg": _WIDE, "T": dtypes.FLOATS},
         shape=_source_shape,
-        kernels=on_every_device(kernel),
+        kernels=on_every_device(out_kernel(kernel)),
         gradient=gradient,
     )
 
@@ -235,10 +245,10 @@ def resize_nearest_neighbor(
     return add_op(RESIZE_NEAREST_NEIGHBOR, images, index_tensor(size), name=name, **attrs)
 
 
-def _nearest_kernel(ctx: KernelContext, images: Array, size: Array) -> Array:
+def _nearest_kernel(ctx: KernelContext, images: Array, size: Array, out: Array | None = None) -> Array:
     _check_images(images)
     rows, columns = _axes(ctx, "nearest", images.shape[1:3], host_ints(ctx, size))
-    return pick(ctx.xp, images, rows.taps(), columns.taps())
+    return pick(ctx.xp, images, rows.taps(), columns.taps(), out)
 
 
 def _nearest_gradient(op: Operation, d_resized: Tensor) -> list[Tensor | None]:
@@ -253,7 +263,7 @@ RESIZE_NEAREST_NEIGHBOR = register(
         attrs=_ATTRS,
         types={"T": dtypes.REAL},
         shape=_resized_shape,
-        kernels=on_every_device(_nearest_kernel),
+        kernels=on_every_device(out_kernel(_nearest_kernel)),
         gradient=_nearest_gradient,
     )
 )
@@ -275,11 +285,11 @@ def resize_nearest_neighbor_grad(
     return add_op(RESIZE_NEAREST_NEIGHBOR_GRAD, grads, index_tensor(size), name=name, **attrs)
 
 
-def _nearest_grad_kernel(ctx: KernelContext, d_resized: Array, size: Array) -> Array:
+def _nearest_grad_kernel(ctx: KernelContext, d_resized: Array, size: Array, out: Array | None = None) -> Array:
     _check_images(d_resized)
     rows, columns = _axes(ctx, "nearest", host_ints(ctx, size), d_resized.shape[1:3], True)
     dtype = d_resized.dtype if d_resized.dtype.itemsize > 2 else dtypes.float32.numpy
-    return resample(ctx.xp, d_resized, rows, columns, dtype).astype(d_resized.dtype, copy=False)
+    return _resample_in(ctx, d_resized, rows, columns, dtype, out)
 
 
 def _nearest_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
@@ -294,7 +304,7 @@ RESIZE_NEAREST_NEIGHBOR_GRAD = register(
         attrs=_ATTRS,
         types={"T": dtypes.FLOATS},
         shape=_source_shape,
-        kernels=on_every_device(_nearest_grad_kernel),
+        kernels=on_every_device(out_kernel(_nearest_grad_kernel)),
         gradient=_nearest_grad_gradient,
     )
 )
