@@ -49,31 +49,29 @@ def lstm_gates(
 
 
 @lru_cache(maxsize=64)
-def _gate_scales(xp: Any, units: int, dtype: Any, forget_bias: float) -> tuple[Array, Array, Array]:
-    """By column: what to multiply by before and after tanh, what to add after, and the bias of the gate.
-
-    The logistic function is ``tanh(x / 2) / 2 + 1 / 2``, so that one tanh serves all four gates.
-    """
-    scale = np.full(4 * units, 0.5, np.float32)
-    scale[units : 2 * units] = 1
+def _bias_of_gates(xp: Any, units: int, dtype: Any, forget_bias: float) -> Array:
+    """What is added to each column besides the learned bias."""
     bias = np.zeros(4 * units, np.float32)
     bias[2 * units : 3 * units] = forget_bias
-    made = tuple(xp.asarray(vector.astype(dtype)) for vector in (scale, 1 - scale, bias))
-    return made[0], made[1], made[2]
+    return xp.asarray(bias.astype(dtype))
 
 
 def _lstm_gates_kernel(ctx: KernelContext, projected: Array, bias: Array, cell: Array) -> tuple[Array, Array, Array]:
     xp, dtype, units = ctx.xp, ctx.output_dtype(), cell.shape[1]
     if is_half(dtype):
         projected, bias, cell = (array.astype(np.float32) for array in (projected, bias, cell))
-    scale, offset, gate_bias = _gate_scales(xp, units, cell.dtype, ctx.attr("forget_bias"))
-    gates = xp.add(projected, bias + gate_bias)
-    xp.multiply(gates, scale, out=gates)
-    xp.tanh(gates, out=gates)
-    xp.multiply(gates, scale, out=gates)
-    xp.add(gates, offset, out=gates)
+    negative_bias = -(bias + _bias_of_gates(xp, units, cell.dtype, ctx.attr("forget_bias")))
+    # Three of the four parts are logistic: 1 / (1 + exp(-x)), whose passes are cheaper over the whole array.
+    gates = xp.subtract(negative_bias, projected)
+    candidate = gates[:, units : 2 * units]
+    squashed = xp.tanh(xp.negative(candidate, out=candidate))
+    one = cell.dtype.type(1)
+    xp.exp(gates, out=gates)
+    xp.add(gates, one, out=gates)
+    xp.divide(one, gates, out=gates)
+    candidate[...] = squashed
     new_cell = xp.multiply(cell, gates[:, 2 * units : 3 * units])
-    output = xp.multiply(gates[:, :units], gates[:, units : 2 * units])
+    output = xp.multiply(gates[:, :units], squashed, out=squashed)
     xp.add(new_cell, output, out=new_cell)
     xp.tanh(new_cell, out=output)
     xp.multiply(output, gates[:, 3 * units :], out=output)

@@ -131,8 +131,10 @@ from tfray.ops.transcendental_ops import (
     sigmoid as sigmoid,
     tanh as tanh,
 )
-from tfray.library import rnn_cell as rnn_cell
+from tfray.library import legacy_seq2seq as seq2seq, rnn_cell as rnn_cell
 from tfray.library.rnn import (
+    static_bidirectional_rnn as bidirectional_rnn,
+    static_rnn as rnn,
     bidirectional_dynamic_rnn as bidirectional_dynamic_rnn,
     dynamic_rnn as dynamic_rnn,
     raw_rnn as raw_rnn,
