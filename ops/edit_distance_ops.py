@@ -82,7 +82,7 @@ def _edit_distance_shape(op: Operation) -> list[TensorShape]:
     for first in (0, 3):
         indices, values, shape = (tensor.shape for tensor in op.inputs[first : first + 3])
         indices.assert_is_compatible_with(values.with_rank(1).concatenate(shape.with_rank(1)))
-    rank = op.inputs[2].shape.merge_with(op.inputs[5].shape)
+    rank = op.inputs[2].shape.merge_with(op.inputs[5].shape).with_rank(1)
     known = [constant_value(op.inputs[index]) for index in (2, 5)]
     if known[0] is not None and known[1] is not None:
         return [TensorShape(np.maximum(known[0], known[1])[:-1].tolist())]
