@@ -15,7 +15,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.shape_ops import host_ints, index_tensor, known_entries, shape, sizes_from_input
+from tfray.ops.shape_ops import host_ints, known_entries, shape, sizes_from_input, to_int32
 
 _BOXES: Final = (dtypes.float32, dtypes.float64)
 
@@ -157,7 +157,7 @@ def crop_and_resize(
         image,
         boxes,
         box_indices if box_ind is None else box_ind,
-        index_tensor(crop_size),
+        to_int32(crop_size),
         name=name,
         method=method,
         extrapolation_value=float(extrapolation_value),

@@ -19,7 +19,7 @@ from tfray.ops.join_ops import concat, stack
 from tfray.ops.layout_ops import pad, roll
 from tfray.ops.reduction_ops import reduce_prod
 from tfray.ops.rounding_ops import floordiv
-from tfray.ops.shape_ops import cast, host_ints, index_tensor, known_entries, reshape, shape
+from tfray.ops.shape_ops import cast, host_ints, index_tensor, known_entries, reshape, shape, to_int32
 from tfray.ops.slice_ops import slice_
 
 _COMPLEX_OF: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
@@ -266,7 +266,7 @@ def _inverse_real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor
 
 def _lengths(tensor: Tensor, fft_length: Any, rank: int, from_half: bool) -> Tensor:
     if fft_length is not None:
-        return reshape(index_tensor(fft_length), [-1])
+        return reshape(to_int32(fft_length), [-1])
     sizes = shape(tensor)[-rank:]
     if not from_half:
         return sizes

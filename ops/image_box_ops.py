@@ -19,7 +19,7 @@ from tfray.framework.random_seed import get_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.layout_ops import pad
 from tfray.ops.random_streams import stream_of
-from tfray.ops.shape_ops import host_int, host_ints, index_tensor, known_entries
+from tfray.ops.shape_ops import host_int, host_ints, index_tensor, known_entries, to_int32
 from tfray.ops.shape_ops import size as size_of
 
 # -- drawing -------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def non_max_suppression_padded(
         count = size_of(chosen)
         if not pad_to_max_output_size:
             return chosen, count
-        most = index_tensor(max_output_size)
+        most = to_int32(max_output_size)
         padded = pad(chosen, [[0, most - count]])
         padded.set_shape([(known_entries(most) or [None])[0]])
         return padded, count
@@ -206,7 +206,7 @@ def non_max_suppression_with_scores(
         NON_MAX_SUPPRESSION,
         boxes,
         scores,
-        index_tensor(max_output_size),
+        to_int32(max_output_size),
         convert_to_tensor(iou_threshold, dtypes.float32),
         convert_to_tensor(score_threshold, dtypes.float32),
         convert_to_tensor(soft_nms_sigma, dtypes.float32),
@@ -311,7 +311,7 @@ def non_max_suppression_overlaps(
         NON_MAX_SUPPRESSION_OVERLAPS,
         overlaps,
         scores,
-        index_tensor(max_output_size),
+        to_int32(max_output_size),
         convert_to_tensor(overlap_threshold, dtypes.float32),
         convert_to_tensor(score_threshold, dtypes.float32),
         name=name,
@@ -521,7 +521,7 @@ def extract_glimpse(
     return add_op(
         EXTRACT_GLIMPSE,
         input,
-        index_tensor(size),
+        to_int32(size),
         offsets,
         name=name,
         centered=bool(centered),

@@ -20,7 +20,7 @@ from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.image_color_ops import convert_image_dtype
 from tfray.ops.random_ops import random_uniform
-from tfray.ops.shape_ops import host_int, host_ints, index_tensor
+from tfray.ops.shape_ops import host_int, host_ints, to_int32
 
 _MODES: Final = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
@@ -172,7 +172,7 @@ def decode_and_crop_jpeg(
     if ratio != 1:
         raise InvalidArgumentError(f"decode_and_crop_jpeg: ratio is {ratio}, expected 1")
     channels = _check_channels("decode_and_crop_jpeg", channels, (0, 1, 3))
-    return add_op(DECODE_AND_CROP_JPEG, contents, index_tensor(crop_window), name=name, channels=channels)
+    return add_op(DECODE_AND_CROP_JPEG, contents, to_int32(crop_window), name=name, channels=channels)
 
 
 def _decode_and_crop_jpeg_kernel(ctx: KernelContext, contents: Any, crop_window: Array) -> Array:
@@ -306,7 +306,7 @@ def encode_jpeg(
     return add_op(
         ENCODE_JPEG,
         image,
-        index_tensor(quality),
+        to_int32(quality),
         name=name,
         format=format,
         progressive=bool(progressive),

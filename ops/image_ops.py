@@ -21,7 +21,7 @@ from tfray.ops.random_ops import random_uniform
 from tfray.ops.reduction_ops import reduce_sum
 from tfray.ops.resize_ops import resize_area, resize_bicubic, resize_bilinear, resize_nearest_neighbor
 from tfray.ops.rounding_ops import floordiv, floormod, rint
-from tfray.ops.shape_ops import cast, expand_dims, identity, shape, squeeze, transpose
+from tfray.ops.shape_ops import cast, expand_dims, identity, shape, squeeze, to_int32, transpose
 from tfray.ops.slice_ops import slice_
 
 
@@ -348,7 +348,7 @@ _METHODS: Final = {
 
 
 def _resized(images: Tensor, size: Any, method: int, align_corners: bool, preserve_aspect_ratio: bool) -> Tensor:
-    size = convert_to_tensor(size, dtypes.int32, "size")
+    size = to_int32(size)
     if preserve_aspect_ratio:
         size = _fitting_size(images, size)
     known = constant_value(size)

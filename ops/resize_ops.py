@@ -14,7 +14,7 @@ from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.precision import assign
 from tfray.ops.resampling import AxisMap, pick, resample
-from tfray.ops.shape_ops import host_ints, index_tensor, known_entries, shape
+from tfray.ops.shape_ops import host_ints, known_entries, shape, to_int32
 
 _WIDE: Final = (dtypes.float32, dtypes.float64)
 _ATTRS: Final = ("align_corners", "half_pixel_centers")
@@ -111,7 +111,7 @@ def _resize(
     definition: OpDef, images: Any, size: Any, align_corners: bool, half: bool, name: str | None, dtype: DTypeLike
 ) -> Tensor:
     attrs = _attrs(align_corners, half)
-    return add_op(definition, images, index_tensor(size), name=name, Tout=as_dtype(dtype), **attrs)
+    return add_op(definition, images, to_int32(size), name=name, Tout=as_dtype(dtype), **attrs)
 
 
 def _backward(definition: OpDef, op: Operation, d_resized: Tensor) -> list[Tensor | None]:
@@ -242,7 +242,7 @@ def resize_nearest_neighbor(
         ``[batch, new height, new width, channels]``, the dtype of `images`.
     """
     attrs = _attrs(align_corners, half_pixel_centers)
-    return add_op(RESIZE_NEAREST_NEIGHBOR, images, index_tensor(size), name=name, **attrs)
+    return add_op(RESIZE_NEAREST_NEIGHBOR, images, to_int32(size), name=name, **attrs)
 
 
 def _nearest_kernel(ctx: KernelContext, images: Array, size: Array, out: Array | None = None) -> Array:
@@ -282,7 +282,7 @@ def resize_nearest_neighbor_grad(
         name: Name of the operation.
     """
     attrs = _attrs(align_corners, half_pixel_centers)
-    return add_op(RESIZE_NEAREST_NEIGHBOR_GRAD, grads, index_tensor(size), name=name, **attrs)
+    return add_op(RESIZE_NEAREST_NEIGHBOR_GRAD, grads, to_int32(size), name=name, **attrs)
 
 
 def _nearest_grad_kernel(ctx: KernelContext, d_resized: Array, size: Array, out: Array | None = None) -> Array:
