@@ -17,7 +17,7 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.region import Region, variable_behind
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops import array_ops, math_ops, tensor_array_ops
+from tfray.ops import array_ops, math_ops, stacked_ops, tensor_array_ops
 from tfray.ops.control_flow_ops import add_cond, add_while, export_from_branch, stack_over_iterations
 
 Gradient = Tensor | IndexedSlices
@@ -182,6 +182,7 @@ class _BackwardLoop:
         inputs = op.inputs
         self._variables = [index for index in range(self._count) if carries_gradient(inputs[index])]
         self._captures = [index for index in range(self._count, len(inputs)) if carries_gradient(inputs[index])]
+        self._products: dict[int, Operation] = {}
 
     def build(self) -> list[Any]:
         graph = get_default_graph()
@@ -203,6 +204,9 @@ class _BackwardLoop:
         d_inputs: list[Any] = [None] * len(op.inputs)
         for position, d_input in zip([*self._variables, *self._captures], made.outputs[2:], strict=False):
             d_inputs[position] = d_input
+        for position, product in self._products.items():
+            left, right = (stack_over_iterations(made, tensor) for tensor in product.inputs)
+            d_inputs[position] = stacked_ops.product_of_stacks(left, right, graph.own(op.inputs[position]))
         return d_inputs
 
     def _initial_gradient(self, index: int) -> Tensor:
@@ -251,9 +255,24 @@ class _BackwardLoop:
         for source, total in zip(sources[: len(self._variables)], totals, strict=False):
             following.append(zeros_for(source) if total is None else _dense(total, source))
         totals = totals[len(self._variables) :]
-        for source, d_capture, total in zip(sources[len(self._variables) :], d_captures, totals, strict=True):
-            following.append(d_capture if total is None else _plus(d_capture, _dense(total, source)))
+        for position, d_capture, total in zip(self._captures, d_captures, totals, strict=True):
+            if total is None:
+                following.append(d_capture)
+            elif _is_product_over_rows(total) and self._op.inputs[position].dtype is total.dtype:
+                # Not added up here: the product of all turns is taken at the end.
+                self._products[position] = total.op
+                following.append(d_capture)
+            else:
+                following.append(_plus(d_capture, _dense(total, self._body.inputs[position])))
         return following
+
+
+def _is_product_over_rows(gradient: Gradient) -> bool:
+    """Whether a gradient is ``transpose(a) @ b``: a sum over the rows of two matrices, like that of weights."""
+    if not isinstance(gradient, Tensor) or gradient.dtype not in (dtypes.float32, dtypes.float64):
+        return False
+    op = gradient.op
+    return op.type == "MatMul" and op.attrs["transpose_a"] and not op.attrs["transpose_b"]
 
 
 def _plus(total: Tensor, term: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.op_samples import OpSample, grid
-from tfray.ops import control_flow_ops, tensor_array_ops
+from tfray.ops import control_flow_ops, stacked_ops, tensor_array_ops
 from tfray.ops.tensor_array_ops import TensorArray
 
 
@@ -66,6 +66,17 @@ SAMPLES = [
         lambda x: [x[1], np.zeros_like(x[0])],
         modes=("known",),
     ),
+    *[
+        OpSample(
+            "ProductOfStacks",
+            lambda a, b, like: stacked_ops.product_of_stacks(_unstacked(a).flow, _unstacked(b).flow, like),
+            [grid(turns, 4, 2), grid(turns, 4, 3, seed=1), grid(2, 3, seed=2)],
+            lambda a, b, like: np.einsum("tkn,tkm->nm", a, b),
+            differentiable=(0, 1),
+            tolerance=8,
+        )
+        for turns in (3, 0)
+    ],
     OpSample(
         "Cond",
         lambda x, c: control_flow_ops.cond(c > 0, lambda: x * x, lambda: -x),
@@ -78,6 +89,7 @@ SAMPLES = [
 
 TESTED_ELSEWHERE = {
     "RegionInput": "the input of a branch or a loop: test_control_flow.py",
+    "StackTimesMatrix": "the gradient of ProductOfStacks, which checks it",
     "NoValue": "has no value: test_control_flow_gradients.py",
     **dict.fromkeys(
         [
