@@ -16,6 +16,7 @@ from training_models import (
     dense_model,
     embedding_model,
     late_input,
+    looping_model,
     normalized_model,
     scaling,
     short_input,
@@ -37,6 +38,7 @@ MODELS = {
     "dense": (dense_model, classification_data),
     "embedding": (embedding_model, text_data),
     "normalized": (normalized_model, classification_data),
+    "looping": (looping_model, classification_data),
     "sharded embedding": (functools.partial(embedding_model, shards=2), text_data),
 }
 
@@ -66,6 +68,7 @@ def trainer(model="dense", optimizer="sgd", steps=50, scale=None, batch_size=24,
         ("sharded embedding", "momentum", 2, 2),
         ("sharded embedding", "adagrad", 4, 3),
         ("normalized", "momentum", 2, 2),
+        ("looping", "adam", 2, 2),
     ],
 )
 def test_replicas_compute_what_one_process_computes(ray_local, model, optimizer, workers, shards):

@@ -113,6 +113,31 @@ def normalized_model(optimizer):
     return model_fn
 
 
+def looping_model(optimizer):
+    """A recurrent network whose turns are a loop, and a branch that depends on a parameter."""
+
+    def model_fn(features, labels):
+        rng = np.random.default_rng(6)
+
+        def variable(name, *shape):
+            return tf.Variable((rng.normal(size=shape) * 0.3).astype(np.float32), name=name)
+
+        weights, recurrent, out = variable("w", FEATURES, 16), variable("u", 16, 16), variable("out", 16, CLASSES)
+        inputs = tf.matmul(features, weights)
+        _, state = tf.while_loop(
+            lambda turn, state: turn < 4,
+            lambda turn, state: (turn + 1, tf.tanh(tf.matmul(state, recurrent) + inputs)),
+            [tf.constant(0), tf.zeros_like(inputs)],
+        )
+        state = tf.cond(tf.reduce_sum(recurrent) > 0, lambda: 2 * state, lambda: 1.5 * state)
+        logits = tf.matmul(state, out)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        step = optimizer().minimize(loss, global_step=tf.train.get_or_create_global_step())
+        return tf.train.ModelSpec(loss, step)
+
+    return model_fn
+
+
 # -- input functions that misbehave --------------------------------------------------------------------
 
 
