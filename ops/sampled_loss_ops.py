@@ -150,17 +150,18 @@ def sampled_logits(
     values = [array_ops.stop_gradient(convert_to_tensor(value)) for value in sampled_values]
     sampled, true_expected, sampled_expected = array_ops.cast(values[0], dtypes.int64), values[1], values[2]
     flat = array_ops.reshape(labels, [-1])
-    count = array_ops.size(flat)
 
     # One lookup for both kinds: each shard gets one gradient.
     ids = array_ops.concat([flat, sampled], 0)
-    rows = array_ops.cast(embedding_lookup(_as_shards(weights), ids, partition_strategy), inputs.dtype)
-    offsets = array_ops.cast(embedding_lookup(_as_shards(biases), ids, partition_strategy), inputs.dtype)
-    dots = math_ops.reduce_sum(_grouped(rows[:count], num_true) * array_ops.expand_dims(inputs, 1), 2)
-    true_logits = dots + array_ops.reshape(offsets[:count], [-1, num_true])
-    logits = math_ops.matmul(inputs, rows[count:], transpose_b=True)
-    correction = offsets[count:] - array_ops.cast(math_ops.log(sampled_expected), inputs.dtype)
-    logits = logits + correction
+    sizes = array_ops.stack([array_ops.size(flat), array_ops.size(sampled)])
+    tables = (embedding_lookup(_as_shards(table), ids, partition_strategy) for table in (weights, biases))
+    (true_rows, rows), (true_offsets, offsets) = (
+        array_ops.split(array_ops.cast(found, inputs.dtype), sizes) for found in tables
+    )
+    dots = math_ops.reduce_sum(_grouped(true_rows, num_true) * array_ops.expand_dims(inputs, 1), 2)
+    true_logits = dots + array_ops.reshape(true_offsets, [-1, num_true])
+    correction = offsets - array_ops.cast(math_ops.log(sampled_expected), inputs.dtype)
+    logits = math_ops.matmul(inputs, rows, transpose_b=True) + correction
     if remove_accidental_hits:
         logits = logits + _masked(labels, sampled, num_true, logits)
     true_logits = true_logits - array_ops.cast(math_ops.log(true_expected), inputs.dtype)
