@@ -333,3 +333,17 @@ def test_gradients_of_gamma_draws():
     d_alpha, d_beta = interpret(gradients(mean, [alpha, beta]), device=new_device())
     np.testing.assert_allclose(d_alpha, [1, 0.5, 0.25], rtol=0.05)
     np.testing.assert_allclose(d_beta, [-0.5, -0.5, -30 / 16], rtol=0.05)
+
+
+def test_multinomial_among_many_classes():
+    """Few draws from many classes are found by blocks: never a class that cannot occur, and all by their weight."""
+    logits = np.full((3, 1000), -np.inf)
+    logits[0, [0, 63, 64, 999]] = np.log([0.1, 0.2, 0.3, 0.4])
+    logits[1, 500] = 0
+    logits[2] = 0
+    draws = [random_ops.multinomial(constant(logits), 3, seed=seed) for seed in range(700)]
+    samples = np.concatenate(interpret(draws, device=new_device()), 1)
+    counts = [np.sum(samples[0] == place) for place in (0, 63, 64, 999)]
+    assert sum(counts) == 2100 and stats.chisquare(counts, [210, 420, 630, 840]).pvalue > ALPHA
+    assert (samples[1] == 500).all()
+    assert stats.kstest(samples[2] + 0.5, stats.uniform(0, 1000).cdf).pvalue > ALPHA
