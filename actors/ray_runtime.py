@@ -14,6 +14,13 @@ from tfray.errors import InvalidArgumentError, NotFoundError, UnavailableError
 
 CONNECT_TIMEOUT_S: Final = 5.0
 
+_SYSTEM_CONFIG: Final = {"free_objects_batch_size": 1}
+"""Memory of a tensor that nobody refers to any more is free at once.
+
+Ray waits for a hundred objects or a second. Until then every step would fill other pages of the store, which costs
+more than the copy itself when nobody has touched them yet, and takes a multiple of the memory.
+"""
+
 HTTP2_SETTINGS: Final = 4
 """Type of the frame with which both sides of HTTP/2, on which gRPC rests, begin (RFC 9113, section 3.4)."""
 
@@ -64,6 +71,7 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     options: dict[str, Any] = {"address": address, "log_to_driver": True, "logging_level": "warning"}
     if address == "local":
         options |= {"include_dashboard": False, "num_cpus": max(local_cpus, os.cpu_count() or 1)}
+        options["_system_config"] = dict(_SYSTEM_CONFIG)
     try:
         with _interrupted_afterwards():
             ray.init(**(options | (init_options or {})))

@@ -148,13 +148,15 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
 
     Args:
         inputs: Tensors of one shape and dtype; `IndexedSlices` are made dense.
-        name: Name of the operation.
+        name: Name of the operation; without one, a single tensor is returned as it is.
 
     Raises:
         InvalidArgumentError: `inputs` is empty.
     """
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise InvalidArgumentError(f"add_n: inputs must be a list of one tensor or more, not {inputs!r}")
+    if len(inputs) == 1 and name is None:
+        return convert_to_tensor(inputs[0])
     return add_op(ADD_N, inputs, name=name)
 
 

@@ -99,7 +99,7 @@ ARITHMETIC = [
     *unary_rows("Reciprocal", math_ops.reciprocal, np.reciprocal, 0.5, 3, tolerance=2),
     *unary_rows("Exp", math_ops.exp, np.exp, -2, 2, tolerance=4),
     *unary_rows("Log", math_ops.log, np.log, 0.5, 4, tolerance=4),
-    OpSample("AddN", lambda *xs: math_ops.add_n(xs), [grid(2, 3)], lambda x: x, label="one"),
+    OpSample("AddN", lambda *xs: math_ops.add_n(xs, "total"), [grid(2, 3)], lambda x: x, label="one"),
     OpSample("AddN", lambda *xs: math_ops.add_n(xs), [grid(2, 3), grid(2, 3, seed=1)], np.add, label="two"),
     OpSample(
         "AddN",

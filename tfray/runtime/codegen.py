@@ -43,6 +43,9 @@ from tfray.runtime.memory import plan_memory
 _IDLE_FRAMES: Final = 2
 """Sets of buffers kept for reuse; more exist only while that many steps run at once."""
 
+_SMALL_BYTES: Final = 1 << 20
+"""Buffers below this size are kept from the first run on."""
+
 MAX_INLINED_DEPTH: Final = 8
 """Branches and loops nested deeper are called by their kernels: Python limits how deep blocks may be nested."""
 
@@ -80,6 +83,7 @@ class CompiledBody:
         exec(code, program.namespace)
         self._make: Callable[..., Callable[..., tuple[Any, ...]]] = program.namespace["make"]
         self._idle: list[Callable[..., tuple[Any, ...]]] = []
+        self._has_run = False
         self._lock = threading.Lock()
         _compiled[self._filename] = self
         self._show_source()
@@ -116,8 +120,10 @@ class CompiledBody:
 
     def release(self, function: Callable[..., tuple[Any, ...]]) -> None:
         """Give the buffers of `function` back."""
-        if len(self._idle) < _IDLE_FRAMES:
+        # Much runs only once, such as a model's initialisation: its large buffers would lie idle for ever.
+        if (self._has_run or self.buffer_bytes < _SMALL_BYTES) and len(self._idle) < _IDLE_FRAMES:
             self._idle.append(function)
+        self._has_run = True
 
     def explain(self, error: Exception, frame: FrameType, line: int) -> Exception:
         """The error, with the operation on that line, its device, creation line and input shapes."""
