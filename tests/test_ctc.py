@@ -160,3 +160,22 @@ def test_training_on_unaligned_labels():
         for _ in range(150):
             session.run(step)
         assert session.run(decoded[0]).values.tolist() == np.concatenate(rows).tolist()
+
+
+def test_padded_labels():
+    """The names of tf.keras.backend and tf.contrib.layers."""
+    backend = tf.keras.backend
+    logits = np.float32(grid(2, 5, 4))
+    probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    labels, counts, steps = np.int32([[0, 2, 0], [1, 0, 0]]), np.int32([[2], [1]]), np.int32([[5], [4]])
+    cost = backend.ctc_batch_cost(labels, probabilities, steps, counts)
+    assert cost.shape == [2, 1]
+    expected = tf.nn.ctc_loss(sparse([[0, 2], [1]]), logits, steps[:, 0], time_major=False)
+    found = [backend.ctc_decode(probabilities, steps[:, 0], greedy=greedy, top_paths=1) for greedy in (True, False)]
+    made = tf.contrib.layers.dense_to_sparse([[5, 0], [6, 7]])
+    with tf.Session() as session:
+        values = session.run([cost[:, 0], expected, found, made])
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-4)
+    best = ctc_reference.labels_of_path(logits[0].argmax(1), 3)
+    assert tuple(values[2][0][0][0][0][: len(best)]) == best and values[2][1][1].shape == (2, 1)
+    assert values[3].indices.tolist() == [[0, 0], [1, 0], [1, 1]] and values[3].values.tolist() == [5, 6, 7]

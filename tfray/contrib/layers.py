@@ -18,6 +18,7 @@ from tfray.library.regularizers import (
     l2_regularizer as l2_regularizer,
     sum_regularizer as sum_regularizer,
 )
+from tfray.library.sequence_labels import dense_to_sparse as dense_to_sparse
 from tfray.library.slim_functions import (
     avg_pool2d as avg_pool2d,
     dropout as dropout,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_session, reset_default_graph
+from tfray.library.sequence_labels import ctc_batch_cost as ctc_batch_cost
+from tfray.library.sequence_labels import ctc_decode as ctc_decode
+from tfray.library.sequence_labels import ctc_label_dense_to_sparse as ctc_label_dense_to_sparse
 from tfray.library.variables import (
     global_variables,
     local_variables,
