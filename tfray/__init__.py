@@ -73,7 +73,7 @@ from tfray.gradients import (
     gradients as gradients,
     hessians as hessians,
 )
-from tfray.ops import families as _families
+from tfray.framework import op_def as _op_def
 from tfray.ops.source_ops import (
     constant as constant,
     placeholder as placeholder,
@@ -524,7 +524,6 @@ from tfray.ops.sparse_transport_ops import (
     serialize_many_sparse as serialize_many_sparse,
     serialize_sparse as serialize_sparse,
 )
-from tfray.library import queue as queue
 from tfray.library.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
     IdentityReader as IdentityReader,
@@ -533,13 +532,11 @@ from tfray.library.readers import (
     TextLineReader as TextLineReader,
     WholeFileReader as WholeFileReader,
 )
-from tfray.library import data as data
 from tfray.library import nn as nn
-from tfray.library import bitwise as bitwise, initializer_names as initializers, linalg as linalg, manip as manip
-from tfray.library import image as image, math as math, random as random
+from tfray.library import initializer_names as initializers
+from tfray.library import math as math, random as random
 from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
 from tfray.ops.gather_ops import batch_gather as batch_gather
-from tfray.library import quantization as quantization, signal as signal, spectral as spectral
 from tfray.ops.activation_ops import log_sigmoid as log_sigmoid
 from tfray.ops.fake_quantization_ops import (
     fake_quant_with_min_max_args as fake_quant_with_min_max_args,
@@ -656,6 +653,8 @@ if _TYPE_CHECKING:
     from tfray.library import feature_column as feature_column
     from tfray.library import app as app, flags as flags, gfile as gfile, io as io, logging as logging
     from tfray.library import lookup as lookup, python_io as python_io, resource_loader as resource_loader
+    from tfray.library import bitwise as bitwise, data as data, image as image, linalg as linalg, manip as manip
+    from tfray.library import quantization as quantization, queue as queue, signal as signal, spectral as spectral
     from tfray.library import sets as sets, strings as strings, testing as test
     from tfray.library import layers as layers, losses as losses, metrics as metrics, regularizers as regularizers
 
@@ -669,6 +668,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_lazy_modules.LAZY})
 
 
+_op_def.load_later("tfray.ops.families")
 newaxis = None
 __version__ = "0.1.0"
 __git_version__ = GIT_VERSION = f"v{__version__}"

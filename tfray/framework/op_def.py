@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -221,6 +222,18 @@ class OpDef:
 
 _FIXED_TYPES: Final = frozenset(dtype.name for dtype in dtypes.ALL) | {"any"}
 _REGISTRY: Final[dict[str, OpDef]] = {}
+_unloaded: list[str] = []
+"""Modules that register more types, imported when a name is asked for that is not known yet."""
+
+
+def load_later(module: str) -> None:
+    """Import `module`, which registers types, when a type is asked for that is not known yet, or all are."""
+    _unloaded.append(module)
+
+
+def _load_all() -> None:
+    while _unloaded:
+        importlib.import_module(_unloaded.pop())
 
 
 def register(op_def: OpDef) -> OpDef:
@@ -254,6 +267,7 @@ def is_built_in(definition: OpDef) -> bool:
 
 def adopt(definition: OpDef) -> None:
     """Make a type that another process has registered known here too; one of that name that is known already stays."""
+    _load_all()
     if definition.name not in _REGISTRY:
         register(definition)
 
@@ -264,6 +278,8 @@ def lookup(name: str) -> OpDef:
     Raises:
         KeyError: There is none; the message names close matches.
     """
+    if name not in _REGISTRY:
+        _load_all()
     try:
         return _REGISTRY[name]
     except KeyError:
@@ -276,4 +292,5 @@ def lookup(name: str) -> OpDef:
 
 def registered_ops() -> Mapping[str, OpDef]:
     """Every registered operation type by name."""
+    _load_all()
     return MappingProxyType(_REGISTRY)
