@@ -11,8 +11,9 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes, shape_functions
 from tfray.framework.constant_value import constant_shape, constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
+from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import (
     Array,
     KernelContext,
@@ -23,6 +24,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.shape_functions import like_input, normalize_axis
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 
 # -- sizes and axes as tensors -------------------------------------------------------------------------
@@ -135,7 +137,9 @@ def shape_n(input: Any, out_type: DTypeLike = dtypes.int32, name: str | None = N
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """Return the number of dimensions of a tensor as an int32 scalar."""
+    """Return the number of dimensions of a tensor, or `SparseTensor`, as an int32 scalar."""
+    if isinstance(input, SparseTensor):
+        return size(input.dense_shape, name)
     tensor = convert_to_tensor(input)
     if tensor.shape.rank is not None:
         return constant_tensor(np.array(tensor.shape.rank, np.int32), name or "Rank")
@@ -552,7 +556,7 @@ def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Convert the elements to another dtype.
 
     Args:
-        x: Any shape, any dtype but string; an `IndexedSlices` stays one.
+        x: Any shape, any dtype but string; a `SparseTensor` or `IndexedSlices` stays one.
         dtype: The new dtype. Floats become integers by truncation; numbers become bool as ``x != 0``; the
             imaginary part is dropped where the new dtype is real.
         name: Name of the operation.
@@ -561,8 +565,17 @@ def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
         Same shape as `x`; `x` itself when it has the dtype already.
     """
     dtype = as_dtype(dtype)
+    if isinstance(x, (SparseTensor, IndexedSlices)):
+        return _cast_values(x, dtype, name)
     x = convert_to_tensor(x)
     return x if x.dtype is dtype else add_op(CAST, x, name=name, DstT=dtype)
+
+
+def _cast_values(x: SparseTensor | IndexedSlices, dtype: DType, name: str | None) -> Any:
+    values = cast(x.values, dtype, name)
+    if isinstance(x, SparseTensor):
+        return SparseTensor(x.indices, values, x.dense_shape)
+    return IndexedSlices(values, x.indices, x.dense_shape)
 
 
 def _cast_kernel(ctx: KernelContext, x: Array, out: Array | None = None) -> Array:

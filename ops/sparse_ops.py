@@ -126,13 +126,8 @@ def sparse_to_dense(
     Raises:
         InvalidArgumentError: While running: a place outside the shape, or one out of order.
     """
-    values = convert_to_tensor(sparse_values)
-    indices = convert_to_tensor(sparse_indices, preferred_dtype=dtypes.int64)
-    output_shape = convert_to_tensor(output_shape, indices.dtype)
-    default_value = convert_to_tensor(default_value, values.dtype)
-    return add_op(
-        SPARSE_TO_DENSE, indices, output_shape, values, default_value, name=name, validate_indices=validate_indices
-    )
+    inputs = sparse_indices, output_shape, sparse_values, default_value
+    return add_op(SPARSE_TO_DENSE, *inputs, name=name, validate_indices=validate_indices)
 
 
 def _sparse_to_dense_kernel(ctx: KernelContext, indices: Array, shape: Array, values: Array, default: Array) -> Array:

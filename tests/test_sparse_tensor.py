@@ -85,3 +85,24 @@ def test_placeholders(shape):
     with tf.Session() as session:
         assert session.run(dense, {fed: VALUE}).tolist() == [[0, 1, 0], [2, 0, 0]]
         assert fed.values.op in session.graph.get_operations() and dense.op in fed.consumers()
+
+
+def test_dtype_and_rank():
+    sparse = tf.cast(tf.SparseTensor.from_value(VALUE), tf.int32)
+    assert isinstance(sparse, tf.SparseTensor) and sparse.dtype is tf.int32
+    x = tf.placeholder(tf.float32, [4, 2])
+    slices = tf.to_double(tf.gradients(tf.gather(x, [1, 1]), x)[0])
+    assert isinstance(slices, tf.IndexedSlices) and slices.dtype is tf.float64
+    with tf.Session() as session:
+        assert session.run([sparse.values, tf.rank(sparse), tf.shape(sparse)])[1:] == [2, pytest.approx([2, 3])]
+
+
+def test_one_hot_rows_as_programs_write_them():
+    x = tf.placeholder(tf.float32, [None, 3])
+    rows = tf.range(tf.shape(x)[0])
+    places = tf.stack([rows, tf.constant([2, 0])], 1)
+    with tf.Session() as session:
+        hot = tf.sparse_to_dense(places, tf.stack([tf.shape(x)[0], 3]), 1.0, 0.0)
+        other = tf.sparse_to_dense([[0, 1]], tf.shape(x), 5)
+        values = session.run([hot, other], {x: np.zeros((2, 3))})
+    assert values[0].tolist() == [[0, 0, 1], [1, 0, 0]] and values[1].tolist() == [[0, 5, 0], [0, 0, 0]]

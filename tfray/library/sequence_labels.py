@@ -1,4 +1,4 @@
-"""Labels of sequences as padded tensors: made sparse, compared by CTC, and decoded. For `tf.keras.backend` and contrib."""
+"""Labels of sequences as padded tensors: made sparse, compared by CTC, and decoded."""
 
 from __future__ import annotations
 
