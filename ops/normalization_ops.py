@@ -162,24 +162,23 @@ def fused_batch_norm(
 class Channels:
     """Statistics and elementwise work per channel on images of either layout.
 
-    Every image is a stack of planes: NHWC images are one plane ``[rows, channels]``, NCHW ones a plane
-    ``[channels, pixels]`` each.
+    The work is cut along the first dimension of a `stack`: rows of pixels of NHWC images, whole NCHW images.
     """
 
     def __init__(self, xp: Any, shape: tuple[int, ...], layout: str) -> None:
         self.xp = xp
         self.is_last = layout == "NHWC"
         self.width, self.channels = shape[2:] if self.is_last else (shape[3], shape[1])
-        self.axes = (0, 1, 2) if self.is_last else (0, 2, 3)
-        self.count = int(np.prod([shape[axis] for axis in self.axes]))
+        self.rows = shape[0] * shape[1] if self.is_last else shape[0] * shape[2]
+        self.count = self.rows * self.width
 
     def sum(self, array: Array) -> Array:
-        """Sum of the elements of each channel, ``[channels]``."""
+        """Sum of the elements of each channel of a `stack`, ``[channels]``."""
         if self.xp is np and self.is_last and array.size and array.flags.c_contiguous:
             # Products with ones: BLAS adds rows up several times as fast as NumPy's reduction.
             rows = array.reshape(len(array), -1)
             return matrix_product(np, np.ones(len(rows), array.dtype), rows).reshape(-1, self.channels).sum(axis=0)
-        return array.sum(axis=self.axes)
+        return array.sum(axis=(0, 1) if self.is_last else (0, 2, 3))
 
     def spread(self, per_channel: Array) -> Array:
         """A vector of the channels in a shape that broadcasts to the images."""
@@ -188,30 +187,34 @@ class Channels:
         # Repeated along a row of pixels, it makes one long run of NumPy's loops out of many short ones.
         return self.xp.tile(per_channel, (self.width, 1))
 
+    def stack(self, images: Array) -> Array:
+        """The images in the form in which parts of them are computed: ``[rows, width, channels]``, or as they are."""
+        return images.reshape(self.rows, self.width, self.channels) if self.is_last else images
+
     def moments(self, images: Array) -> tuple[Array, Array]:
-        """Mean and biased variance of each channel, in two passes."""
+        """Mean and biased variance of each channel of a `stack`, in two passes."""
         xp, dtype = self.xp, images.dtype
         if self.count == 0:
             nothing = xp.full(self.channels, np.nan, dtype)
             return nothing, nothing
         mean = self.sum(images) / dtype.type(self.count)
         parts = self.parts(len(images), images.nbytes)
-        sums = xp.zeros((len(parts), self.channels), dtype)
+        sums, means = xp.zeros((len(parts), self.channels), dtype), self.spread(mean)
 
         def work(index: int) -> None:
             part = images[parts[index]]
             centred = buffer(xp, "centred", part.shape, dtype)
-            xp.subtract(part, self.spread(mean), out=centred)
+            xp.subtract(part, means, out=centred)
             sums[index] = self.sum(xp.multiply(centred, centred, out=centred))
 
         self.run(work, len(parts), images.size)
         return mean, sums.sum(axis=0) / dtype.type(self.count)
 
-    def parts(self, batch: int, size_bytes: int) -> list[slice]:
-        """Ranges of images: on a CPU of a size for the cache."""
+    def parts(self, count: int, size_bytes: int) -> list[slice]:
+        """Ranges of the `count` entries of a `stack`: on a CPU of a size for the cache, with three more arrays."""
         if self.xp is not np:
-            return [slice(0, batch)]
-        return cut(batch, min(batch, max(2, -(-size_bytes // CPU_TILE_BYTES))))
+            return [slice(0, count)]
+        return cut(count, min(count, max(2, -(-size_bytes // (CPU_TILE_BYTES // 8)))))
 
     def run(self, work: Any, count: int, elements: int) -> None:
         """Run ``work(0)`` to ``work(count - 1)``, several at once where that pays."""
@@ -221,8 +224,9 @@ class Channels:
 def _fused_batch_norm_kernel(
     ctx: KernelContext, images: Array, scale: Array, offset: Array, mean: Array, variance: Array
 ) -> list[Array]:
-    xp, dtype = ctx.xp, images.dtype
-    by = Channels(xp, images.shape, ctx.attr("data_format"))
+    xp, dtype, shape = ctx.xp, images.dtype, images.shape
+    by = Channels(xp, shape, ctx.attr("data_format"))
+    images = by.stack(images)
     unbiased = variance
     if ctx.attr("is_training"):
         mean, variance = by.moments(images)
@@ -230,16 +234,17 @@ def _fused_batch_norm_kernel(
     factor = scale / xp.sqrt(variance + dtype.type(ctx.attr("epsilon")))
     out = xp.empty(images.shape, dtype)
     parts = by.parts(len(images), images.nbytes)
+    means, factors, offsets = (by.spread(vector) for vector in (mean, factor, offset))
 
     def work(index: int) -> None:
         part = out[parts[index]]
         # Centre first: x * factor - mean * factor would cancel badly where the mean is large.
-        xp.subtract(images[parts[index]], by.spread(mean), out=part)
-        xp.multiply(part, by.spread(factor), out=part)
-        xp.add(part, by.spread(offset), out=part)
+        xp.subtract(images[parts[index]], means, out=part)
+        xp.multiply(part, factors, out=part)
+        xp.add(part, offsets, out=part)
 
     by.run(work, len(parts), images.size)
-    return [out, mean, unbiased, mean, variance]
+    return [out.reshape(shape), mean, unbiased, mean, variance]
 
 
 def _fused_batch_norm_shape(op: Operation) -> list[TensorShape]:
@@ -350,40 +355,42 @@ def fused_batch_norm_grad(
 def _fused_batch_norm_grad_kernel(
     ctx: KernelContext, d_outputs: Array, images: Array, scale: Array, mean: Array, variance: Array
 ) -> list[Array]:
-    xp, dtype = ctx.xp, images.dtype
-    by = Channels(xp, images.shape, ctx.attr("data_format"))
+    xp, dtype, shape = ctx.xp, images.dtype, images.shape
+    by = Channels(xp, shape, ctx.attr("data_format"))
     inverse = 1 / xp.sqrt(variance + dtype.type(ctx.attr("epsilon")))
+    images, d_outputs = by.stack(images), by.stack(d_outputs)
     parts = by.parts(len(images), images.nbytes)
-    sums = xp.zeros((len(parts), by.channels), dtype)
+    sums = xp.zeros((2, len(parts), by.channels), dtype)
     d_images = xp.empty(images.shape, dtype)
+    means, factors = by.spread(mean), by.spread(inverse * scale)
 
-    def normalized(index: int) -> Array:
+    def centred(index: int) -> Array:
         part = images[parts[index]]
-        x_hat = buffer(xp, "normalized", part.shape, dtype)
-        xp.subtract(part, by.spread(mean), out=x_hat)
-        return xp.multiply(x_hat, by.spread(inverse), out=x_hat)
+        return xp.subtract(part, means, out=buffer(xp, "centred", part.shape, dtype))
 
-    def sum_products(index: int) -> None:
-        x_hat = normalized(index)
-        sums[index] = by.sum(xp.multiply(x_hat, d_outputs[parts[index]], out=x_hat))
+    def sum_up(index: int) -> None:
+        part, d_part = centred(index), d_outputs[parts[index]]
+        sums[0, index] = by.sum(xp.multiply(part, d_part, out=part))
+        sums[1, index] = by.sum(d_part)
 
-    by.run(sum_products, len(parts), images.size)
-    d_scale, d_offset = sums.sum(axis=0), by.sum(d_outputs)
+    by.run(sum_up, len(parts), images.size)
+    d_scale, d_offset = sums[0].sum(axis=0) * inverse, sums[1].sum(axis=0)
     count, is_training = dtype.type(max(by.count, 1)), ctx.attr("is_training")
+    slopes, d_means = by.spread(d_scale * inverse / count), by.spread(d_offset / count)
 
     def differentiate(index: int) -> None:
         part = d_images[parts[index]]
         if is_training:
-            x_hat = normalized(index)
-            xp.multiply(x_hat, by.spread(d_scale / count), out=x_hat)
-            xp.subtract(d_outputs[parts[index]], x_hat, out=part)
-            xp.subtract(part, by.spread(d_offset / count), out=part)
-            xp.multiply(part, by.spread(inverse * scale), out=part)
+            x = centred(index)
+            xp.multiply(x, slopes, out=x)
+            xp.add(x, d_means, out=x)
+            xp.subtract(d_outputs[parts[index]], x, out=part)
+            xp.multiply(part, factors, out=part)
         else:
-            xp.multiply(d_outputs[parts[index]], by.spread(inverse * scale), out=part)
+            xp.multiply(d_outputs[parts[index]], factors, out=part)
 
     by.run(differentiate, len(parts), images.size)
-    return [d_images, d_scale, d_offset]
+    return [d_images.reshape(shape), d_scale, d_offset]
 
 
 def _fused_batch_norm_grad_shape(op: Operation) -> list[TensorShape]:

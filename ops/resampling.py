@@ -223,7 +223,7 @@ def _by_products(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> N
     """Resize one image by matrix products: the axis first after which less is left."""
     height, width, channels = image.shape
     source = image.astype(out.dtype, copy=False)
-    if rows.outputs * width <= height * columns.outputs:
+    if rows.outputs * width < height * columns.outputs:
         between = buffer(np, "between", (rows.outputs, width, channels), out.dtype)
         _multiply_rows(source, rows, between)
         _multiply_columns(between, columns, out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -145,7 +145,19 @@ def _first_equal(input: Array, extreme: Array, along: int, dtype: Any) -> Array:
 # -- the greatest k ------------------------------------------------------------------------------------
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> tuple[Tensor, Tensor]:
+class TopK(NamedTuple):
+    """What `top_k` returns.
+
+    Attributes:
+        values: The greatest elements, descending, ``[..., k]``.
+        indices: Their positions, int32, ``[..., k]``.
+    """
+
+    values: Tensor
+    indices: Tensor
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
     """Find the `k` greatest elements along the last dimension.
 
     Args:
@@ -160,8 +172,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     Raises:
         InvalidArgumentError: `k` is negative or above n.
     """
-    values, indices = add_op(TOP_K, input, index_tensor(k), name=name, sorted=bool(sorted))
-    return values, indices
+    return TopK(*add_op(TOP_K, input, index_tensor(k), name=name, sorted=bool(sorted)))
 
 
 def _top_k_kernel(ctx: KernelContext, input: Array, k: Array) -> tuple[Array, Array]:
