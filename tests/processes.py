@@ -50,6 +50,9 @@ class Barrier:
     def reach(self, name):
         open(self.path(name), "w").close()
 
+    def withdraw(self, name):
+        os.remove(self.path(name))
+
     def reached(self, name):
         return os.path.exists(self.path(name))
 

@@ -153,12 +153,12 @@ def late_input(input_fn, barrier, replica, step, until="go"):
     return late
 
 
-def slow_input(input_fn, replica, sleep_s):
-    """One replica takes long over each batch."""
+def slow_input(input_fn, barrier, replica, sleep_s):
+    """One replica takes long over each batch, as long as the test says so."""
 
     def slow(context):
         for batch in input_fn(context):
-            if context.index == replica:
+            if context.index == replica and barrier.reached("slow"):
                 time.sleep(sleep_s)
             yield batch
 
