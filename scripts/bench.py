@@ -95,7 +95,6 @@ def _run(
         raise click.BadParameter(f"{bench} has no case {unknown[0]!r}; it has {', '.join(cases)}", param_hint="--case")
     measurements: list[Measurement] = []
     notes: dict[str, str] = {}
-    console = Console()
     with Console(stderr=True).status(bench) as status, ExitStack() as stack:
         started: dict[str, Side] = {}
         for name in chosen or cases:
@@ -120,7 +119,7 @@ def _run(
                 )
             except SideError as error:
                 raise click.ClickException(str(error)) from error
-    show(console, bench, measurements, notes)
+    show(bench, measurements, notes)
     if json_file is not None:
         json_file.write_text("".join(f"{line}\n" for line in json_lines(bench, measurements)))
 

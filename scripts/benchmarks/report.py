@@ -15,23 +15,26 @@ from benchmarks.measure import Measurement, Ratio
 _LEAST_SUMMARIZED: Final = 8
 """Cases from which on a summary of all ratios is worth a line."""
 
+_FILE_WIDTH: Final = 120
+"""Width of the table in what is no terminal."""
+
 
 def table(bench: str, measurements: Sequence[Measurement]) -> Table:
     """The measurements of a benchmark, a row each."""
     with_memory = any(one.peak_bytes is not None for one in measurements)
     result = Table(title=f"{bench}: milliseconds per step", title_justify="left")
-    result.add_column("case")
+    result.add_column("case", no_wrap=True)
     result.add_column("")
     for heading in ("median", "p90", "steps", "tfray / TensorFlow"):
         result.add_column(heading, justify="right")
     if with_memory:
-        result.add_column("peak MB", justify="right")
+        result.add_column("peak MB (over first)", justify="right")
     for i, one in enumerate(measurements):
         is_new = i == 0 or measurements[i - 1].case != one.case
         cells = [one.case if is_new else "", one.side, _ms(one.median_ms), _ms(one.p90_ms), str(len(one.times_ms))]
         cells.append(_ratio(one, measurements))
         if with_memory:
-            cells.append("" if one.peak_bytes is None else f"{one.peak_bytes / 1e6:.0f}")
+            cells.append(_peak(one, measurements))
         result.add_row(*cells)
     return result
 
@@ -51,6 +54,17 @@ def _ratio_of(one: Measurement, measurements: Sequence[Measurement]) -> Ratio | 
     return Ratio.of(one, peers[0]) if one.side == "tfray" and peers else None
 
 
+def _peak(one: Measurement, measurements: Sequence[Measurement]) -> str:
+    """Its peak of memory, and by how much it exceeds that of the side's first case."""
+    if one.peak_bytes is None:
+        return ""
+    first = next(other for other in measurements if other.side == one.side)
+    text = f"{one.peak_bytes / 1e6:.0f}"
+    if first is one or first.peak_bytes is None:
+        return text
+    return f"{text} ({(one.peak_bytes - first.peak_bytes) / 1e6:+.0f})"
+
+
 def json_lines(bench: str, measurements: Sequence[Measurement]) -> Iterator[str]:
     """One JSON object per case and implementation."""
     for one in measurements:
@@ -67,9 +81,10 @@ def json_lines(bench: str, measurements: Sequence[Measurement]) -> Iterator[str]
         yield json.dumps(line)
 
 
-def show(console: Console, bench: str, measurements: Sequence[Measurement], notes: Mapping[str, str]) -> None:
+def show(bench: str, measurements: Sequence[Measurement], notes: Mapping[str, str]) -> None:
     """Print the table, what all ratios together say, and the notes to the cases in it."""
-    console.print(table(bench, measurements))
+    console = Console()
+    console.print(table(bench, measurements), width=None if console.is_terminal else _FILE_WIDTH)
     ratios = [_overall(one, measurements) for one in measurements if one.side == "tfray"]
     known = sorted(ratio for ratio in ratios if ratio is not None)
     if len(known) >= _LEAST_SUMMARIZED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -97,7 +98,8 @@ class Side:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already
+            self._process.stdin.close()
         try:
             self._process.wait(_CLOSE_TIMEOUT_S)
         except subprocess.TimeoutExpired:
