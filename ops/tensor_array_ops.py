@@ -18,7 +18,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, as_shape
@@ -228,7 +228,7 @@ TENSOR_ARRAY = register(
         shape=_flow_shape,
         kernels=on_every_device(_tensor_array_kernel),
         stateful=True,  # never merged with another
-        gradient=lambda op, d_flow: [None],
+        gradient=not_differentiable,
     )
 )
 
@@ -261,7 +261,7 @@ TENSOR_ARRAY_SIZE = register(
         outputs=("size: int32",),
         shape=scalar,
         kernels=on_every_device(_size_kernel),
-        gradient=lambda op, d_size: [None],
+        gradient=not_differentiable,
     )
 )
 
