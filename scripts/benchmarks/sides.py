@@ -80,7 +80,7 @@ class Side:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise SideError(f"{self.name} ended:\n{self._last_lines()}")
+            raise SideError(f"{self.name} ended with exit code {self._process.wait()}:\n{self._last_lines()}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise SideError(f"{self.name}: {answer['error']}\n{self._last_lines()}")
