@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
+import resource
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,13 +212,19 @@ def test_importing_is_light():
     assert found.stderr == ""
 
 
+def _processor_time() -> float:
+    """Seconds that child processes have computed, whatever else the machine was doing."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def test_importing_is_fast():
     def best(code: str) -> float:
         times = []
         for _ in range(5):
-            started = time.perf_counter()
+            started = _processor_time()
             run_python(code)
-            times.append(time.perf_counter() - started)
+            times.append(_processor_time() - started)
         return min(times)
 
     beyond = best("import tfray") - best("pass")
