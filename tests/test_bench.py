@@ -18,7 +18,7 @@ sys.path.append(str(SCRIPTS))
 from benchmarks.cases import cases_of  # noqa: E402 (found through the path above)
 from benchmarks.measure import QUICK, Measurement, Ratio, measure  # noqa: E402
 from benchmarks.memory import PeakMemory, memory_bytes, process_tree  # noqa: E402
-from benchmarks.report import json_lines, table  # noqa: E402
+from benchmarks.report import json_lines, show, table  # noqa: E402
 from benchmarks.sides import Side, SideError  # noqa: E402
 
 PEER = """
@@ -74,6 +74,37 @@ def test_compares_with_the_peer(tmp_path, peer):
     mine, theirs = lines_of(tmp_path / "lines")
     assert (mine["impl"], theirs["impl"]) == ("tfray", "tensorflow")
     assert f"{mine['median_ms'] / theirs['median_ms']:.2f} (" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "case", ["conv_depthwise_3x3_gradient", "top_10_of_32000_gradient", "sparse_matmul_100k_gradient", "adam_10m"]
+)
+def test_measures_operations(tmp_path, case):
+    result = bench("ops", "--quick", "--case", case, "--json", str(tmp_path / "lines"))
+    assert result.returncode == 0, result.stderr
+    assert [line["case"] for line in lines_of(tmp_path / "lines")] == [case]
+
+
+def test_every_operation_is_measured_forward_and_with_the_gradient_that_it_has():
+    names = list(cases_of("ops"))
+    assert len(names) == len(set(names))
+    forward = [name for name in names if not name.endswith("_gradient")]
+    assert len(forward) >= 40 and len(names) - len(forward) >= 40
+
+
+def test_measures_networks(tmp_path):
+    result = bench("convnets", "--quick", "--batch", "1", "--case", "googlenet", "--json", str(tmp_path / "lines"))
+    assert result.returncode == 0, result.stderr
+    assert [line["case"] for line in lines_of(tmp_path / "lines")] == ["googlenet_b1"]
+
+
+def test_notes_and_the_median_of_many_ratios_follow_the_table(capsys):
+    measurements = [
+        Measurement(f"case_{i}", side, [[float(i)]]) for i in range(1, 10) for side in ("tfray", "tensorflow")
+    ]
+    show("ops", measurements, {"case_1": "a view"})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["9 ratios: median 1.00, largest 1.00", "case_1: a view"]
 
 
 @pytest.mark.ray
