@@ -60,7 +60,7 @@ def _peak(one: Measurement, measurements: Sequence[Measurement]) -> str:
         return ""
     first = next(other for other in measurements if other.side == one.side)
     text = f"{one.peak_bytes / 1e6:.0f}"
-    if first is one or first.peak_bytes is None:
+    if first is one or first.peak_bytes is None or one.side == "floor":
         return text
     return f"{text} ({(one.peak_bytes - first.peak_bytes) / 1e6:+.0f})"
 
@@ -84,7 +84,9 @@ def json_lines(bench: str, measurements: Sequence[Measurement]) -> Iterator[str]
 def show(bench: str, measurements: Sequence[Measurement], notes: Mapping[str, str]) -> None:
     """Print the table, what all ratios together say, and the notes to the cases in it."""
     console = Console()
-    console.print(table(bench, measurements), width=None if console.is_terminal else _FILE_WIDTH)
+    if not console.is_terminal:
+        console = Console(width=_FILE_WIDTH)
+    console.print(table(bench, measurements))
     ratios = [_overall(one, measurements) for one in measurements if one.side == "tfray"]
     known = sorted(ratio for ratio in ratios if ratio is not None)
     if len(known) >= _LEAST_SUMMARIZED:
