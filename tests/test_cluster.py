@@ -590,7 +590,7 @@ def test_a_function_that_cannot_be_sent_is_named(session):
 
     with tf.device(WORKER):
         y = py_func(guarded, [tf.constant(1.0)], tf.float32, name="culprit")
-    with pytest.raises(InvalidArgumentError, match=r"'culprit' cannot be sent to .*cannot pickle '_thread.lock'"):
+    with pytest.raises(InvalidArgumentError, match=r"'culprit' needs cannot be sent to .*cannot pickle '_thread.lock'"):
         session.run(y)
 
 
