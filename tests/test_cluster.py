@@ -32,6 +32,7 @@ from tfray.errors import (
     UnavailableError,
     UnknownError,
 )
+from tfray.framework.region import ops_within
 from tfray.ops import state_ops
 from tfray.ops.script_ops import py_func
 
@@ -124,7 +125,7 @@ REMOTE = settings(max_examples=10, deadline=None, suppress_health_check=list(Hea
 @given(program=programs(devices=3, stateful=True, max_operations=15))
 def test_random_programs_give_the_same_as_in_this_process(shared, program):
     with program.graph.as_default():
-        for op in program.graph.get_operations():
+        for op in (inner for outer in program.graph.get_operations() for inner in ops_within(outer)):
             index = op.device.rpartition(":")[2]
             op._device = (WORKER, OTHER, PS)[int(index)] if op.device else ""
     with tf.Session(shared, graph=program.graph) as session:
