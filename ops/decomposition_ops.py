@@ -20,7 +20,13 @@ from tfray.ops.linalg_ops import matmul
 from tfray.ops.matrix_ops import matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from tfray.ops.reduction_ops import reduce_sum
 from tfray.ops.shape_ops import cast, expand_dims, matrix_transpose
-from tfray.ops.solve_ops import DECOMPOSABLE, matrix_triangular_solve, refuses_bad_matrices, square_matrices
+from tfray.ops.solve_ops import (
+    DECOMPOSABLE,
+    matrix_triangular_solve,
+    one_scipy_thread,
+    refuses_bad_matrices,
+    square_matrices,
+)
 
 
 def _matrix_sides(op: Operation) -> tuple[TensorShape, Any, Any] | None:
@@ -78,7 +84,8 @@ def _cholesky_kernel(ctx: KernelContext, input: Array) -> Array:
     (potrf,) = _lapack_functions()(("potrf",), dtype=input.dtype)
     out = np.empty(input.shape, input.dtype)
     for place in np.ndindex(input.shape[:-2]):
-        upper, failed = potrf(input[place].T, lower=0, clean=1)
+        with one_scipy_thread():
+            upper, failed = potrf(input[place].T, lower=0, clean=1)
         if failed:
             raise ValueError(f"matrix {list(place)} is not positive definite")
         out[place] = upper.T

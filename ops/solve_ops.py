@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import lru_cache, wraps
 from importlib import import_module
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.framework.cpu_threads import one_blas_thread
+from tfray.framework.cpu_threads import BlasThreads, one_blas_thread
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
@@ -43,6 +44,12 @@ def refuses_bad_matrices(function: KernelFunction) -> KernelFunction:
             raise InvalidArgumentError(f"{ctx.op_name}: {error} (input shapes {shapes})") from error
 
     return kernel
+
+
+@lru_cache(maxsize=1)
+def one_scipy_thread() -> BlasThreads:
+    """A context manager within which SciPy's BLAS, another library than NumPy's, runs on the calling thread."""
+    return BlasThreads(import_module("scipy.linalg._fblas").__file__)
 
 
 def square_matrices(shape: TensorShape) -> TensorShape:
@@ -284,20 +291,21 @@ def matrix_triangular_solve(
 
 
 @lru_cache(maxsize=2)
-def _scipy_linalg(name: str) -> Any:
-    return import_module("scipy.linalg" if name == "numpy" else "cupyx.scipy.linalg")
+def _triangular_solver(name: str) -> Any:
+    return import_module("scipy.linalg" if name == "numpy" else "cupyx.scipy.linalg").solve_triangular
 
 
 @refuses_bad_matrices
 def _matrix_triangular_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Array) -> Array:
     xp, lower = ctx.xp, ctx.attr("lower")
+    solve, trans = _triangular_solver(xp.__name__), "C" if ctx.attr("adjoint") else "N"
     batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     matrices = xp.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:])
     sides = xp.broadcast_to(rhs, batch + rhs.shape[-2:]).reshape(-1, *rhs.shape[-2:])
     result = xp.empty(sides.shape, sides.dtype)
-    solve, trans = _scipy_linalg(xp.__name__).solve_triangular, "C" if ctx.attr("adjoint") else "N"
-    for i in range(len(result) if result.size else 0):
-        result[i] = solve(matrices[i], sides[i], trans=trans, lower=lower)
+    with one_scipy_thread() if xp is np else nullcontext():
+        for i in range(len(result) if result.size else 0):
+            result[i] = solve(matrices[i], sides[i], trans=trans, lower=lower)
     return result.reshape(batch + rhs.shape[-2:])
 
 

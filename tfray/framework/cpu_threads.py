@@ -25,12 +25,15 @@ class BlasThreads:
 
     Where NumPy has another BLAS, or an OpenBLAS whose count is not safe to change while another thread
     multiplies (OpenMP builds), `hold` does nothing.
+
+    Args:
+        module: File of an extension module that is linked with the OpenBLAS; NumPy's when None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, module: str | None = None) -> None:
         self._lock = threading.Lock()
         self._holders = 0
-        self._get, self._set = _openblas_thread_functions()
+        self._get, self._set = _openblas_thread_functions(module)
         self._count = self._get() if self._get else _core_count()
 
     def count(self) -> int:
@@ -68,10 +71,10 @@ def _core_count() -> int:
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
 
-def _openblas_thread_functions() -> tuple[Any, Any]:
+def _openblas_thread_functions(module: str | None) -> tuple[Any, Any]:
     try:
         # A symbol is also looked for in the libraries that the extension module was linked with.
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+        library = ctypes.CDLL(module or np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
     except (AttributeError, OSError):
         return None, None
     for form in ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}"):
