@@ -313,7 +313,9 @@ def test_a_function_of_the_graph_that_cannot_be_sent_is_named(ray_local):
         scaling(2),
         tf.train.RunConfig(steps=3),
     )
-    with pytest.raises(InvalidArgumentError, match=r"'culprit' needs cannot be sent to .*cannot pickle '_thread.lock'") as e:
+    with pytest.raises(
+        InvalidArgumentError, match=r"'culprit' needs cannot be sent to .*cannot pickle '_thread.lock'"
+    ) as e:
         made.fit()
     assert e.value.op_name == "culprit" and __file__ in e.value.site
 
