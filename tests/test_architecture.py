@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import resource
 import subprocess
 import sys
 import tomllib
@@ -212,23 +211,11 @@ def test_importing_is_light():
     assert found.stderr == ""
 
 
-def _processor_time() -> float:
-    """Seconds that child processes have computed, whatever else the machine was doing."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def test_importing_is_fast():
-    def best(code: str) -> float:
-        times = []
-        for _ in range(5):
-            started = _processor_time()
-            run_python(code)
-            times.append(_processor_time() - started)
-        return min(times)
-
-    beyond = best("import tfray") - best("pass")
-    assert beyond < IMPORT_BUDGET_S, f"import tfray takes {beyond:.2f} s"
+    # The time of the importing thread: not what the machine does besides, nor the threads that OpenBLAS starts.
+    code = "import time; started = time.thread_time(); import tfray; print(time.thread_time() - started)"
+    best = min(float(run_python(code).stdout) for _ in range(5))
+    assert best < IMPORT_BUDGET_S, f"import tfray takes {best:.2f} s"
 
 
 BLOCK = """

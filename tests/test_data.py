@@ -25,6 +25,16 @@ def values(dataset):
 # -- sources -------------------------------------------------------------------------------------------
 
 
+def test_reading_in_python_leaves_the_defaults_alone():
+    first, second = iter(tf.data.Dataset.range(3)), iter(tf.data.Dataset.range(10, 13))
+    graph = tf.get_default_graph()
+    assert [next(first), next(second), next(first)] == [0, 10, 1]
+    assert tf.get_default_session() is None
+    assert tf.get_default_graph() is graph
+    first.close()
+    assert list(second) == [11, 12]
+
+
 def test_slices_of_a_structure():
     features = {"x": np.arange(6.0).reshape(3, 2), "name": ["a", "b", "c"]}
     dataset = Dataset.from_tensor_slices((features, np.array([5, 6, 7])))

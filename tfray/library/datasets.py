@@ -6,6 +6,7 @@ is a tensor or a nested structure of tensors.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Iterator as PythonIterator
 from typing import Any
@@ -401,7 +402,8 @@ class Dataset:
         graph = self._variant.graph
         with graph.as_default():
             element = self.make_one_shot_iterator().get_next()
-        with Session("", graph) as session:
+        # Not `with session`: its defaults would hold in the code between two elements.
+        with contextlib.closing(Session("", graph)) as session:
             read = session.make_callable(element)
             while True:
                 try:
