@@ -231,3 +231,23 @@ def test_a_split_loop_ends_at_its_deadline():
         pytest.raises(tf.errors.DeadlineExceededError),
     ):
         session.run(result, options=tf.RunOptions(timeout_in_ms=200))
+
+
+def test_a_recurrent_network_beside_its_variables():
+    def step(place):
+        with tf.Graph().as_default(), tf.device(place):
+            tf.set_random_seed(1)
+            inputs = tf.placeholder(tf.float32, [None, None, 3])
+            cell = tf.nn.rnn_cell.LSTMCell(4, initializer=tf.ones_initializer())
+            outputs, _ = tf.nn.dynamic_rnn(cell, inputs, dtype=tf.float32)
+            gradients = tf.gradients(outputs, tf.trainable_variables())
+            with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+                session.run(tf.global_variables_initializer())
+                # Several steps of one shape: plans are then made for it.
+                shapes = [(3, 5, 3)] * 4 + [(2, 4, 3)]
+                return [session.run(gradients, {inputs: np.ones(shape)}) for shape in shapes]
+
+    beside = step(lambda op: LOCAL[1] if "Variable" in op.type else LOCAL[0])
+    for found, wanted in zip(beside, step(LOCAL[0]), strict=True):
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5)
