@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes, files
+from tfray.formats import files
+from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_cpu, register

@@ -13,13 +13,14 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
-from tfray.framework import dtypes, files
+from tfray.formats import files
+from tfray.formats.tfrecord import TFRecordOptions, tf_record_iterator
+from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Kernel, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.tfrecord import TFRecordOptions, tf_record_iterator
 from tfray.ops import datasets
 from tfray.ops.datasets import AUTOTUNE, DatasetValue, Element
 from tfray.ops.script_ops import lookup_function

@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
-from tfray.framework import dtypes, tensor_proto
+from tfray.formats import tensor_proto
+from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph

@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
-from tfray.framework import dtypes, wire
+from tfray.formats import wire
+from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 
 BYTES_LIST: Final = 1

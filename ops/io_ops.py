@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.framework import files
+from tfray.formats import files
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register

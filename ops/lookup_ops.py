@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import FailedPreconditionError, InvalidArgumentError
-from tfray.framework import dtypes, files
+from tfray.formats import files
+from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
-from tfray.framework import dtypes, wire
+from tfray.formats import wire
+from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph

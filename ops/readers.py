@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, OpError, UnknownError
-from tfray.framework import dtypes, files
-from tfray.framework.tfrecord import read_records
+from tfray.formats import files
+from tfray.formats.tfrecord import read_records
+from tfray.framework import dtypes
 from tfray.ops.attempts import Attempt, SharedResource, wake
 from tfray.ops.queues import Queue
 

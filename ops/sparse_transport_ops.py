@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.formats.tensor_proto import TensorProto, make_ndarray, make_tensor_proto
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.sparse_tensor import SparseTensor
-from tfray.framework.tensor_proto import TensorProto, make_ndarray, make_tensor_proto
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.sparse_ops import as_sparse
 

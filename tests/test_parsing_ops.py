@@ -10,7 +10,8 @@ import pytest
 import tfray as tf
 from tests.op_samples.parsing_samples import example, floats, ints, words
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes, tensor_proto, wire
+from tfray.formats import tensor_proto, wire
+from tfray.framework import dtypes
 from tfray.ops import example_parsing
 from tfray.ops.example_parsing import Column
 

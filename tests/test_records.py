@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
-from tfray.framework import crc32c, wire
-from tfray.framework.message import Field, Message
+from tfray.formats import crc32c, wire
+from tfray.formats.message import Field, Message
 
 # -- numbers -------------------------------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ def test_files_are_those_of_tensorflow(tmp_path):
 
 
 def test_reading_starts_where_it_left_off(tmp_path):
-    from tfray.framework.tfrecord import read_records
+    from tfray.formats.tfrecord import read_records
 
     path = write(tmp_path / "records")
     offset = list(read_records(path))[1][1]
@@ -335,7 +335,7 @@ def test_damage_is_found_behind_the_good_records(tmp_path, damage, message, good
 
 
 def test_a_length_that_is_too_long_takes_no_memory(tmp_path):
-    from tfray.framework.tfrecord import masked_checksum
+    from tfray.formats.tfrecord import masked_checksum
 
     length = struct.pack("<Q", 1 << 60)
     (tmp_path / "records").write_bytes(length + struct.pack("<I", masked_checksum(length)) + b"few")

@@ -617,7 +617,7 @@ from tfray.library.lookup import (
     tables_initializer as tables_initializer,
 )
 from tfray.ops.io_ops import matching_files as matching_files, read_file as read_file, write_file as write_file
-from tfray.framework.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
+from tfray.formats.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
 from tfray.ops.decoding_ops import (
     decode_compressed as decode_compressed,
     decode_csv as decode_csv,

@@ -8,8 +8,7 @@ import zlib
 import numpy as np
 
 from tests.op_samples import OpError, OpSample
-from tfray.framework import dtypes
-from tfray.framework.example import (
+from tfray.formats.example import (
     BytesList,
     Example,
     Feature,
@@ -20,6 +19,7 @@ from tfray.framework.example import (
     Int64List,
     SequenceExample,
 )
+from tfray.framework import dtypes
 from tfray.ops import decoding_ops, parsing_ops
 from tfray.ops.parsing_ops import FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature
 

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any
 
 from tfray.errors import InvalidArgumentError, NotFoundError, OpError
-from tfray.framework import files
-from tfray.framework.files import FileStatistics as FileStatistics
-from tfray.framework.files import PathLike
+from tfray.formats import files
+from tfray.formats.files import FileStatistics as FileStatistics
+from tfray.formats.files import PathLike
 
 
 class GFile:

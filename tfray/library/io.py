@@ -1,13 +1,13 @@
 """The names of ``tf.io``."""
 
 # isort: skip_file
-from tfray.framework.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
-from tfray.framework.tfrecord import (
+from tfray.formats.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
+from tfray.formats.tfrecord import (
     TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter,
     tf_record_iterator as tf_record_iterator,
 )
-from tfray.framework.tfrecord import TFRecordCompressionType as TFRecordCompressionType
+from tfray.formats.tfrecord import TFRecordCompressionType as TFRecordCompressionType
 from tfray.library import gfile as gfile
 from tfray.library.filenames import match_filenames_once as match_filenames_once
 from tfray.ops.decoding_ops import (

@@ -1,7 +1,7 @@
 """The names of ``tf.python_io``."""
 
 # isort: skip_file
-from tfray.framework.tfrecord import (
+from tfray.formats.tfrecord import (
     TFRecordCompressionType as TFRecordCompressionType,
     TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.formats.tfrecord import TFRecordOptions
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.scopes import current_container
-from tfray.framework.tfrecord import TFRecordOptions
 from tfray.library.queues import QueueBase
 from tfray.ops import reader_ops
 

@@ -6,7 +6,7 @@ import os
 import sys
 from types import FrameType
 
-from tfray.framework import files
+from tfray.formats import files
 
 
 def load_resource(path: str) -> bytes:

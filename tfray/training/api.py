@@ -1,7 +1,7 @@
 """The names of ``tf.train``."""
 
 # isort: skip_file
-from tfray.framework.example import (
+from tfray.formats.example import (
     BytesList as BytesList,
     Example as Example,
     Feature as Feature,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfray.framework.message import Field, Message
+from tfray.formats.message import Field, Message
 
 
 class BytesList(Message):

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, ClassVar, Final, cast
 import numpy as np
 
 from tfray.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
-from tfray.framework import files
-from tfray.framework.crc32c import crc32c, crc32c_of_pieces
+from tfray.formats import files
+from tfray.formats.crc32c import crc32c, crc32c_of_pieces
 
 CHUNK_BYTES: Final = 256 << 10
 MAX_READ_BYTES: Final = 16 << 20

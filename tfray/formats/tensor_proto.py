@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.formats.message import Field, Message
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.message import Field, Message
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 
 DTYPE_NUMBERS: Final[dict[DType, int]] = {

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, SupportsIndex
 import numpy as np
 
 from tfray.errors import DataLossError
-from tfray.framework import wire
+from tfray.formats import wire
 
 MAX_DEPTH: Final = 100
 """Messages nested deeper than this are refused."""
