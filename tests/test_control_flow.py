@@ -806,3 +806,11 @@ def test_a_loaded_graph_differentiates(session):
         x, y = graph.get_tensor_by_name("x:0"), graph.get_tensor_by_name("y:0")
         (d_x,) = tf.gradients(y, x)
         assert other.run(d_x, {x: 2.0}) == 8 * 2.0**7
+
+
+def test_gradients_by_constants_that_regions_use():
+    factor = tf.constant(3.0)
+    chosen = tf.cond(tf.placeholder_with_default(True, []), lambda: factor * factor, lambda: factor)
+    _, power = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * factor), [0, 1.0])
+    with tf.Session() as session:
+        assert session.run([tf.gradients(chosen, factor), tf.gradients(power, factor)]) == [[6.0], [27.0]]

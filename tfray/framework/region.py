@@ -19,7 +19,8 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_COPIED_CONSTANT_BYTES: Final = 1 << 12
-"""Smaller constants are copied into a region that uses them: what follows from them stays known."""
+"""Smaller constants are copied into a region that uses them: what follows from them stays known. Not those of floating
+dtypes: sizes do not follow from them, and a program may ask for the gradient by one."""
 
 
 class Region(Graph):
@@ -90,14 +91,14 @@ class Region(Graph):
     def capture(self, tensor: Tensor) -> Tensor:
         """The input that stands for `tensor`, a tensor of a graph around this one.
 
-        A small constant is copied instead.
+        A small constant of whole numbers, bools or strings is copied instead.
         """
         if tensor.graph is not self.outer:
             tensor = self.outer.own(tensor)
         found = self.captures.get(tensor, self._captured_constants.get(tensor))
         if found is None:
             op = tensor.op
-            if op.type == "Const" and op.attrs["value"].nbytes <= MAX_COPIED_CONSTANT_BYTES:
+            if _is_copied(tensor):
                 found = self._constant_like(op).outputs[0]
                 self._captured_constants[tensor] = found
             else:
@@ -152,6 +153,12 @@ class Region(Graph):
         """Fix the order of the inputs, once it is built."""
         assert set(inputs) >= set(self.inputs)
         self.inputs = list(inputs)
+
+
+def _is_copied(tensor: Tensor) -> bool:
+    if tensor.op.type != "Const" or tensor.dtype.is_floating or tensor.dtype.is_complex:
+        return False
+    return tensor.op.attrs["value"].nbytes <= MAX_COPIED_CONSTANT_BYTES
 
 
 def variable_behind(handle: Tensor) -> tuple[DType, TensorShape] | None:
