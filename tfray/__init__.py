@@ -634,6 +634,22 @@ from tfray.ops.parsing_ops import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
+from tfray.formats.events import (
+    Event as Event,
+    HistogramProto as HistogramProto,
+    LogMessage as LogMessage,
+    SessionLog as SessionLog,
+    Summary as Summary,
+    SummaryMetadata as SummaryMetadata,
+)
+from tfray.library.summaries import (
+    audio_summary as audio_summary,
+    histogram_summary as histogram_summary,
+    image_summary as image_summary,
+    merge_all_summaries as merge_all_summaries,
+    merge_summary as merge_summary,
+    scalar_summary as scalar_summary,
+)
 from tfray import compat as compat
 from tfray.compat import (
     disable_control_flow_v2 as disable_control_flow_v2,
@@ -655,7 +671,7 @@ if _TYPE_CHECKING:
     from tfray.library import lookup as lookup, python_io as python_io, resource_loader as resource_loader
     from tfray.library import bitwise as bitwise, data as data, image as image, linalg as linalg, manip as manip
     from tfray.library import quantization as quantization, queue as queue, signal as signal, spectral as spectral
-    from tfray.library import sets as sets, strings as strings, testing as test
+    from tfray.library import sets as sets, strings as strings, summary as summary, testing as test
     from tfray.library import layers as layers, losses as losses, metrics as metrics, regularizers as regularizers
 
 

@@ -35,6 +35,7 @@ LAZY: Final = {
     "sparse": "tfray.library.sparse",
     "spectral": "tfray.library.spectral",
     "strings": "tfray.library.strings",
+    "summary": "tfray.library.summary",
     "test": "tfray.library.testing",
 }
 """Modules by their names in the facade."""

@@ -12,6 +12,8 @@ from tfray.formats.example import (
     Int64List as Int64List,
     SequenceExample as SequenceExample,
 )
+from tfray.formats.events import summary_iterator as summary_iterator
+from tfray.library.event_writer import FileWriter as SummaryWriter
 from tfray.training.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from tfray.training.adagrad import AdagradOptimizer as AdagradOptimizer
 from tfray.training.adagrad_da import AdagradDAOptimizer as AdagradDAOptimizer

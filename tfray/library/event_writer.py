@@ -1,0 +1,344 @@
+"""`FileWriter`: events for TensorBoard, written by a thread of its own while the program goes on."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import weakref
+from types import TracebackType
+from typing import Any, ClassVar, Final
+
+from tfray.errors import FailedPreconditionError, OpError
+from tfray.formats import files
+from tfray.formats.events import (
+    Event,
+    EventFile,
+    MetaGraphProto,
+    SessionLog,
+    Summary,
+    TaggedRunMetadata,
+    as_summary,
+)
+from tfray.formats.tensorboard_graph import to_graph_proto
+from tfray.framework.graph import Graph
+from tfray.framework.graph_def import GraphDef
+
+_STOP: Final = object()
+
+
+class EventFileWriter:
+    """Writes events to a new event file.
+
+    The file is made, and the thread started, with the first event. The thread ends with `close`, or when the writer
+    is not used any more, or with the program; what was added until then is written.
+
+    Args:
+        logdir: Folder of the file; it is made when it is not there.
+        max_queue: How many events may wait to be written; adding one more waits.
+        flush_secs: Seconds after which at the latest an event is handed to the file system.
+        filename_suffix: End of the file's name.
+    """
+
+    def __init__(
+        self, logdir: files.PathLike, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
+    ) -> None:
+        self._logdir = files.as_path(logdir)
+        self._options = max(max_queue, 1), flush_secs, filename_suffix or ""
+        self._lock = threading.Lock()
+        self._log: _EventLog | None = None
+        self._finish: Any = None
+        self._closed = False
+        files.make_folders(self._logdir)
+
+    def get_logdir(self) -> str:
+        """The folder of the event file."""
+        return self._logdir
+
+    def add_event(self, event: Event) -> None:
+        """Add an event.
+
+        Raises:
+            FailedPreconditionError: The writer is closed.
+            OpError: Events added before could not be written.
+        """
+        with self._lock:
+            if self._closed:
+                raise FailedPreconditionError(f"the writer of events in {self._logdir} is closed: reopen it first")
+            if self._log is None:
+                self._log = self._start()
+            self._log.add(event)
+
+    def _start(self) -> _EventLog:
+        max_queue, flush_secs, suffix = self._options
+        log = _EventLog(EventFile(self._logdir, suffix), max_queue, flush_secs)
+        # The thread keeps the log alive, not this writer: without it nobody could end the thread.
+        self._finish = weakref.finalize(self, log.close_quietly)
+        return log
+
+    def flush(self) -> None:
+        """Hand everything that was added to the file system. Raises as `add_event`."""
+        with self._lock:
+            if self._log is not None:
+                self._log.flush()
+
+    def close(self) -> None:
+        """Write everything that was added, and end the thread. Closing twice does nothing. Raises as `add_event`."""
+        with self._lock:
+            self._closed = True
+            log, self._log = self._log, None
+            if log is not None:
+                self._finish.detach()
+                log.close()
+
+    def reopen(self) -> None:
+        """Make a closed writer take events again, in a new file. Of an open one, nothing."""
+        with self._lock:
+            self._closed = False
+
+
+class _EventLog:
+    """An event file, and the thread that writes it."""
+
+    def __init__(self, file: EventFile, max_queue: int, flush_secs: float) -> None:
+        self._file = file
+        self._flush_secs = flush_secs
+        self._queue: queue.Queue[Any] = queue.Queue(max_queue)
+        self._failure: OpError | None = None
+        self._thread = threading.Thread(target=self._write, name="tfray event writer", daemon=True)
+        self._thread.start()
+
+    def add(self, event: Event) -> None:
+        self._check()
+        self._queue.put(event)
+
+    def flush(self) -> None:
+        self._check()
+        done = threading.Event()
+        self._queue.put(done)
+        done.wait()
+        self._check()
+
+    def close(self) -> None:
+        self._queue.put(_STOP)
+        self._thread.join()
+        self._check()
+
+    def close_quietly(self) -> None:
+        """Close where nobody is left to tell of a failure."""
+        self._queue.put(_STOP)
+        self._thread.join()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _write(self) -> None:
+        due: float | None = None
+        """When what was written must be flushed; None if everything is."""
+        while True:
+            try:
+                item = self._queue.get(timeout=None if due is None else max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                item = None
+            is_event = isinstance(item, Event)
+            if is_event and due is None:
+                due = time.monotonic() + self._flush_secs
+            late = due is not None and time.monotonic() >= due
+            try:
+                # After a failure the queue is still emptied: nobody may wait for room in it.
+                if self._failure is None:
+                    self._handle(item, flush=late or not is_event)
+            except OpError as error:
+                self._failure = error
+            if late or not is_event:
+                due = None
+            if isinstance(item, threading.Event):
+                item.set()
+            if item is _STOP:
+                return
+
+    def _handle(self, item: Any, flush: bool) -> None:
+        if isinstance(item, Event):
+            self._file.write(item)
+        if item is _STOP:
+            self._file.close()
+        elif flush:
+            self._file.flush()
+
+
+class FileWriter:
+    """Writes summaries, graphs and what else TensorBoard shows to a new event file in a folder.
+
+    It may be used from several threads, and in a ``with`` block, which closes it.
+
+    Args:
+        logdir: The folder, also of a store that pyarrow knows (``s3://``); it is made when it is not there.
+        graph: A graph to draw, such as ``sess.graph``; see `add_graph`.
+        max_queue: How many events may wait to be written; adding one more waits.
+        flush_secs: Seconds after which at the latest an event is handed to the file system.
+        graph_def: A graph as plain data, an older form of `graph`.
+        filename_suffix: End of the file's name.
+        session: Accepted for TensorFlow 1 programs: events are written by this process in any case.
+
+    Example:
+        >>> with tf.summary.FileWriter("/tmp/log", session.graph) as writer:
+        ...     for step in range(100):
+        ...         summary, _ = session.run([tf.summary.merge_all(), train_op])
+        ...         writer.add_summary(summary, step)
+    """
+
+    def __init__(
+        self,
+        logdir: files.PathLike,
+        graph: Graph | GraphDef | None = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: GraphDef | None = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        self.event_writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        self._described: set[str] = set()
+        """Tags whose metadata have been written."""
+        self._profiled: set[str] = set()
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph, graph_def=graph_def)
+
+    def get_logdir(self) -> str:
+        """The folder of the event file."""
+        return self.event_writer.get_logdir()
+
+    def add_summary(self, summary: Summary | bytes, global_step: Any = None) -> None:
+        """Add values.
+
+        Args:
+            summary: What a summary operation gave, or a `tf.Summary`.
+            global_step: Step to which they belong.
+        """
+        summary = as_summary(summary)
+        if any(value.HasField("metadata") and value.tag in self._described for value in summary.value):
+            summary = Summary.FromString(summary.SerializeToString())  # leave the caller's as it is
+        for value in summary.value:
+            if value.HasField("metadata"):
+                if value.tag in self._described:
+                    value.ClearField("metadata")
+                self._described.add(value.tag)
+        self._add(global_step, summary=summary)
+
+    def add_session_log(self, session_log: SessionLog, global_step: Any = None) -> None:
+        """Add what happened to a session: that it started, stopped, or saved a checkpoint.
+
+        Args:
+            session_log: The `tf.SessionLog`.
+            global_step: When.
+        """
+        self._add(global_step, session_log=session_log)
+
+    def add_graph(
+        self, graph: Graph | GraphDef | None = None, global_step: Any = None, graph_def: GraphDef | None = None
+    ) -> None:
+        """Add a graph for TensorBoard to draw.
+
+        Args:
+            graph: The graph, also as plain data.
+            global_step: When.
+            graph_def: A graph as plain data, an older form of `graph`.
+
+        Raises:
+            ValueError: There is neither.
+        """
+        found = graph_def if graph is None else graph
+        if not isinstance(found, (Graph, GraphDef)):
+            raise ValueError(f"{found!r} is no graph: expected a tf.Graph, such as session.graph")
+        self._add(global_step, graph_def=to_graph_proto(found).SerializeToString())
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Add the graph of a meta graph.
+
+        Args:
+            meta_graph_def: What `tf.train.export_meta_graph` returned; anything whose ``graph_def`` is a graph.
+            global_step: When.
+
+        Raises:
+            TypeError: It has no graph.
+        """
+        graph_def = getattr(meta_graph_def, "graph_def", None)
+        if not isinstance(graph_def, GraphDef):
+            raise TypeError(f"{meta_graph_def!r} is no meta graph: its graph_def is no tf.GraphDef")
+        proto = MetaGraphProto(graph_def=to_graph_proto(graph_def))
+        self._add(global_step, meta_graph_def=proto.SerializeToString())
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Add what a step told of itself: TensorBoard shows memory and compute time in the graph.
+
+        Args:
+            run_metadata: The `tf.RunMetadata`.
+            tag: Its name, such as ``"step 100"``.
+            global_step: When.
+
+        Raises:
+            ValueError: The tag has been used.
+        """
+        if tag in self._profiled:
+            raise ValueError(f"there are run metadata with the tag {tag!r} already")
+        self._profiled.add(tag)
+        tagged = TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        self._add(global_step, tagged_run_metadata=tagged)
+
+    def add_event(self, event: Event) -> None:
+        """Add an event as it is."""
+        self.event_writer.add_event(event)
+
+    def _add(self, global_step: Any, **what: Any) -> None:
+        event = Event(wall_time=time.time(), **what)
+        if global_step is not None:
+            event.step = int(global_step)
+        self.event_writer.add_event(event)
+
+    def flush(self) -> None:
+        """Hand everything that was added to the file system."""
+        self.event_writer.flush()
+
+    def close(self) -> None:
+        """Write everything that was added, and end the thread that writes."""
+        self.event_writer.close()
+
+    def reopen(self) -> None:
+        """Take events again after `close`, in a new file."""
+        self._described.clear()
+        self._profiled.clear()
+        self.event_writer.reopen()
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class FileWriterCache:
+    """One `FileWriter` for each folder, shared by all of the program."""
+
+    _writers: ClassVar[dict[str, FileWriter]] = {}
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+
+    @classmethod
+    def get(cls, logdir: files.PathLike) -> FileWriter:
+        """The writer of a folder, made when there is none."""
+        key = files.as_path(logdir)
+        with cls._lock:
+            if key not in cls._writers:
+                cls._writers[key] = FileWriter(key)
+            return cls._writers[key]
+
+    @classmethod
+    def clear(cls) -> None:
+        """Close all writers and forget them."""
+        with cls._lock:
+            writers = list(cls._writers.values())
+            cls._writers.clear()
+        for writer in writers:
+            writer.close()
