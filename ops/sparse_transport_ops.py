@@ -9,7 +9,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.formats.tensor_proto import TensorProto, make_ndarray, make_tensor_proto
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
@@ -119,45 +119,79 @@ def deserialize_many_sparse(
     Raises:
         InvalidArgumentError: While running: a string is no tensor, or ranks or dtypes differ.
     """
+    serialized = convert_to_tensor(serialized_sparse, dtypes.string)
+    serialized.shape.assert_is_compatible_with([None, 3])
+    return deserialize_sparse(serialized, dtype, None if rank is None else rank + 1, name)
+
+
+def deserialize_sparse(
+    serialized_sparse: Any, dtype: DTypeLike, rank: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """The sparse tensor of serialised ones.
+
+    Args:
+        serialized_sparse: Strings, shape ``[..., 3]``, of what `serialize_sparse` gives.
+        dtype: Dtype of the values.
+        rank: Rank of the result, where it is known.
+        name: Name of the operation.
+
+    Returns:
+        A `SparseTensor` with the dimensions of `serialized_sparse` but the last, then those of the serialised tensors:
+        in each the largest size of all.
+
+    Raises:
+        InvalidArgumentError: While running: a string is no tensor, or ranks or dtypes differ.
+    """
     attrs = {"dtype": as_dtype(dtype), "rank": rank}
-    return SparseTensor(*add_op(DESERIALIZE_MANY_SPARSE, serialized_sparse, name=name, **attrs))
+    return SparseTensor(*add_op(DESERIALIZE_SPARSE, serialized_sparse, name=name, **attrs))
 
 
-def _deserialize_many_sparse_kernel(ctx: KernelContext, serialized: Array) -> list[Array]:
-    rows = [[make_ndarray(TensorProto.FromString(item)) for item in row] for row in serialized]
-    ranks = {len(dense_shape) for _, _, dense_shape in rows}
-    rank = ctx.attr("rank")
-    if len(ranks) > 1 or (rank is not None and ranks - {rank}):
-        raise InvalidArgumentError(f"the sparse tensors have ranks {sorted(ranks)}, expected {rank or 'equal ones'}")
-    rank = ranks.pop() if ranks else rank or 0
+def _deserialize_sparse_kernel(ctx: KernelContext, serialized: Array) -> list[Array]:
+    outer = serialized.shape[:-1]
+    rows = [[make_ndarray(TensorProto.FromString(item)) for item in row] for row in serialized.reshape(-1, 3)]
+    rank = _common_rank([len(dense_shape) for _, _, dense_shape in rows], ctx.attr("rank"), len(outer))
     dtype = ctx.output_dtype(1)
     wrong = next((values.dtype for _, values, _ in rows if values.dtype != dtype), None)
     if wrong is not None:
         raise InvalidArgumentError(f"the values of a sparse tensor are {wrong}, expected {dtype}")
-    indices = [np.insert(positions.reshape(-1, rank), 0, i, axis=1) for i, (positions, _, _) in enumerate(rows)]
+    row_of = np.repeat(np.arange(len(rows)), [len(values) for _, values, _ in rows])
+    owners = np.stack(np.unravel_index(row_of, outer), axis=1) if outer else np.zeros((len(row_of), 0), np.int64)
+    positions = np.concatenate([np.zeros((0, rank), np.int64), *(p.reshape(-1, rank) for p, _, _ in rows)])
     largest = np.max([shape for _, _, shape in rows], axis=0) if rows else np.zeros(rank, np.int64)
     return [
-        np.concatenate([np.zeros((0, rank + 1), np.int64), *indices]),
+        np.concatenate([owners, positions], axis=1).astype(np.int64),
         np.concatenate([np.zeros(0, dtype), *(values for _, values, _ in rows)]),
-        np.concatenate([[len(rows)], largest]).astype(np.int64),
+        np.concatenate([outer, largest]).astype(np.int64),
     ]
 
 
-def _deserialize_many_sparse_shape(op: Operation) -> list[TensorShape]:
-    op.inputs[0].shape.assert_is_compatible_with([None, 3])
-    rank = None if op.attrs["rank"] is None else op.attrs["rank"] + 1
+def _common_rank(ranks: list[int], whole: int | None, outer: int) -> int:
+    """The rank of each of the serialised tensors, of which the result has `outer` more."""
+    wanted = None if whole is None else whole - outer
+    if len(set(ranks)) > 1 or (wanted is not None and set(ranks) - {wanted}):
+        raise InvalidArgumentError(
+            f"the sparse tensors have ranks {sorted(set(ranks))}, expected {'equal ones' if wanted is None else wanted}"
+        )
+    return ranks[0] if ranks else wanted or 0
+
+
+def _deserialize_sparse_shape(op: Operation) -> list[TensorShape]:
+    shape = op.inputs[0].shape
+    if shape.rank is not None:
+        TensorShape(shape.sizes[-1:]).assert_is_compatible_with([3])
+    rank = op.attrs["rank"]
     return [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
 
 
-DESERIALIZE_MANY_SPARSE = register(
+DESERIALIZE_SPARSE = register(
     OpDef(
-        name="DeserializeManySparse",
+        name="DeserializeSparse",
         inputs=("serialized: string",),
         outputs=("indices: int64", "values: dtype", "dense_shape: int64"),
         attrs=("rank",),
         types={"dtype": dtypes.VALUES},
-        shape=_deserialize_many_sparse_shape,
-        kernels=on_cpu(_deserialize_many_sparse_kernel),
+        shape=_deserialize_sparse_shape,
+        kernels=on_cpu(_deserialize_sparse_kernel),
         gradient=not_differentiable,
     )
 )

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 
 from benchmarks.cases import cases_of
-from benchmarks.measure import QUICK, Effort, Measurement, measure
+from benchmarks.measure import BRIEF, FULL, QUICK, Effort, Measurement, measure
 from benchmarks.report import json_lines, show
 from benchmarks.sides import Side, SideError
 
@@ -53,7 +53,7 @@ def mlp(**common: Any) -> None:
 @_common
 def ops(**common: Any) -> None:
     """Common operations at the sizes of real programs, forward and with their gradients."""
-    _run("ops", **common)
+    _run("ops", effort=BRIEF, **common)
 
 
 @main.command()
@@ -83,6 +83,7 @@ def _run(
     *,
     suffix: str = "",
     memory: bool = False,
+    effort: Effort = FULL,
     peer_python: str | None,
     json_file: Path | None,
     quick: bool,
@@ -112,7 +113,7 @@ def _run(
                     bench,
                     name,
                     options or {},
-                    QUICK if quick else Effort(),
+                    QUICK if quick else effort,
                     label=label,
                     memory=memory,
                     progress=status.update,

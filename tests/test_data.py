@@ -472,3 +472,42 @@ def test_rows_of_a_ray_dataset(ray_local):
     assert [element["label"] for element in elements] == list(range(6))
     assert [element["name"] for element in elements] == [f"row {i}".encode() for i in range(6)]
     assert np.array_equal([element["x"] for element in elements], [row["x"] for row in rows])
+
+
+# -- sparse tensors ------------------------------------------------------------------------------------
+
+
+def example_of(numbers):
+    value = tf.train.Feature(int64_list=tf.train.Int64List(value=numbers))
+    return tf.train.Example(features=tf.train.Features(feature={"a": value})).SerializeToString()
+
+
+def test_sparse_tensors_in_elements():
+    rows = [[7], [], [1, 2, 3]]
+    parsed = Dataset.from_tensor_slices([example_of(row) for row in rows]).map(
+        lambda text: tf.parse_single_example(text, {"a": tf.VarLenFeature(tf.int64)})
+    )
+    assert parsed.output_types == {"a": tf.int64} and parsed.output_classes == {"a": tf.SparseTensor}
+    assert [element["a"].values.tolist() for element in parsed] == rows
+    dense = parsed.batch(2).map(lambda element: tf.sparse_tensor_to_dense(element["a"], -1))
+    assert values(dense) == [[[7], [-1]], [[1, 2, 3]]]
+    twice = parsed.repeat(2).batch(3).batch(2).map(lambda element: tf.sparse_tensor_to_dense(element["a"]))
+    assert values(twice) == [[[[7, 0, 0], [0, 0, 0], [1, 2, 3]]] * 2]
+    assert [element["a"].values.tolist() for element in parsed.batch(3).unbatch()] == rows
+    with pytest.raises(TypeError, match="sparse_tensor_to_dense"):
+        parsed.padded_batch(2)
+
+
+def test_slices_of_a_sparse_tensor():
+    sparse = tf.SparseTensor([[0, 1], [2, 0]], [5.0, 6.0], [3, 2])
+    dataset = Dataset.from_tensor_slices((sparse, [1, 2, 3]))
+    assert dataset.output_shapes == ([2], [])
+    elements = list(dataset)
+    assert [(element.values.tolist(), count) for element, count in elements] == [([5.0], 1), ([], 2), ([6.0], 3)]
+    iterator = tf.data.Iterator.from_structure(
+        dataset.output_types, dataset.output_shapes, output_classes=dataset.output_classes
+    )
+    begin, (following, _) = iterator.make_initializer(dataset), iterator.get_next()
+    with tf.Session() as session:
+        session.run(begin)
+        assert session.run(tf.sparse_tensor_to_dense(following)).tolist() == [0.0, 5.0]

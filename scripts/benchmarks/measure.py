@@ -33,6 +33,9 @@ class Effort:
     least_steps: int = 3
 
 
+FULL: Final = Effort()
+BRIEF: Final = Effort(rounds=8, block_s=0.12, warm_up_s=0.4)
+"""For benchmarks of a hundred cases."""
 QUICK: Final = Effort(rounds=3, block_s=0.05, warm_up_s=0.1, least_steps=1)
 
 

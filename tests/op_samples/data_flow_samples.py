@@ -22,7 +22,7 @@ TESTED_ELSEWHERE = dict.fromkeys(
     ],
     "operations of queues: test_queues.py",
 ) | dict.fromkeys(
-    ["SerializeSparse", "SerializeManySparse", "DeserializeManySparse"], "sparse tensors: test_sparse_transport.py"
+    ["SerializeSparse", "SerializeManySparse", "DeserializeSparse"], "sparse tensors: test_sparse_transport.py"
 )
 
 TESTED_ELSEWHERE |= dict.fromkeys(

@@ -1,7 +1,7 @@
 """Input as a dataset: a sequence of elements that the graph reads one by one.
 
 A dataset describes its elements; an iterator walks through them as steps run, on the device where it lives. An element
-is a tensor or a nested structure of tensors.
+is a tensor or a nested structure of tensors. Sparse tensors travel as the strings that `serialize_sparse` makes of them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Iterator as PythonIterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import OpDef
 from tfray.framework.random_seed import get_seed
 from tfray.framework.region import Region
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape, as_shape
 from tfray.framework.traversal import reachable_backward
 from tfray.ops import dataset_ops, iterator_ops
 from tfray.ops.datasets import AUTOTUNE as AUTOTUNE
 from tfray.ops.script_ops import function_token
+from tfray.ops.sparse_transport_ops import deserialize_sparse, serialize_many_sparse, serialize_sparse
 from tfray.session import Session
 
 
@@ -34,23 +37,27 @@ class Dataset:
     """A sequence of elements. Made by the functions whose names begin with ``from_``, and from other datasets.
 
     Attributes:
-        output_types: Dtype of each component, in the structure of an element.
-        output_shapes: Static shape of each component, in the same structure.
+        output_shapes: Static shape of each component, in the structure of an element.
     """
 
-    def __init__(self, variant: Tensor, types: Any, shapes: Any) -> None:
+    def __init__(self, variant: Tensor, kinds: Any, shapes: Any) -> None:
         self._variant = variant
-        self.output_types = types
+        self._kinds = kinds
         self.output_shapes = shapes
 
     @property
-    def output_classes(self) -> Any:
-        """The class of each component: `tf.Tensor`."""
-        return nest.map_structure(lambda _: Tensor, self.output_types)
+    def output_types(self) -> Any:
+        """Dtype of each component, in the structure of an element."""
+        return _dtypes_of(self._kinds)
 
     @property
-    def _types(self) -> list[DType]:
-        return nest.flatten(self.output_types)
+    def output_classes(self) -> Any:
+        """The class of each component: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
+        return nest.map_structure(_class_of, self._kinds)
+
+    @property
+    def _types(self) -> list[Any]:
+        return nest.flatten(self._kinds)
 
     @property
     def _shapes(self) -> list[TensorShape]:
@@ -58,7 +65,7 @@ class Dataset:
 
     def _like(self, definition: OpDef, *inputs: Any, **attrs: Any) -> Dataset:
         """A dataset made from this one, with elements of the same kind."""
-        return Dataset(add_op(definition, self._variant, *inputs, **attrs), self.output_types, self.output_shapes)
+        return Dataset(add_op(definition, self._variant, *inputs, **attrs), self._kinds, self.output_shapes)
 
     def __repr__(self) -> str:
         return f"<Dataset of {self.output_types!r} {self.output_shapes!r}>"
@@ -70,7 +77,8 @@ class Dataset:
         """One element: `tensors`, a tensor or a nested structure."""
         structure = _as_element(tensors)
         leaves = nest.flatten(structure)
-        return _dataset_of(add_op(dataset_ops.TENSORS, leaves), structure, [leaf.shape for leaf in leaves])
+        variant = add_op(dataset_ops.TENSORS, [_carrier(leaf) for leaf in leaves])
+        return _dataset_of(variant, structure, [leaf.shape for leaf in leaves])
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
@@ -84,7 +92,8 @@ class Dataset:
         for leaf in leaves:
             if leaf.shape.rank == 0:
                 raise ValueError(f"from_tensor_slices: {leaf!r} is a scalar, and has no slices")
-        return _dataset_of(add_op(dataset_ops.SLICES, leaves), structure, [_rest(leaf.shape) for leaf in leaves])
+        slices = [serialize_many_sparse(leaf) if isinstance(leaf, SparseTensor) else leaf for leaf in leaves]
+        return _dataset_of(add_op(dataset_ops.SLICES, slices), structure, [_rest(leaf.shape) for leaf in leaves])
 
     @staticmethod
     def from_generator(generator: Any, output_types: Any, output_shapes: Any = None, args: Any = None) -> Dataset:
@@ -137,7 +146,7 @@ class Dataset:
         for parent in parents:
             if not isinstance(parent, Dataset):
                 raise TypeError(f"zip takes a nested structure of datasets, not {parent!r}")
-        types = nest.pack_sequence_as(datasets, [parent.output_types for parent in parents])
+        types = nest.pack_sequence_as(datasets, [parent._kinds for parent in parents])
         shapes = nest.pack_sequence_as(datasets, [parent.output_shapes for parent in parents])
         return Dataset(add_op(dataset_ops.ZIP, [parent._variant for parent in parents]), types, shapes)
 
@@ -177,14 +186,14 @@ class Dataset:
         """
         traced = _Traced(map_func, self)
         variant = traced.add(dataset_ops.MAP, self, parallel_calls=num_parallel_calls or 1)
-        return Dataset(variant, traced.types, traced.shapes)
+        return Dataset(variant, traced.kinds, traced.shapes)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which `predicate` returns a true bool scalar."""
         traced = _Traced(predicate, self)
-        if traced.types is not dtypes.bool_ or traced.shapes.rank not in (None, 0):
-            raise ValueError(f"filter: the predicate returns {traced.types!r} {traced.shapes}, expected a bool scalar")
-        return Dataset(traced.add(dataset_ops.FILTER, self), self.output_types, self.output_shapes)
+        if traced.kinds is not dtypes.bool_ or traced.shapes.rank not in (None, 0):
+            raise ValueError(f"filter: the predicate returns {traced.kinds!r} {traced.shapes}, expected a bool scalar")
+        return Dataset(traced.add(dataset_ops.FILTER, self), self._kinds, self.output_shapes)
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` returns, one dataset after the other."""
@@ -210,7 +219,7 @@ class Dataset:
         if not isinstance(made, Dataset):
             raise TypeError(f"the function must return a dataset, not {made!r}")
         attrs = {"cycle_length": max(1, cycle_length), "block_length": block_length}
-        return Dataset(traced.add(dataset_ops.INTERLEAVE, self, **attrs), made.output_types, made.output_shapes)
+        return Dataset(traced.add(dataset_ops.INTERLEAVE, self, **attrs), made._kinds, made.output_shapes)
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of another, which have the same structure and dtypes."""
@@ -218,7 +227,7 @@ class Dataset:
             raise TypeError(f"cannot concatenate elements of {self.output_types!r} and {dataset.output_types!r}")
         shapes = [_common(a, b) for a, b in zip(self._shapes, dataset._shapes, strict=True)]
         variant = add_op(dataset_ops.CONCATENATE, [self._variant, dataset._variant])
-        return Dataset(variant, self.output_types, nest.pack_sequence_as(self.output_types, shapes))
+        return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, shapes))
 
     @staticmethod
     def _chosen(datasets: Sequence[Dataset], choices: Dataset) -> Dataset:
@@ -229,7 +238,7 @@ class Dataset:
         for other in datasets[1:]:
             shapes = [_common(a, b) for a, b in zip(shapes, other._shapes, strict=True)]
         variant = add_op(dataset_ops.CHOOSE, choices._variant, [dataset._variant for dataset in datasets])
-        return Dataset(variant, first.output_types, nest.pack_sequence_as(first.output_types, shapes))
+        return Dataset(variant, first._kinds, nest.pack_sequence_as(first._kinds, shapes))
 
     def take(self, count: Any) -> Dataset:
         """The first `count` elements; all when it is -1."""
@@ -289,7 +298,7 @@ class Dataset:
         size = convert_to_tensor(batch_size, dtypes.int64)
         variant = add_op(dataset_ops.BATCH, self._variant, size, drop_remainder=bool(drop_remainder))
         count = _static(size) if drop_remainder else None
-        return Dataset(variant, self.output_types, nest.map_structure(lambda s: _stacked(count, s), self.output_shapes))
+        return Dataset(variant, self._kinds, nest.map_structure(lambda s: _stacked(count, s), self.output_shapes))
 
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: bool = False
@@ -303,8 +312,12 @@ class Dataset:
             padding_values: In the same structure, scalars to pad with; 0, or the empty string, when None.
             drop_remainder: Leave out a last batch that is not full.
         """
+        if any(not isinstance(kind, DType) for kind in self._types):
+            raise TypeError(
+                "padded_batch takes tensors only: batch takes sparse tensors, tf.sparse_tensor_to_dense makes others"
+            )
         given = self.output_shapes if padded_shapes is None else padded_shapes
-        shapes = [_padded_shape(shape) for shape in _shape_leaves(self.output_types, given)]
+        shapes = [_padded_shape(shape) for shape in _shape_leaves(self._kinds, given)]
         if any(shape.rank is None for shape in shapes):
             raise ValueError("padded_batch: a component of unknown rank needs a padded shape")
         padding = [None] * len(shapes) if padding_values is None else nest.flatten(padding_values)
@@ -317,12 +330,12 @@ class Dataset:
         variant = add_op(dataset_ops.PADDED_BATCH, self._variant, size, values, **attrs)
         count = _static(size) if drop_remainder else None
         stacked = [_stacked(count, shape) for shape in shapes]
-        return Dataset(variant, self.output_types, nest.pack_sequence_as(self.output_types, stacked))
+        return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, stacked))
 
     def unbatch(self) -> Dataset:
         """The slices of each element along the first axis."""
         shapes = nest.map_structure(_rest, self.output_shapes)
-        return Dataset(add_op(dataset_ops.UNBATCH, self._variant), self.output_types, shapes)
+        return Dataset(add_op(dataset_ops.UNBATCH, self._variant), self._kinds, shapes)
 
     def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False) -> Dataset:
         """Stretches of `size` elements, each a structure of datasets with one component each.
@@ -335,9 +348,9 @@ class Dataset:
         """
         counts = [convert_to_tensor(v, dtypes.int64) for v in (size, size if shift is None else shift, stride)]
         variant = add_op(dataset_ops.WINDOW, self._variant, *counts, drop_remainder=bool(drop_remainder))
-        kinds = [_Component(dtype, shape) for dtype, shape in zip(self._types, self._shapes, strict=True)]
-        types = nest.pack_sequence_as(self.output_types, kinds)
-        return Dataset(variant, types, nest.map_structure(lambda _: TensorShape([]), types))
+        kinds = [_DatasetKind(dtype, shape) for dtype, shape in zip(self._types, self._shapes, strict=True)]
+        packed = nest.pack_sequence_as(self._kinds, kinds)
+        return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed))
 
     def prefetch(self, buffer_size: Any) -> Dataset:
         """The elements, up to `buffer_size` of which a thread makes ahead; `AUTOTUNE` for a few."""
@@ -362,12 +375,10 @@ class Dataset:
         first = nest.flatten(initial)
         state = Dataset(self._variant, nest.map_structure(lambda t: t.dtype, initial), None)
         state.output_shapes = nest.map_structure(lambda t: t.shape, initial)
-        pair = Dataset(
-            self._variant, (state.output_types, self.output_types), (state.output_shapes, self.output_shapes)
-        )
+        pair = Dataset(self._variant, (state._kinds, self._kinds), (state.output_shapes, self.output_shapes))
         traced = _Traced(reduce_func, pair)
-        if nest.flatten(traced.types) != [tensor.dtype for tensor in first]:
-            raise TypeError(f"reduce: the function returns {traced.types!r}, and the state is {state.output_types!r}")
+        if nest.flatten(traced.kinds) != [tensor.dtype for tensor in first]:
+            raise TypeError(f"reduce: the function returns {traced.kinds!r}, and the state is {state.output_types!r}")
         kept = [_common(a.shape, b) for a, b in zip(first, nest.flatten(traced.shapes), strict=True)]
         results = traced.add_reduction(self, first, kept)
         return nest.pack_sequence_as(initial, results)
@@ -385,7 +396,7 @@ class Dataset:
                     "use make_initializable_iterator, and feed the placeholder when it is initialised"
                 )
         handle = add_op(iterator_ops.ITERATOR, name="OneShotIterator", shared_name="")
-        return Iterator(handle, self.output_types, self.output_shapes, source=self._variant)
+        return Iterator(handle, self._kinds, self.output_shapes, source=self._variant)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """An iterator over the elements, which begins anew whenever its `initializer` runs.
@@ -393,7 +404,8 @@ class Dataset:
         Args:
             shared_name: Name under which sessions on the same device share it; its own when None.
         """
-        iterator = Iterator.from_structure(self.output_types, self.output_shapes, shared_name)
+        handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
+        iterator = Iterator(handle, self._kinds, self.output_shapes)
         iterator._initializer = iterator.make_initializer(self)
         return iterator
 
@@ -431,34 +443,43 @@ class Iterator:
     """Where a program is in a dataset. Every run of what depends on `get_next` takes one element.
 
     Attributes:
-        output_types: Dtype of each component, in the structure of an element.
-        output_shapes: Static shape of each component.
+        output_shapes: Static shape of each component, in the structure of an element.
     """
 
-    def __init__(self, handle: Tensor, types: Any, shapes: Any, source: Tensor | None = None) -> None:
+    def __init__(self, handle: Tensor, kinds: Any, shapes: Any, source: Tensor | None = None) -> None:
         self._handle = handle
         self._source = source
         self._initializer: Operation | None = None
-        self.output_types = types
+        self._kinds = kinds
         self.output_shapes = shapes
+
+    @property
+    def output_types(self) -> Any:
+        """Dtype of each component, in the structure of an element."""
+        return _dtypes_of(self._kinds)
+
+    @property
+    def output_classes(self) -> Any:
+        """The class of each component: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
+        return nest.map_structure(_class_of, self._kinds)
 
     @staticmethod
     def from_structure(
         output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
     ) -> Iterator:
         """An iterator that may be initialised with any dataset of such elements; see `make_initializer`."""
-        types = nest.map_structure(as_dtype, output_types)
+        kinds = _declared_kinds(output_types, output_classes)
         handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
-        return Iterator(handle, types, _shapes_like(types, output_shapes))
+        return Iterator(handle, kinds, _shapes_like(kinds, output_shapes))
 
     @staticmethod
     def from_string_handle(
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
         """The iterator that is chosen by feeding the value of its `string_handle`."""
-        types = nest.map_structure(as_dtype, output_types)
+        kinds = _declared_kinds(output_types, output_classes)
         handle = add_op(iterator_ops.FROM_STRING_HANDLE, convert_to_tensor(string_handle, dtypes.string))
-        return Iterator(handle, types, _shapes_like(types, output_shapes))
+        return Iterator(handle, kinds, _shapes_like(kinds, output_shapes))
 
     @property
     def initializer(self) -> Operation:
@@ -477,7 +498,7 @@ class Iterator:
         Raises:
             TypeError: Its elements are of other dtypes or shapes than the iterator's.
         """
-        wanted, found = nest.flatten(self.output_types), dataset._types
+        wanted, found = nest.flatten(self._kinds), dataset._types
         shapes = nest.flatten(self.output_shapes)
         fits = all(a.is_compatible_with(b) for a, b in zip(shapes, dataset._shapes, strict=False))
         if wanted != found or not fits:
@@ -493,14 +514,14 @@ class Iterator:
             OutOfRangeError: At run time, there are no more.
             FailedPreconditionError: At run time, the iterator has not been initialised.
         """
-        kinds = nest.flatten(self.output_types)
+        carriers = _carriers(self._kinds, self.output_shapes)
         attrs: dict[str, Any] = {
-            "output_types": [dtypes.variant if isinstance(kind, _Component) else kind for kind in kinds],
-            "output_shapes": nest.flatten(self.output_shapes),
+            "output_types": [dtype for dtype, _ in carriers],
+            "output_shapes": [shape for _, shape in carriers],
         }
         source = [] if self._source is None else [self._source]
         components = add_op(iterator_ops.GET_NEXT, self._handle, source, name=name, **attrs)
-        return _unwrapped(self.output_types, components)
+        return _unwrapped(self._kinds, self.output_shapes, components)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """String scalar by which `from_string_handle` finds the iterator."""
@@ -510,21 +531,62 @@ class Iterator:
 # -- functions of elements -------------------------------------------------------------------------------
 
 
-class _Component:
+@dataclass(frozen=True)
+class _DatasetKind:
     """The kind of a component that is itself a dataset, as `Dataset.window` makes them."""
 
-    def __init__(self, dtype: Any, shape: Any) -> None:
-        self.dtype = dtype
-        self.shape = shape
+    dtype: Any
+    shape: Any
 
 
-def _unwrapped(types: Any, components: Sequence[Tensor]) -> Any:
+@dataclass(frozen=True)
+class _SparseKind:
+    """The kind of a component that is a sparse tensor."""
+
+    dtype: DType
+
+
+def _dtypes_of(kinds: Any) -> Any:
+    return nest.map_structure(lambda kind: kind.dtype if isinstance(kind, _SparseKind) else kind, kinds)
+
+
+def _class_of(kind: Any) -> type:
+    return {_SparseKind: SparseTensor, _DatasetKind: Dataset}.get(type(kind), Tensor)
+
+
+def _kind_of(leaf: Any) -> Any:
+    return _SparseKind(leaf.dtype) if isinstance(leaf, SparseTensor) else leaf.dtype
+
+
+def _declared_kinds(types: Any, classes: Any) -> Any:
+    types = nest.map_structure(as_dtype, types)
+    if classes is None:
+        return types
+    return nest.map_structure(lambda dtype, cls: _SparseKind(dtype) if cls is SparseTensor else dtype, types, classes)
+
+
+def _carriers(kinds: Any, shapes: Any) -> list[tuple[DType, TensorShape]]:
+    """Dtype and shape of the tensor that stands for each component."""
+    special = {_DatasetKind: (dtypes.variant, TensorShape([])), _SparseKind: (dtypes.string, TensorShape(None))}
+    pairs = zip(nest.flatten(kinds), nest.flatten(shapes), strict=True)
+    return [special.get(type(kind), (kind, shape)) for kind, shape in pairs]
+
+
+def _carrier(leaf: Any) -> Tensor:
+    """The tensor that stands for a component."""
+    return serialize_sparse(leaf) if isinstance(leaf, SparseTensor) else leaf
+
+
+def _unwrapped(kinds: Any, shapes: Any, carriers: Sequence[Tensor]) -> Any:
     """Components in the structure of an element."""
-    values = [
-        Dataset(component, kind.dtype, kind.shape) if isinstance(kind, _Component) else component
-        for kind, component in zip(nest.flatten(types), components, strict=True)
-    ]
-    return nest.pack_sequence_as(types, values)
+
+    def component(kind: Any, shape: TensorShape, carrier: Tensor) -> Any:
+        if isinstance(kind, _DatasetKind):
+            return Dataset(carrier, kind.dtype, kind.shape)
+        return deserialize_sparse(carrier, kind.dtype, shape.rank) if isinstance(kind, _SparseKind) else carrier
+
+    values = map(component, nest.flatten(kinds), nest.flatten(shapes), carriers)
+    return nest.pack_sequence_as(kinds, list(values))
 
 
 def _as_element(value: Any) -> Any:
@@ -534,7 +596,9 @@ def _as_element(value: Any) -> Any:
     if isinstance(value, tuple):
         items = [_as_element(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return convert_to_tensor(value)
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    return value if isinstance(value, SparseTensor) else convert_to_tensor(value)
 
 
 class _Traced:
@@ -542,7 +606,7 @@ class _Traced:
 
     Attributes:
         returned: What the function returned.
-        types: Dtypes of the results, in the structure of `returned`.
+        kinds: Kinds of the results, in the structure of `returned`.
         shapes: Static shapes.
     """
 
@@ -554,11 +618,9 @@ class _Traced:
         with graph.name_scope(getattr(function, "__name__", "function").strip("<>_") or "function") as scope:
             pass
         with self.region.as_default(), self.region.name_scope(scope):
-            parameters = [
-                self.region.add_input(dtypes.variant if isinstance(t, _Component) else t, s, "component")
-                for t, s in zip(nest.flatten(dataset.output_types), dataset._shapes, strict=True)
-            ]
-            element = _unwrapped(dataset.output_types, parameters)
+            carriers = _carriers(dataset._kinds, dataset.output_shapes)
+            parameters = [self.region.add_input(dtype, shape, "component") for dtype, shape in carriers]
+            element = _unwrapped(dataset._kinds, dataset.output_shapes, parameters)
             returned = function(*element) if type(element) is tuple else function(element)
             self._set_returned(returned)
         self._parameters = len(parameters)
@@ -566,14 +628,14 @@ class _Traced:
     def _set_returned(self, returned: Any) -> None:
         if isinstance(returned, Dataset):
             self.returned = returned
-            self.types, self.shapes = returned.output_types, returned.output_shapes
+            self.kinds, self.shapes = returned._kinds, returned.output_shapes
             self.region.outputs = [self.region.own(returned._variant)]
             return
         self.returned = _as_element(returned)
         leaves = nest.flatten(self.returned)
-        self.types = nest.map_structure(lambda tensor: tensor.dtype, self.returned)
-        self.shapes = nest.map_structure(lambda tensor: tensor.shape, self.returned)
-        self.region.outputs = [self.region.own(leaf) for leaf in leaves]
+        self.kinds = nest.map_structure(_kind_of, self.returned)
+        self.shapes = nest.map_structure(lambda leaf: leaf.shape, self.returned)
+        self.region.outputs = [self.region.own(_carrier(leaf)) for leaf in leaves]
 
     def add_reduction(self, parent: Dataset, initial: Sequence[Tensor], shapes: Sequence[TensorShape]) -> list[Tensor]:
         """The results of applying the function to a state and every element of `parent`."""
@@ -602,8 +664,7 @@ class _Traced:
 
 
 def _dataset_of(variant: Tensor, structure: Any, shapes: Sequence[TensorShape]) -> Dataset:
-    types = nest.map_structure(lambda tensor: tensor.dtype, structure)
-    return Dataset(variant, types, nest.pack_sequence_as(structure, shapes))
+    return Dataset(variant, nest.map_structure(_kind_of, structure), nest.pack_sequence_as(structure, shapes))
 
 
 def _rest(shape: TensorShape) -> TensorShape:
