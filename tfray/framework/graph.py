@@ -67,6 +67,10 @@ class Graph:
         """Make the graph read-only: adding an operation raises `RuntimeError`."""
         self._finalized = True
 
+    def _unsafe_unfinalize(self) -> None:
+        """Make the graph writable again, once nothing runs it that relies on what `finalize` promises."""
+        self._finalized = False
+
     def get_operations(self) -> list[Operation]:
         """Every operation, in order of creation."""
         return list(self._ops.values())

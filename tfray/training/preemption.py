@@ -1,0 +1,43 @@
+"""Notices of preemption: SIGTERM, as schedulers send it before they take a machine away."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Final
+
+EXIT_CODE: Final = 128 + signal.SIGTERM
+
+
+class PreemptionNotice:
+    """Whether this process has been told to end.
+
+    From `watch` to `release` SIGTERM does not end the process but is noted. A program's own handler is left alone,
+    and so are programs that call `watch` from another thread than the main one, where Python has no signals.
+    """
+
+    def __init__(self) -> None:
+        self._received = False
+        self._watching = False
+
+    @property
+    def received(self) -> bool:
+        """Whether the signal has come."""
+        return self._received
+
+    def watch(self) -> None:
+        """Note the signal from now on."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._note)
+            self._watching = True
+
+    def release(self) -> None:
+        """Let the signal end the process again."""
+        if self._watching and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._watching = False
+
+    def _note(self, number: int, frame: FrameType | None) -> Any:
+        self._received = True  # and no more: the signal may have come amid anything, a message being logged too

@@ -1,0 +1,117 @@
+"""What a hook is: code that runs around each step of a monitored session."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tfray.config import RunOptions
+
+
+class SessionRunArgs(NamedTuple):
+    """What to run.
+
+    Attributes:
+        fetches: As for `tf.Session.run`; None for nothing.
+        feed_dict: Values for tensors.
+        options: Options of the step.
+    """
+
+    fetches: Any
+    feed_dict: Any = None
+    options: RunOptions | None = None
+
+
+class SessionRunValues(NamedTuple):
+    """What a step gave a hook.
+
+    Attributes:
+        results: Values of what the hook asked for, in the same structure; None if it asked for nothing.
+        options: Options of the step.
+        run_metadata: What the step tells of itself, a `tf.RunMetadata`.
+    """
+
+    results: Any
+    options: RunOptions
+    run_metadata: Any
+
+
+class SessionRunContext:
+    """A step of a monitored session, as hooks see it.
+
+    Args:
+        original_args: What the program asked for, before any hook.
+        session: The session beneath, without hooks.
+    """
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self._original_args = original_args
+        self._session = session
+        self._stop_requested = False
+
+    @property
+    def original_args(self) -> SessionRunArgs:
+        """What the program asked for, before any hook."""
+        return self._original_args
+
+    @property
+    def session(self) -> Any:
+        """The session beneath, without hooks."""
+        return self._session
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a hook has asked to stop."""
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """Ask to stop: `should_stop` of the monitored session becomes true."""
+        self._stop_requested = True
+
+
+class SessionRunHook:
+    """Code that runs around each step of a `tf.train.MonitoredSession`. Override what is needed.
+
+    Example:
+        >>> class PrintLoss(tf.train.SessionRunHook):
+        ...     def before_run(self, run_context):
+        ...         return tf.train.SessionRunArgs(loss)
+        ...
+        ...     def after_run(self, run_context, run_values):
+        ...         print(run_values.results)
+    """
+
+    def begin(self) -> None:
+        """Called once, before the session is made: the last time to add to the graph."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Called when a session has been made and its variables have values; again after each recovery.
+
+        Args:
+            session: The session beneath, without hooks.
+            coord: The `tf.train.Coordinator` of its threads.
+        """
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Called before each step.
+
+        Args:
+            run_context: The step.
+
+        Returns:
+            What to run besides what the program asks for, or None.
+        """
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Called after each step, unless it failed.
+
+        Args:
+            run_context: The step.
+            run_values: What it gave of what `before_run` asked for.
+        """
+
+    def end(self, session: Any) -> None:
+        """Called when the session is closed, unless an error ends it.
+
+        Args:
+            session: The session beneath, without hooks.
+        """
