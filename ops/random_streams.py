@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from tfray.errors import DataLossError
 from tfray.framework.cpu_threads import parallel_for
 from tfray.framework.op_def import Array, KernelContext
 
 CHUNK: Final = 1 << 17
 """Elements that one thread fills at a time. Part of the definition of the numbers: not to be tuned per machine."""
+
+STATE_WORDS: Final = 14
+"""Numbers that tell where a stream is: key, counter, what is left of the last block, and how it is used."""
 
 Result = TypeVar("Result")
 if TYPE_CHECKING:  # importing numpy.random takes longer than the rest of numpy's first use
@@ -65,11 +69,42 @@ class RandomStream:
 
         parallel_for(fill_chunk, -(-flat.size // CHUNK))
 
+    def state(self) -> dict[str, Array]:
+        """Where the stream is, as one vector of uint64: for checkpoints."""
+        with self._lock:
+            bits = self._sequence.bit_generator.state
+            rest = [bits["buffer_pos"], bits["has_uint32"], bits["uinteger"], self._large_requests]
+            parts = [bits["state"]["key"], bits["state"]["counter"], bits["buffer"], np.array(rest, np.uint64)]
+            return {"stream": np.concatenate(parts).astype(np.uint64)}
+
+    def restore_state(self, arrays: Mapping[str, Array]) -> None:
+        """Put the stream where it was when `state` gave `arrays`. Raises `DataLossError` for anything else."""
+        words = np.asarray(arrays.get("stream"))
+        if words.shape != (STATE_WORDS,) or words.dtype != np.uint64 or int(words[10]) > 4:
+            raise DataLossError("what was saved of a random stream is no state of one")
+        with self._lock:
+            self._key = words[:2].copy()
+            self._large_requests = int(words[13])
+            self._sequence = self._generator(0, 0)
+            self._sequence.bit_generator.state = {
+                "bit_generator": "Philox",
+                "state": {"key": words[:2].copy(), "counter": words[2:6].copy()},
+                "buffer": words[6:10].copy(),
+                "buffer_pos": int(words[10]),
+                "has_uint32": int(words[11]) & 1,
+                "uinteger": int(words[12]) & 0xFFFFFFFF,
+            }
+
 
 def stream_of(ctx: KernelContext) -> RandomStream:
     """The stream of the operation that is running, by its attributes ``seed`` and ``seed2``."""
-    seeds = ctx.attr("seed"), ctx.attr("seed2")
-    stream: RandomStream = ctx.resources.lookup_or_create(("random", ctx.op_name, *seeds), lambda: RandomStream(*seeds))
+    return stream_for(ctx, ctx.op_name, ctx.attr("seed"), ctx.attr("seed2"))
+
+
+def stream_for(ctx: KernelContext, op_name: str, seed: int, seed2: int) -> RandomStream:
+    """The stream of an operation on the device of `ctx`."""
+    seeds = seed, seed2
+    stream: RandomStream = ctx.resources.lookup_or_create(("random", op_name, *seeds), lambda: RandomStream(*seeds))
     return stream
 
 

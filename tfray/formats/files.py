@@ -197,7 +197,7 @@ def _arrow_store(uri: str) -> tuple[Store, str]:
         from pyarrow import ArrowException
         from pyarrow.fs import FileSystem
     except ImportError as error:
-        raise UnimplementedError(f"files at {uri} need pyarrow: pip install 'tfray[ray]'") from error
+        raise UnimplementedError(f"files at {uri} need pyarrow: pip install pyarrow") from error
     try:
         file_system, root = FileSystem.from_uri(uri)
     except (ArrowException, ValueError, OSError) as error:

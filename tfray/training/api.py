@@ -14,6 +14,7 @@ from tfray.formats.example import (
 )
 from tfray.formats.events import summary_iterator as summary_iterator
 from tfray.library.event_writer import FileWriter as SummaryWriter
+from tfray.formats.checkpoint_state import CheckpointState as CheckpointState, SaverDef as SaverDef
 from tfray.training.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from tfray.training.adagrad import AdagradOptimizer as AdagradOptimizer
 from tfray.training.adagrad_da import AdagradDAOptimizer as AdagradDAOptimizer
@@ -27,6 +28,23 @@ from tfray.training.batching import (
     maybe_shuffle_batch_join as maybe_shuffle_batch_join,
     shuffle_batch as shuffle_batch,
     shuffle_batch_join as shuffle_batch_join,
+)
+from tfray.training.checkpoint_management import (
+    checkpoint_exists as checkpoint_exists,
+    checkpoints_iterator as checkpoints_iterator,
+    generate_checkpoint_state_proto as generate_checkpoint_state_proto,
+    get_checkpoint_mtimes as get_checkpoint_mtimes,
+    get_checkpoint_state as get_checkpoint_state,
+    latest_checkpoint as latest_checkpoint,
+    remove_checkpoint as remove_checkpoint,
+    update_checkpoint_state as update_checkpoint_state,
+)
+from tfray.training.checkpoint_utils import (
+    CheckpointReader as CheckpointReader,
+    NewCheckpointReader as NewCheckpointReader,
+    list_variables as list_variables,
+    load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
 )
 from tfray.training.coordinator import Coordinator as Coordinator, LooperThread as LooperThread
 from tfray.training.device_setter import (
@@ -43,6 +61,24 @@ from tfray.training.global_step import (
     global_step as global_step,
 )
 from tfray.training.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
+from tfray.training.import_meta_graph import import_meta_graph as import_meta_graph
+from tfray.training.hooks import (
+    FeedFnHook as FeedFnHook,
+    FinalOpsHook as FinalOpsHook,
+    GlobalStepWaiterHook as GlobalStepWaiterHook,
+    LoggingTensorHook as LoggingTensorHook,
+    NanLossDuringTrainingError as NanLossDuringTrainingError,
+    NanTensorHook as NanTensorHook,
+    NeverTriggerTimer as NeverTriggerTimer,
+    SecondOrStepTimer as SecondOrStepTimer,
+    StepCounterHook as StepCounterHook,
+    StopAtStepHook as StopAtStepHook,
+)
+from tfray.training.hooks_saving import (
+    CheckpointSaverHook as CheckpointSaverHook,
+    CheckpointSaverListener as CheckpointSaverListener,
+    SummarySaverHook as SummarySaverHook,
+)
 from tfray.training.input_producers import (
     input_producer as input_producer,
     limit_epochs as limit_epochs,
@@ -63,6 +99,7 @@ from tfray.training.learning_rate_decay import (
     piecewise_constant_decay as piecewise_constant_decay,
     polynomial_decay as polynomial_decay,
 )
+from tfray.training.meta_graph import export_meta_graph as export_meta_graph
 from tfray.training.model import ModeKeys as ModeKeys, ModelSpec as ModelSpec
 from tfray.training.momentum import MomentumOptimizer as MomentumOptimizer
 from tfray.training.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
@@ -78,6 +115,17 @@ from tfray.training.queue_runner import (
     start_queue_runners as start_queue_runners,
 )
 from tfray.training.rms_prop import RMSPropOptimizer as RMSPropOptimizer
+from tfray.training.saveables import (
+    SaveableResource as SaveableResource,
+    random_state_saveables as random_state_saveables,
+)
+from tfray.training.saver import Saver as Saver
+from tfray.training.session_run_hook import (
+    SessionRunArgs as SessionRunArgs,
+    SessionRunContext as SessionRunContext,
+    SessionRunHook as SessionRunHook,
+    SessionRunValues as SessionRunValues,
+)
 from tfray.training.trainer import (
     Result as Result,
     RunConfig as RunConfig,

@@ -1,0 +1,373 @@
+"""Shard files of checkpoints: Arrow IPC files with one record batch for each tensor, or slice of one.
+
+The bytes of a tensor begin at a multiple of 64 in the file, so that a mapped file gives arrays without a copy; padding
+in the metadata of each batch sees to that. They go from the array's memory to the file without a copy either. Every
+byte of a file is under one of three checksums: that of a tensor's data, that of what stands before it, or that of the
+file's end.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from tfray.errors import DataLossError, NotFoundError
+from tfray.formats import files
+from tfray.framework.dtypes import DType, as_dtype
+
+ALIGNMENT: Final = 64
+"""Where data begins in a file, and so in memory."""
+
+
+def checksum(data: Any) -> int:
+    """The xxh3 of bytes, 64 bits."""
+    return _xxhash().xxh3_64_intdigest(data)
+
+
+@lru_cache(maxsize=1)
+def _xxhash() -> Any:
+    import xxhash
+
+    return xxhash
+
+
+@lru_cache(maxsize=1)
+def _pyarrow() -> Any:
+    import pyarrow
+
+    return pyarrow
+
+
+@dataclass(frozen=True)
+class SliceEntry:
+    """Where a tensor, or a part of one, is.
+
+    Attributes:
+        file: Name of the file, within the folder of the checkpoint.
+        offset: Where the part begins in each dimension of the tensor.
+        shape: Shape of the part.
+        position: Where its data begins in the file.
+        length: Bytes of its data.
+        checksum: That of the data.
+        header: Bytes before the data that belong to it.
+        header_checksum: Their checksum.
+    """
+
+    file: str
+    offset: Sequence[int]
+    shape: Sequence[int]
+    position: int
+    length: int
+    checksum: int
+    header: int
+    header_checksum: int
+
+    def checked(self) -> SliceEntry:
+        """This entry with its lists as tuples. Raises `ValueError` when something is no number that can be."""
+        offset, shape = tuple(self.offset), tuple(self.shape)
+        sizes = (*offset, *shape, self.position, self.length, self.header)
+        sums = (self.checksum, self.header_checksum)
+        if not all(type(size) is int and size >= 0 for size in (*sizes, *sums)) or self.header > self.position:
+            raise ValueError(f"{self!r} is no part of a tensor")
+        return SliceEntry(
+            str(self.file), offset, shape, self.position, self.length, self.checksum, self.header, self.header_checksum
+        )
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A shard file.
+
+    Attributes:
+        name: Its name, within the folder of the checkpoint.
+        size: Bytes.
+        end: Bytes behind the last tensor.
+        end_checksum: Their checksum.
+    """
+
+    name: str
+    size: int
+    end: int
+    end_checksum: int
+
+    def checked(self) -> FileEntry:
+        """This entry. Raises `ValueError` when something in it cannot be."""
+        numbers = (self.size, self.end, self.end_checksum)
+        if not all(type(number) is int and number >= 0 for number in numbers) or self.end > self.size:
+            raise ValueError(f"{self!r} is no file")
+        if type(self.name) is not str or not self.name or "/" in self.name:
+            raise ValueError(f"{self.name!r} is no name of a file")
+        return self
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A tensor to write, or a part of one.
+
+    Attributes:
+        name: Name of the tensor.
+        array: The values: an array in this machine's memory, of strings as objects.
+        full_shape: Shape of the whole tensor.
+        offset: Where the part begins in each dimension.
+    """
+
+    name: str
+    array: Any
+    full_shape: Sequence[int]
+    offset: Sequence[int]
+
+    @classmethod
+    def whole(cls, name: str, array: Any) -> Piece:
+        """A tensor in one part."""
+        array = np.asarray(array)
+        return cls(name, array, array.shape, [0] * array.ndim)
+
+
+@dataclass(frozen=True)
+class ShardRecord:
+    """What was written to a file.
+
+    Attributes:
+        file: The file.
+        slices: ``(tensor, dtype, full shape, slice)`` for each piece.
+    """
+
+    file: FileEntry
+    slices: Sequence[tuple[str, str, Sequence[int], SliceEntry]]
+
+
+# -- writing -------------------------------------------------------------------------------------------
+
+
+def write_shard(path: str, pieces: Iterable[Piece]) -> ShardRecord:
+    """Write a file. Pieces are asked for one after the other.
+
+    Args:
+        path: Where; there must be nothing.
+        pieces: What to write.
+    """
+    name = os.path.basename(path)
+    with _open_for_writing(path) as file, files.failures_of(path):
+        sink = _Sink(file)
+        with _pyarrow().ipc.new_file(sink, _schema()) as writer:
+            slices = [(piece.name, *_write_piece(writer, sink, name, piece)) for piece in pieces]
+        end, end_checksum = sink.flush_header()
+    return ShardRecord(FileEntry(name, sink.written, end, end_checksum), slices)
+
+
+def _open_for_writing(path: str) -> BinaryIO:
+    store, inner, _ = files.locate(path)
+    if not isinstance(store, files.LocalStore):
+        return files.open_file(path, "wb")
+    with files.failures_of(path):
+        return open(inner, "xb", buffering=0)
+
+
+class _Sink:
+    """A file as Arrow writes to it, which sums up all that is no data."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._header = bytearray()
+        self.data: Any = None
+        """The data that comes next, known by its address: it is summed up apart."""
+        self.placed: tuple[int, int, int] | None = None
+        """Where it was written, and length and checksum of what came before it."""
+        self.written = 0
+
+    def write(self, part: Any) -> int:
+        size = len(part)
+        data = self.data
+        if data is not None and not isinstance(part, bytes) and size == data.size and part.address == data.address:
+            header, header_checksum = self.flush_header()
+            self.placed = self.written, header, header_checksum
+            self._put(memoryview(part))
+        else:
+            self._header += part
+        return size
+
+    def flush_header(self) -> tuple[int, int]:
+        """Write what was held back since the last data. Returns its length and checksum."""
+        header, self._header = bytes(self._header), bytearray()
+        self._put(memoryview(header))
+        return len(header), checksum(header)
+
+    def _put(self, rest: memoryview) -> None:
+        self.written += len(rest)
+        while rest:  # the system takes 2 GB at a time
+            count = self._file.write(rest)
+            rest = rest[len(rest) if count is None else count :]
+
+    def tell(self) -> int:
+        return self.written + len(self._header)
+
+    def flush(self) -> None:
+        """Headers are held back on purpose."""
+
+    def close(self) -> None:
+        """The file is closed by who opened it."""
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _write_piece(writer: Any, sink: _Sink, file: str, piece: Piece) -> tuple[str, Sequence[int], SliceEntry]:
+    array = piece.array
+    dtype, shape = as_dtype(array.dtype).name, list(array.shape)
+    octets = to_octets(array)
+    data = _pyarrow().py_buffer(octets)
+    summed = checksum(octets)
+    fields = piece.name, dtype, shape, list(piece.full_shape), list(piece.offset), summed
+    header_length = _header_length(len(piece.name.encode()), len(dtype), array.ndim, sink.tell() == 0)
+    padding = -(sink.tell() + header_length) % ALIGNMENT
+    sink.data, sink.placed = data if data.size else None, None
+    writer.write_batch(_batch(fields, data), custom_metadata={"padding": " " * padding})
+    position, header, header_checksum = sink.placed or (sink.tell(), 0, checksum(b""))
+    part = SliceEntry(file, tuple(piece.offset), tuple(shape), position, data.size, summed, header, header_checksum)
+    return dtype, list(piece.full_shape), part
+
+
+@lru_cache(maxsize=4096)
+def _header_length(name: int, dtype: int, rank: int, first: bool) -> int:
+    """Bytes before the data of a batch without padding, by the lengths of its fields; the first has more before it."""
+    pa = _pyarrow()
+    sink = pa.MockOutputStream()
+    batch = _batch(("n" * name, "d" * dtype, *[[0] * rank] * 3, 0), pa.py_buffer(b""))
+    with (pa.ipc.new_file if first else pa.ipc.new_stream)(sink, _schema()) as writer:
+        if not first:
+            writer.write_batch(batch.slice(0, 0), custom_metadata={"padding": ""})
+        before = sink.size()
+        writer.write_batch(batch, custom_metadata={"padding": ""})
+        return int(sink.size() - before)
+
+
+@lru_cache(maxsize=1)
+def _schema() -> Any:
+    pa = _pyarrow()
+    sizes = pa.list_(pa.int64())
+    return pa.schema(
+        [
+            ("name", pa.utf8()),
+            ("dtype", pa.utf8()),
+            ("shape", sizes),
+            ("full_shape", sizes),
+            ("offset", sizes),
+            ("checksum", pa.uint64()),
+            ("data", pa.large_binary()),
+        ],
+        metadata={"format": "tfray checkpoint"},
+    )
+
+
+def _batch(fields: tuple[Any, ...], data: Any) -> Any:
+    pa = _pyarrow()
+    bounds = pa.py_buffer(np.array([0, data.size], np.int64))
+    columns = [pa.array([value], field.type) for value, field in zip(fields, _schema(), strict=False)]
+    columns.append(pa.Array.from_buffers(pa.large_binary(), 1, [None, bounds, data]))
+    return pa.record_batch(columns, schema=_schema())
+
+
+def to_octets(array: Any) -> np.ndarray[Any, Any]:
+    """The bytes of an array, without a copy where they lie in order; of strings, all lengths and then all bytes."""
+    if array.dtype == object:
+        items = [bytes(item) for item in array.reshape(-1)]
+        lengths = np.array([len(item) for item in items], "<u8")
+        return np.frombuffer(lengths.tobytes() + b"".join(items), np.uint8)
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def from_octets(octets: np.ndarray[Any, Any], dtype: DType, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """The array of which `to_octets` gave the bytes, as a view of them. Raises `ValueError` if there is none."""
+    if dtype.kind != "string":
+        return octets.view(dtype.numpy).reshape(shape)
+    count = int(np.prod(shape, dtype=np.int64))
+    if octets.size < 8 * count:
+        raise ValueError(f"{octets.size} bytes do not hold the lengths of {count} strings")
+    lengths = octets[: 8 * count].view("<u8")
+    text = octets[8 * count :].tobytes()
+    if count and (int(lengths.max()) > len(text) or int(lengths.sum()) != len(text)):
+        raise ValueError("the lengths of strings do not add up")
+    ends = np.cumsum(lengths).tolist()
+    array = np.empty(count, object)
+    array[:] = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return array.reshape(shape)
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+class ShardFile:
+    """A shard file, open for reading.
+
+    Args:
+        path: Where it is.
+        entry: What the manifest says of it.
+
+    Raises:
+        DataLossError: It is missing, or not as long as it was.
+    """
+
+    def __init__(self, path: str, entry: FileEntry) -> None:
+        self._path = path
+        self._entry = entry
+        try:
+            size = files.stat(path).length
+        except NotFoundError as error:
+            raise DataLossError(f"{path} is missing: the checkpoint is not complete") from error
+        if size != entry.size:
+            raise DataLossError(f"{path} is damaged: it has {size} bytes, of {entry.size} that were written")
+
+    @cached_property
+    def _mapped(self) -> Any | None:
+        """The whole file as bytes in memory, or None where it cannot be mapped."""
+        store, inner, _ = files.locate(self._path)
+        if not isinstance(store, files.LocalStore):
+            return None
+        with files.failures_of(self._path), open(inner, "rb") as file:
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+
+    def _octets(self, position: int, length: int) -> np.ndarray[Any, Any]:
+        if self._mapped is not None:
+            return self._mapped[position : position + length]
+        with files.open_file(self._path) as file, files.failures_of(self._path):
+            file.seek(position)
+            return np.frombuffer(file.read(length), np.uint8)
+
+    def read(self, name: str, dtype: DType, part: SliceEntry) -> Any:
+        """The array of a slice: a view of the mapped file.
+
+        Raises:
+            DataLossError: A byte of it, or before it, is not as it was.
+        """
+        first = part.position - part.header
+        octets = self._octets(first, part.header + part.length)
+        header, data = octets[: part.header], octets[part.header :]
+        if octets.size != part.header + part.length or checksum(header) != part.header_checksum:
+            raise DataLossError(f"{self._path} is damaged before tensor {name!r} (bytes from {first} on)")
+        if checksum(data) != part.checksum:
+            where = f"{part.length} bytes from {part.position} on"
+            raise DataLossError(f"{self._path} is damaged in tensor {name!r}: {where} do not fit their checksum")
+        try:
+            return from_octets(data, dtype, part.shape)
+        except ValueError as error:
+            raise DataLossError(f"{self._path} is damaged in tensor {name!r}: {error}") from error
+
+    def check_end(self) -> None:
+        """Raise `DataLossError` when a byte behind the last tensor is not as it was."""
+        first = self._entry.size - self._entry.end
+        if checksum(self._octets(first, self._entry.end)) != self._entry.end_checksum:
+            raise DataLossError(f"{self._path} is damaged behind its last tensor (bytes from {first} on)")
