@@ -13,6 +13,8 @@ from tfray.framework.graph import get_default_graph, reset_default_graph
 # What tests define must be importable in Ray's processes too, and tfray from wherever they run.
 TESTS = Path(__file__).parent
 os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
+# Trainers write event files where a test says so, and nowhere else.
+os.environ["TFRAY_LOGDIR"] = ""
 
 RAY_CPUS = 8
 """What the local Ray offers, whatever the machine has: the tasks share it."""

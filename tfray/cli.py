@@ -15,6 +15,7 @@ import importlib.util
 import inspect
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -30,6 +31,7 @@ import tfray
 from tfray import listing, report
 from tfray.actors import ray_runtime
 from tfray.errors import NotFoundError, OpError
+from tfray.formats.files import exists
 from tfray.framework.cpu_threads import thread_count
 from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
@@ -100,6 +102,11 @@ _TRAINING_OPTIONS: Final = (
         "--start-timeout", "start_timeout_s", type=float, metavar="SECONDS", help="How long to wait for room on Ray."
     ),
     click.option("--local", is_flag=True, default=None, help="Train in this process, without Ray."),
+    click.option(
+        "--logdir",
+        metavar="FOLDER",
+        help="Where TensorBoard's event file goes; a new folder in `runs` without it. See `tfray board`.",
+    ),
     click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every step's numbers as JSON."),
     click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the run's curves as PNG."),
     click.option(
@@ -276,6 +283,8 @@ def _summarize(result: Result, test: Mapping[str, float]) -> None:
         if metrics:
             numbers = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
             click.echo(f"{heading + ':':<11}{numbers}")
+    if result.logdir is not None:
+        click.echo(f"TensorBoard: tfray board {shlex.quote(result.logdir)}")
 
 
 @contextlib.contextmanager
@@ -356,6 +365,28 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             parsed[key] = text
     return parsed
+
+
+# -- TensorBoard ---------------------------------------------------------------------------------------
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("logdir")
+@click.option("--host", default="localhost", show_default=True, help="Address to serve on; 0.0.0.0 for all.")
+@click.option("--port", type=int, default=6006, show_default=True, help="Port to serve on; 0 for any that is free.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def board(logdir: str, host: str, port: int, arguments: Sequence[str]) -> None:
+    """Show a folder of event files, with those below it, in TensorBoard.
+
+    Further ARGUMENTS go to TensorBoard: `tfray board runs --reload_interval 5`.
+    """
+    if not exists(logdir):
+        raise BadRequest(f"there is no folder {logdir}; training writes event files below `runs`, or to --logdir")
+    if importlib.util.find_spec("tensorboard") is None:
+        raise BadRequest("TensorBoard is not installed: pip install 'tfray[tensorboard]'")
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--host", host, "--port", str(port)]
+    sys.stdout.flush()
+    os.execv(sys.executable, [*command, *arguments])
 
 
 # -- operations ----------------------------------------------------------------------------------------

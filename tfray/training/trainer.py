@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.formats.files import PathLike
 from tfray.library import variables as variables_lib
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
 from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
+from tfray.training.run_log import RunLog, run_folder
 
 if TYPE_CHECKING:
     from tfray.actors.cluster import Cluster
@@ -81,6 +83,8 @@ class RunConfig:
         step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit.
         on_step: Called with each `StepRecord`, for progress and logs.
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.
+        logdir: Folder for TensorBoard's event file; a new one in ``runs/`` (or ``$TFRAY_LOGDIR``) when ``""``, no
+            event file when None.
     """
 
     steps: int = 100
@@ -91,6 +95,7 @@ class RunConfig:
     step_timeout_s: float | None = None
     on_step: Callable[[StepRecord], None] | None = None
     init_options: dict[str, Any] | None = None
+    logdir: PathLike | None = ""
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -128,6 +133,7 @@ class Result:
         variables: Final value of every variable, by name.
         dropped: Late gradients that were dropped.
         duration_s: Seconds from the first step to the last.
+        logdir: Folder of TensorBoard's event file, or None.
     """
 
     metrics: dict[str, float]
@@ -135,6 +141,7 @@ class Result:
     variables: dict[str, np.ndarray[Any, Any]]
     dropped: int
     duration_s: float
+    logdir: str | None = None
 
     @property
     def steps(self) -> int:
@@ -218,7 +225,7 @@ class Trainer:
         with Session(graph=model.graph) as session:
             session.run(_initializer(model))
             steps = self._local_steps(model, session, itertools.chain([first], batches))
-            return self._collect(steps, lambda: session.run(_variables(model)))
+            return self._collect(model, steps, lambda: session.run(_variables(model)))
 
     def _local_steps(self, model: BuiltModel, session: Session, batches: Iterable[Batch]) -> Iterator[StepRecord]:
         step = session.make_callable([model.fetches, model.train_operation], model.placeholders)
@@ -242,7 +249,8 @@ class Trainer:
             session.run(_initializer(model))
             reports = stack.enter_context(closing(self._drive(model, cluster)))
             names = list(model.fetches)
-            return self._collect((_record(report, names) for report in reports), lambda: session.run(_variables(model)))
+            records = (_record(report, names) for report in reports)
+            return self._collect(model, records, lambda: session.run(_variables(model)))
 
     def _start_cluster(self) -> Cluster:
         from tfray.actors.cluster import Cluster, JobSpec
@@ -301,16 +309,21 @@ class Trainer:
             raise InvalidArgumentError("the input function gave no batch at all")
         return first
 
-    def _collect(self, records: Iterable[StepRecord], read_variables: Callable[[], dict[str, Any]]) -> Result:
+    def _collect(
+        self, model: BuiltModel, records: Iterable[StepRecord], read_variables: Callable[[], dict[str, Any]]
+    ) -> Result:
         history: list[StepRecord] = []
+        folder = run_folder(self.run.logdir)
         started = time.perf_counter()
-        for record in records:
-            history.append(record)
-            if self.run.on_step is not None:
-                self.run.on_step(record)
+        with RunLog(folder, model.graph) as log:
+            for record in records:
+                history.append(record)
+                log.observe(record)
+                if self.run.on_step is not None:
+                    self.run.on_step(record)
         duration_s = time.perf_counter() - started
         last = history[-1] if history else StepRecord(0, {}, 0.0)
-        return Result(last.metrics, history, read_variables(), last.dropped, duration_s)
+        return Result(last.metrics, history, read_variables(), last.dropped, duration_s, folder)
 
 
 class _InputOpener:
