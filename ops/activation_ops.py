@@ -40,7 +40,7 @@ def _tiled(formula: Formula, may_overwrite: tuple[int, ...] = ()) -> Kernel:
         return map_flat(xp, lambda *parts: formula(xp, ctx, *parts), out, *arrays)
 
     kernel.__name__ = formula.__name__
-    return out_kernel(widened(kernel), may_overwrite)
+    return out_kernel(widened(kernel), may_overwrite, elementwise=True)
 
 
 @lru_cache(maxsize=16)

@@ -182,7 +182,7 @@ ADD_N = register(
         outputs=("sum: T",),
         types={"T": dtypes.NUMERIC},
         shape=all_inputs_alike,
-        kernels=on_every_device(out_kernel(_add_n_kernel, may_overwrite=(0,))),
+        kernels=on_every_device(out_kernel(_add_n_kernel, may_overwrite=(0,), elementwise=True)),
         gradient=_add_n_gradient,
     )
 )
@@ -287,7 +287,9 @@ def _div_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(-multiply(d_x, conj(op.outputs[0])), y, x)]
 
 
-DIV_NO_NAN = register(binary("DivNoNan", out_kernel(_div_no_nan_kernel, (0,)), dtypes.INEXACT, _div_no_nan_gradient))
+DIV_NO_NAN = register(
+    binary("DivNoNan", out_kernel(_div_no_nan_kernel, (0,), elementwise=True), dtypes.INEXACT, _div_no_nan_gradient)
+)
 
 
 def reciprocal(x: Any, name: str | None = None) -> Tensor:
@@ -354,7 +356,7 @@ def _squared_difference_gradient(op: Operation, d_z: Tensor) -> list[Tensor | No
 SQUARED_DIFFERENCE = register(
     binary(
         "SquaredDifference",
-        out_kernel(_squared_difference_kernel, (0, 1)),
+        out_kernel(_squared_difference_kernel, (0, 1), elementwise=True),
         dtypes.REAL,
         _squared_difference_gradient,
     )
@@ -398,7 +400,7 @@ def _rsqrt_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     return [multiply(d_y, multiply(multiply(square(y), y), -0.5))]
 
 
-RSQRT = register(unary("Rsqrt", out_kernel(_rsqrt_kernel, (0,)), dtypes.INEXACT, _rsqrt_gradient))
+RSQRT = register(unary("Rsqrt", out_kernel(_rsqrt_kernel, (0,), elementwise=True), dtypes.INEXACT, _rsqrt_gradient))
 
 
 def exp(x: Any, name: str | None = None) -> Tensor:
@@ -491,7 +493,9 @@ def _pow_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(d_y, y, x)]
 
 
-POW = register(binary("Pow", out_kernel(_pow_kernel, (0, 1)), dtypes.NUMERIC, _pow_gradient))
+POW = register(
+    binary("Pow", out_kernel(_pow_kernel, (0, 1), elementwise=True, element_ns=10), dtypes.NUMERIC, _pow_gradient)
+)
 
 
 # -- signs and extremes --------------------------------------------------------------------------------
@@ -603,7 +607,9 @@ def _is_large_against(x: Array, y: Array) -> bool:
     return y.ndim == 0 and x.size > 4096 and x.dtype.char in "fd"
 
 
-MAXIMUM = register(binary("Maximum", out_kernel(_maximum_kernel, (0, 1)), dtypes.REAL, _maximum_gradient))
+MAXIMUM = register(
+    binary("Maximum", out_kernel(_maximum_kernel, (0, 1), elementwise=True), dtypes.REAL, _maximum_gradient)
+)
 
 
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -631,7 +637,9 @@ def _minimum_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = 
     return ctx.xp.minimum(x, y, out=out)
 
 
-MINIMUM = register(binary("Minimum", out_kernel(_minimum_kernel, (0, 1)), dtypes.REAL, _minimum_gradient))
+MINIMUM = register(
+    binary("Minimum", out_kernel(_minimum_kernel, (0, 1), elementwise=True), dtypes.REAL, _minimum_gradient)
+)
 
 
 register_operator("add", add)

@@ -378,12 +378,20 @@ def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out
         condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
     if xp is np and x.size >= _MASK_ELEMENTS and condition.shape == x.shape and _maskable(x):
         chosen = np.empty(x.shape, x.dtype) if out is None else out
-        return map_flat(xp, _select_by_masks, chosen, *map(np.ascontiguousarray, (condition, x, y)))
+        parts = [np.ascontiguousarray(array) for array in (condition, x, y)]
+        if x.size <= _LARGEST_MASK and chosen.flags.c_contiguous:
+            _select_by_masks(chosen, *parts)
+            return chosen
+        return map_flat(xp, _select_by_masks, chosen, *parts)
     if out is None:
         return xp.where(condition, x, y)
     xp.copyto(out, y)
     xp.copyto(out, x, where=condition)
     return out
+
+
+def _is_by_element(op: Operation) -> bool:
+    return op.inputs[0].shape == op.outputs[0].shape
 
 
 def _maskable(x: Array) -> bool:
@@ -402,6 +410,7 @@ def _select_by_masks(out: Array, condition: Array, x: Array, y: Array) -> None:
 MASK_TYPES: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 """Integers by size: -1 is a mask of ones."""
 _MASK_ELEMENTS: Final = 16384
+_LARGEST_MASK: Final = 1 << 18
 
 
 def _select_shape(op: Operation) -> list[TensorShape]:
@@ -428,7 +437,7 @@ SELECT = register(
         outputs=("output: T",),
         types={"T": dtypes.VALUES},
         shape=_select_shape,
-        kernels=on_every_device(out_kernel(_select_kernel, may_overwrite=(2,))),
+        kernels=on_every_device(out_kernel(_select_kernel, may_overwrite=(2,), elementwise=_is_by_element)),
         gradient=_select_gradient,
     )
 )

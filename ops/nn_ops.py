@@ -83,6 +83,10 @@ def _bias_add_kernel(ctx: KernelContext, value: Array, bias: Array, out: Array |
     return out
 
 
+def _is_channels_last(op: Operation) -> bool:
+    return op.attrs["data_format"] == "NHWC"
+
+
 def _bias_add_shape(op: Operation) -> list[TensorShape]:
     value, bias = op.inputs[0].shape, op.inputs[1].shape.with_rank(1)
     if value.rank is None:
@@ -106,7 +110,7 @@ BIAS_ADD = register(
         attrs=("data_format",),
         types={"T": dtypes.NUMERIC},
         shape=_bias_add_shape,
-        kernels=on_every_device(out_kernel(_bias_add_kernel, may_overwrite=(0,))),
+        kernels=on_every_device(out_kernel(_bias_add_kernel, may_overwrite=(0,), elementwise=_is_channels_last)),
         gradient=_bias_add_gradient,
     )
 )

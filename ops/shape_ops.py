@@ -604,7 +604,7 @@ CAST = register(
         outputs=("y: DstT",),
         types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
         shape=like_input(0),
-        kernels=on_every_device(out_kernel(_cast_kernel)),
+        kernels=on_every_device(out_kernel(_cast_kernel, elementwise=True)),
         gradient=_cast_gradient,
         shape_value=_first_entries,
     )

@@ -76,7 +76,14 @@ def _sigmoid_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     return [sigmoid_grad(conj(op.outputs[0]), d_y)]
 
 
-SIGMOID = register(unary("Sigmoid", out_kernel(widened(_sigmoid_kernel), (0,)), dtypes.INEXACT, _sigmoid_gradient))
+SIGMOID = register(
+    unary(
+        "Sigmoid",
+        out_kernel(widened(_sigmoid_kernel), (0,), elementwise=True, element_ns=3),
+        dtypes.INEXACT,
+        _sigmoid_gradient,
+    )
+)
 
 
 def sigmoid_grad(y: Any, dy: Any, name: str | None = None) -> Tensor:
@@ -98,7 +105,12 @@ def _sigmoid_grad_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 
 
 SIGMOID_GRAD = register(
-    binary("SigmoidGrad", out_kernel(widened(_sigmoid_grad_kernel)), dtypes.INEXACT, _sigmoid_grad_gradient)
+    binary(
+        "SigmoidGrad",
+        out_kernel(widened(_sigmoid_grad_kernel), elementwise=True),
+        dtypes.INEXACT,
+        _sigmoid_grad_gradient,
+    )
 )
 
 
@@ -308,7 +320,9 @@ def _tanh_grad_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 
 
 TANH_GRAD = register(
-    binary("TanhGrad", out_kernel(widened(_tanh_grad_kernel), (0,)), dtypes.INEXACT, _tanh_grad_gradient)
+    binary(
+        "TanhGrad", out_kernel(widened(_tanh_grad_kernel), (0,), elementwise=True), dtypes.INEXACT, _tanh_grad_gradient
+    )
 )
 
 

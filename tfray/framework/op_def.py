@@ -86,6 +86,10 @@ class Kernel:
         ufunc: Name of the array module's ufunc that is the whole kernel: generated code calls it
             directly, ``ufunc(*arrays, out)``.
         infix: Python expression for the same on scalars, such as ``"{0} + {1}"``.
+        elementwise: Whether an element of the output depends on the same element of each input alone, inputs being
+            broadcast from their last dimension on. Such a kernel may be called on any part of the elements. A function
+            decides by the operation.
+        element_ns: About how long an element takes on a CPU when it is in the cache.
     """
 
     function: KernelFunction
@@ -93,6 +97,17 @@ class Kernel:
     may_overwrite: tuple[int, ...] = ()
     ufunc: str | None = None
     infix: str | None = None
+    elementwise: bool | Callable[[Operation], bool] = False
+    element_ns: float = 0.2
+
+
+_UFUNC_NS: Final = {
+    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log1p", "log2"), 1.8),
+    **dict.fromkeys(("sin", "cos", "tanh", "arctan"), 2.5),
+    **dict.fromkeys(("arcsin", "arccos", "sinh", "cosh", "arcsinh", "arccosh", "arctanh", "tan", "arctan2"), 8.0),
+    **dict.fromkeys(("power", "float_power", "hypot", "logaddexp"), 10.0),
+}
+"""Ufuncs that compute longer than they wait for memory."""
 
 
 def ufunc_kernel(name: str, infix: str | None = None, arity: int = 2) -> Kernel:
@@ -102,12 +117,18 @@ def ufunc_kernel(name: str, infix: str | None = None, arity: int = 2) -> Kernel:
         return getattr(ctx.xp, name)(*arrays, out=out)
 
     kernel.__name__ = f"_{name}_kernel"
-    return Kernel(kernel, accepts_out=True, may_overwrite=tuple(range(arity)), ufunc=name, infix=infix)
+    overwrite = tuple(range(arity))
+    return Kernel(kernel, True, overwrite, name, infix, elementwise=True, element_ns=_UFUNC_NS.get(name, 0.2))
 
 
-def out_kernel(function: KernelFunction, may_overwrite: tuple[int, ...] = ()) -> Kernel:
+def out_kernel(
+    function: KernelFunction,
+    may_overwrite: tuple[int, ...] = (),
+    elementwise: bool | Callable[[Operation], bool] = False,
+    element_ns: float = 0.5,
+) -> Kernel:
     """A kernel whose function takes ``out=`` (see `Kernel`)."""
-    return Kernel(function, accepts_out=True, may_overwrite=may_overwrite)
+    return Kernel(function, True, may_overwrite, elementwise=elementwise, element_ns=element_ns)
 
 
 def on_every_device(kernel: KernelFunction | Kernel) -> Mapping[str, Kernel]:

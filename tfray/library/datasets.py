@@ -1,7 +1,7 @@
 """Input as a dataset: a sequence of elements that the graph reads one by one.
 
 A dataset describes its elements; an iterator walks through them as steps run, on the device where it lives. An element
-is a tensor or a nested structure of tensors. Sparse tensors travel as the strings that `serialize_sparse` makes of them.
+is a tensor or a nested structure of tensors. Sparse tensors travel as strings, those that `serialize_sparse` makes.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ The generated function looks like this, one operation a line, so that a line num
             return (v3.copy(), v4)
         return segment
 
+Elementwise operations on large arrays are written as a function ``g`` of a part of their elements (see `fusion`).
 ``b`` are buffers of reused memory, ``c`` kernel contexts, ``k`` constants, ``v`` values. Branches and loops become
 Python's own, their operations inline; ``w`` are loop variables, and ``r1`` begins the names of a region's values. Only
 those in which something may wait, or is sent, are called by their kernels.
@@ -38,6 +39,16 @@ from tfray.framework.region import Region
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.body import Body, region_body
 from tfray.runtime.device import Device, OpContext
+from tfray.runtime.fusion import (
+    FusedGroup,
+    find_groups,
+    in_form,
+    is_threaded,
+    part_buffer,
+    parts_of,
+    run_parts,
+    scratch_slots,
+)
 from tfray.runtime.memory import plan_memory
 
 _IDLE_FRAMES: Final = 2
@@ -66,8 +77,9 @@ class CompiledBody:
         sends_copy: bool,
         fetched: Collection[Tensor] = (),
         updated_elsewhere: Collection[str] = (),
+        fuses: bool = True,
     ) -> None:
-        program = _Program(device, sends_copy)
+        program = _Program(device, sends_copy, fuses)
         emitter = _Emitter(program, body, fetched=fetched, updated_elsewhere=updated_elsewhere)
         emitter.write()
         program.add(f"return {emitter.results()}")
@@ -208,8 +220,9 @@ class _Program:
         line_ops: Line number to operation, with the names of its inputs.
     """
 
-    def __init__(self, device: Device, sends_copy: bool) -> None:
+    def __init__(self, device: Device, sends_copy: bool, fuses: bool) -> None:
         self.device = device
+        self.fuses = fuses
         self.sends_copy = sends_copy
         self.namespace: dict[str, Any] = {}
         self.slot_bytes: list[int] = []
@@ -288,18 +301,28 @@ class _Emitter:
         self._prefix = prefix
         self._fetched = fetched
         self._names = dict(names or {})
+        groups = find_groups(body, self._kernel) if program.device.type == "CPU" and program.fuses else []
+        self._groups = {group.first: group for group in groups}
         self._memory = plan_memory(
             body,
-            lambda op: _kernel(op, program.device),
+            self._kernel,
             sends_copy=program.sends_copy,
             updated_elsewhere=updated_elsewhere,
+            groups=groups,
         )
         self._first_slot = len(program.slot_bytes)
         program.slot_bytes.extend(self._memory.slot_bytes)
 
     def write(self) -> None:
         """Write every operation."""
+        fused = -1
         for i, op in enumerate(self.body.ops):
+            if i in self._groups:
+                fused = self._groups[i].last
+                self._write_group(self._groups[i])
+            if i <= fused:
+                self._drop(i)
+                continue
             if op.outputs and all(tensor in self.body.constants for tensor in op.outputs):
                 continue
             write = {"While": self._write_loop, "Cond": self._write_branch}.get(op.type)
@@ -374,6 +397,52 @@ class _Emitter:
         prefix = f"r{next(self._program.serial)}"
         return _Emitter(self._program, body, prefix, updated_elsewhere=handles, names=names)
 
+    # -- groups ------------------------------------------------------------------------------------
+
+    def _write_group(self, group: FusedGroup) -> None:
+        """A function of a part, and its run over all parts."""
+        program, serial = self._program, next(self._program.serial)
+        whole = {t: f"f{serial}_{i}" for i, (t, form) in enumerate(group.forms.items()) if form != "scalar"}
+        in_rows = {"whole": group.matrix_shape, "row": (group.width,), "column": (group.matrix_shape[0], 1)}
+        for tensor, name in whole.items():
+            form = f"{program.refer('in_form', in_form)}({self.name(tensor)}, {in_rows[group.forms[tensor]]})"
+            program.add(f"{name} = {form}")
+        kept = [tensor for tensor in group.results if tensor not in group.internal]
+        for tensor in kept:
+            slot = self._memory.slot_of.get(tensor)
+            dtype = program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
+            fresh = f"{program.refer('empty', np.empty)}({group.shape}, {dtype})"
+            program.add(f"{self.name(tensor)} = {fresh if slot is None else self._buffer(slot, tensor)}")
+            whole[tensor] = f"f{serial}_{self.name(tensor)}"
+            program.add(f"{whole[tensor]} = {self.name(tensor)}.reshape({group.matrix_shape})")
+        program.add(f"def g{serial}(part):")
+        program.depth += 1
+        self._write_part(group, whole)
+        program.depth -= 1
+        parts = program.refer("parts", parts_of(group, self._kernel))
+        threaded = is_threaded(group, self._kernel)
+        program.add(f"{program.refer('run_parts', run_parts)}(g{serial}, {parts}, {threaded})")
+        program.add(" = ".join([*whole.values(), f"g{serial}"]) + " = None")
+
+    def _write_part(self, group: FusedGroup, whole: Mapping[Tensor, str]) -> None:
+        """The operations of a group on one part."""
+        program, names = self._program, {}
+        for tensor, name in whole.items():
+            names[tensor] = f"p{tensor.op.id}_{tensor.value_index}"
+            is_cut = group.forms.get(tensor) != "row"
+            program.add(f"{names[tensor]} = {name}[part]" if is_cut else f"{names[tensor]} = {name}")
+        slots = scratch_slots(group, self._kernel)
+        for op in group.ops:
+            output = op.outputs[0]
+            if output in slots:
+                dtype = program.refer(f"dtype_{output.dtype.name}", output.dtype.numpy)
+                names[output] = f"p{op.id}_0"
+                buffer = program.refer("part_buffer", part_buffer)
+                rest = group.matrix_shape[1:]
+                program.add(f"{names[output]} = {buffer}({slots[output]!r}, part, {rest}, {dtype})")
+            arguments = [names.get(tensor) or self.name(tensor) for tensor in op.inputs]
+            program.add(self._filled(op, arguments, names[output]), op, list(zip(op.inputs, arguments, strict=True)))
+
     # -- one operation -----------------------------------------------------------------------------
 
     def _statement(self, op: Operation) -> str:
@@ -388,25 +457,32 @@ class _Emitter:
         return f"{targets} = {call}"
 
     def _call(self, op: Operation) -> str:
-        kernel = _kernel(op, self._device)
+        kernel = self._kernel(op)
         arguments = [self.name(tensor) for tensor in op.inputs]
         if kernel.infix and all(tensor.shape.rank == 0 for tensor in (*op.inputs, *op.outputs)):
             return kernel.infix.format(*arguments)
         slot = self._memory.slot_of.get(op.outputs[0]) if op.outputs else None
+        return self._filled(op, arguments, None if slot is None else self._buffer(slot, op.outputs[0]))
+
+    def _filled(self, op: Operation, arguments: list[str], out: str | None) -> str:
+        """The call of the kernel, which fills `out`."""
+        kernel = self._kernel(op)
         if kernel.ufunc is not None:
             function = self._program.refer(kernel.ufunc, getattr(self._device.xp, kernel.ufunc))
-            if slot is not None:
+            if out is not None:
                 # Positional is faster; NumPy deprecates it for these two.
-                keyword = "out=" if kernel.ufunc in ("maximum", "minimum") else ""
-                arguments.append(keyword + self._buffer(slot, op.outputs[0]))
+                arguments = [*arguments, ("out=" if kernel.ufunc in ("maximum", "minimum") else "") + out]
             return f"{function}({', '.join(arguments)})"
         function = self._program.refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)
         context = self._context(op)
         if uses_step(op):
             context += ".at(step)"
-        if slot is not None:
-            arguments.append(f"out={self._buffer(slot, op.outputs[0])}")
+        if out is not None:
+            arguments = [*arguments, f"out={out}"]
         return f"{function}({', '.join([context, *arguments])})"
+
+    def _kernel(self, op: Operation) -> Kernel:
+        return _kernel(op, self._device)
 
     def _context(self, op: Operation) -> str:
         name = f"{self._prefix}c{op.id}"

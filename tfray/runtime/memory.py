@@ -12,7 +12,7 @@ copied where it is read, so that a step sees the value from before its own updat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from tfray.framework import dtypes
@@ -20,6 +20,7 @@ from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
 from tfray.runtime.body import Body
+from tfray.runtime.fusion import FusedGroup
 
 _ALIGNMENT = 64
 
@@ -49,6 +50,7 @@ def plan_memory(
     *,
     sends_copy: bool,
     updated_elsewhere: Collection[str] = (),
+    groups: Sequence[FusedGroup] = (),
 ) -> MemoryPlan:
     """Assign memory to the results of `body`.
 
@@ -57,13 +59,18 @@ def plan_memory(
         kernel_of: The kernel of each operation on this device.
         sends_copy: Whether a Send has copied its tensor when it returns.
         updated_elsewhere: Names of variable operations that another segment of the plan updates.
+        groups: Operations that run interleaved, part by part. What dies within a group is free after it, and what
+            the group keeps to itself gets no memory here.
     """
     plan = MemoryPlan()
     plan.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere)
     liveness = _Liveness(body, kernel_of, sends_copy, plan.copied_reads)
     plan.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
-    _assign_slots(body, kernel_of, liveness, plan)
+    internal = {tensor for group in groups for tensor in group.internal}
+    _assign_slots(body, kernel_of, liveness, plan, groups)
     for tensor, index in liveness.last_use.items():
+        if tensor in internal:
+            continue
         if index < math.inf and tensor not in plan.slot_of and _worth_freeing(tensor, body):
             plan.dropped_after.setdefault(int(index), []).append(tensor)
     return plan
@@ -142,11 +149,19 @@ class _Liveness:
         )
 
 
-def _assign_slots(body: Body, kernel_of: Callable[[Operation], Kernel], liveness: _Liveness, plan: MemoryPlan) -> None:
+def _assign_slots(
+    body: Body,
+    kernel_of: Callable[[Operation], Kernel],
+    liveness: _Liveness,
+    plan: MemoryPlan,
+    groups: Sequence[FusedGroup],
+) -> None:
     free: list[int] = []
     ending: dict[int, list[int]] = {}
+    internal = {tensor for group in groups for tensor in group.internal}
+    released = {index: group.last for group in groups for index in range(group.first, group.last + 1)}
     for i, op in enumerate(body.ops):
-        owner = op.outputs[0] if op.outputs else None
+        owner = op.outputs[0] if op.outputs and op.outputs[0] not in internal else None
         if owner is not None and owner not in body.constants and kernel_of(op).accepts_out:
             size = _buffer_bytes(owner)
             end = liveness.end[owner]
@@ -155,9 +170,10 @@ def _assign_slots(body: Body, kernel_of: Callable[[Operation], Kernel], liveness
                 if slot is None:
                     slot = _take_slot(free, plan.slot_bytes, size)
                 else:
-                    ending[i].remove(slot)
+                    ending[released.get(i, i)].remove(slot)
                 plan.slot_of[owner] = slot
-                ending.setdefault(max(int(end), i), []).append(slot)
+                last = max(int(end), i)
+                ending.setdefault(released.get(last, last), []).append(slot)
         free.extend(ending.pop(i, ()))
 
 

@@ -1,0 +1,255 @@
+"""Elementwise operations on large arrays, fused: computed together, part by part, while a part is in the cache.
+
+A group is a run of elementwise operations whose results have one shape. Its results that nothing else needs never
+exist as a whole; the others are filled part by part, on several threads where the work is worth it. The values are
+those of the operations run one by one: the kernels are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.framework.cpu_threads import parallel_for, scratch
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Kernel
+from tfray.runtime.body import Body
+
+MIN_ELEMENTS: Final = 1 << 17
+"""Smaller arrays stay in the cache anyhow."""
+
+MIN_THREADED_NS: Final = 400_000
+"""Work from which a second thread pays."""
+
+_CACHE_BYTES: Final = 1 << 19
+_MIN_TILE, _MAX_TILE, _MAX_THREADED_TILE = 1 << 14, 1 << 16, 1 << 18
+_THREADED_CALL_NS: Final = 60_000
+"""A shorter call of a kernel is not worth handing over the interpreter's lock twice."""
+
+_BLOCK: Final = 128
+"""Side of the blocks in which a transposed array is copied."""
+
+
+@dataclass
+class FusedGroup:
+    """Operations to compute together.
+
+    Attributes:
+        ops: The operations, in order.
+        first: Index of the first in the body.
+        last: Index of the last; what lies between and is not in `ops` does not run.
+        shape: Shape of every result.
+        width: Elements of a row, where an input is broadcast along rows or columns; None when none is.
+        forms: How each input from outside takes part: ``whole``, ``row``, ``column`` or ``scalar``.
+        internal: Results that nothing outside the group needs.
+    """
+
+    ops: list[Operation]
+    first: int
+    last: int
+    shape: tuple[int, ...]
+    width: int | None = None
+    forms: dict[Tensor, str] = field(default_factory=dict)
+    internal: set[Tensor] = field(default_factory=set)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of each result."""
+        return math.prod(self.shape)
+
+    @property
+    def results(self) -> list[Tensor]:
+        """The result of each operation."""
+        return [op.outputs[0] for op in self.ops]
+
+    @property
+    def matrix_shape(self) -> tuple[int, ...]:
+        """The form in which whole arrays are cut along their first axis."""
+        return (self.size,) if self.width is None else (self.size // self.width, self.width)
+
+
+def find_groups(body: Body, kernel_of: Callable[[Operation], Kernel]) -> list[FusedGroup]:
+    """The groups of a body whose shapes are known, in order."""
+    groups: list[FusedGroup] = []
+    current: FusedGroup | None = None
+    for index, op in enumerate(body.ops):
+        if op.outputs and all(tensor in body.constants for tensor in op.outputs):
+            continue
+        added = _extended(current, op, index, kernel_of)
+        if added is None:
+            groups += [current] if current else []
+            added = _extended(None, op, index, kernel_of)
+        current = added
+    groups += [current] if current else []
+    chosen = [group for group in groups if _pays(group, kernel_of)]
+    _find_internal(body, chosen)
+    return chosen
+
+
+def _extended(
+    group: FusedGroup | None, op: Operation, index: int, kernel_of: Callable[[Operation], Kernel]
+) -> FusedGroup | None:
+    """The group with one more operation, a new one for None; None when it does not fit."""
+    if not _is_elementwise(op, kernel_of):
+        return None
+    shape = tuple(op.outputs[0].shape.as_list())
+    if group is None:
+        group = FusedGroup([], index, index, shape)
+    if shape != group.shape:
+        return None
+    forms, width = dict(group.forms), group.width
+    own = set(group.results)
+    for tensor in op.inputs:
+        if tensor in own:
+            continue
+        form, needed = _form(tensor, shape)
+        if form is None or (needed is not None and width not in (None, needed)):
+            return None
+        forms[tensor], width = form, needed if width is None else width
+    return FusedGroup([*group.ops, op], group.first, index, shape, width, forms)
+
+
+def _is_elementwise(op: Operation, kernel_of: Callable[[Operation], Kernel]) -> bool:
+    if len(op.outputs) != 1 or op.op_def.stateful:
+        return False
+    kernel = kernel_of(op)
+    flag = kernel.elementwise
+    if not kernel.accepts_out or not (flag(op) if callable(flag) else flag):
+        return False
+    output = op.outputs[0]
+    known = all(tensor.shape.is_fully_defined() for tensor in (output, *op.inputs))
+    numeric = all(tensor.dtype.numpy.kind in "biufc" for tensor in (output, *op.inputs))
+    return known and numeric and (output.shape.num_elements() or 0) >= MIN_ELEMENTS
+
+
+def _form(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | None]:
+    """How an input takes part in results of `shape`, and the length of a row that this asks for."""
+    own = tuple(tensor.shape.as_list())
+    if own == shape:
+        return "whole", None
+    if math.prod(own) == 1:
+        return "scalar", None
+    row = own[next(i for i, size in enumerate(own) if size != 1) :]
+    if row == shape[len(shape) - len(row) :]:
+        return "row", math.prod(row)
+    kept = max(i for i, size in enumerate(own) if size != 1) + 1
+    if len(own) == len(shape) and own[:kept] == shape[:kept]:
+        return "column", math.prod(shape[kept:])
+    return None, None
+
+
+def _pays(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> bool:
+    rows_are_long_enough = group.width is None or group.width <= _MAX_TILE
+    several = len(group.ops) > 1
+    return rows_are_long_enough and (several or is_threaded(group, kernel_of) or bool(_transposed(group)))
+
+
+def _transposed(group: FusedGroup) -> list[Tensor]:
+    return [tensor for tensor, form in group.forms.items() if form == "whole" and tensor.op.type == "Transpose"]
+
+
+def is_threaded(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> bool:
+    """Whether several threads pay: arrays far larger than the cache are worth it only for long computations."""
+    return group.size * sum(kernel_of(op).element_ns for op in group.ops) >= MIN_THREADED_NS
+
+
+def _find_internal(body: Body, groups: Sequence[FusedGroup]) -> None:
+    owner = {op: group for group in groups for op in group.ops}
+    leaving = set(body.outputs)
+    for op in body.ops:
+        for tensor in op.inputs:
+            if tensor.op in owner and owner.get(op) is not owner[tensor.op]:
+                leaving.add(tensor)
+    for group in groups:
+        group.internal = {tensor for tensor in group.results if tensor not in leaving}
+
+
+def parts_of(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> list[slice]:
+    """How the first axis of `FusedGroup.matrix_shape` is cut."""
+    whole = sum(tensor.dtype.size for tensor, form in group.forms.items() if form == "whole")
+    bytes_per_element = whole + sum(tensor.dtype.size for tensor in group.results)
+    tile = min(max(_CACHE_BYTES // bytes_per_element, _MIN_TILE), _MAX_TILE)
+    if is_threaded(group, kernel_of):
+        typical_ns = sum(kernel_of(op).element_ns for op in group.ops) / len(group.ops)
+        tile = max(tile, min(int(_THREADED_CALL_NS / typical_ns), _MAX_THREADED_TILE, group.size // 4))
+    length = group.matrix_shape[0]
+    count = min(length, -(-group.size // tile))
+    bounds = [length * part // count for part in range(count + 1)]
+    return [slice(first, last) for first, last in pairwise(bounds)]
+
+
+def scratch_slots(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> dict[Tensor, str]:
+    """The thread's working memory in which each part of an internal result lies; what dies is written over."""
+    last_use = {tensor: op for op in group.ops for tensor in op.inputs}
+    free: dict[Any, list[str]] = {}
+    slots: dict[Tensor, str] = {}
+    made = 0
+    for op in group.ops:
+        output = op.outputs[0]
+        dying = [t for t in dict.fromkeys(op.inputs) if t in slots and last_use[t] is op]
+        if output in group.internal:
+            over = next((t for t in dying if _may_overwrite(kernel_of(op), op, t)), None)
+            available = free.setdefault(output.dtype, [])
+            if over is not None:
+                dying.remove(over)
+                slots[output] = slots[over]
+            elif available:
+                slots[output] = available.pop()
+            else:
+                slots[output], made = f"fused {made}", made + 1
+        for tensor in dying:
+            free.setdefault(tensor.dtype, []).append(slots[tensor])
+    return slots
+
+
+def _may_overwrite(kernel: Kernel, op: Operation, tensor: Tensor) -> bool:
+    positions = [i for i, other in enumerate(op.inputs) if other is tensor]
+    return tensor.dtype is op.outputs[0].dtype and all(i in kernel.may_overwrite for i in positions)
+
+
+# -- what the generated code calls -----------------------------------------------------------------------
+
+
+def run_parts(work: Callable[[slice], None], parts: Collection[slice], threaded: bool) -> None:
+    """Run ``work(part)`` for every part, on several threads at once if `threaded`."""
+    if not threaded:
+        for part in parts:
+            work(part)
+        return
+    cut = list(parts)
+    parallel_for(lambda index: work(cut[index]), len(cut))
+
+
+def in_form(array: Any, shape: tuple[int, ...]) -> Any:
+    """`array` with that shape, copied first if it is not contiguous."""
+    return (array if array.flags.c_contiguous else contiguous(array)).reshape(shape)
+
+
+def part_buffer(slot: str, part: slice, rest: tuple[int, ...], dtype: Any) -> Any:
+    """Working memory for a part."""
+    return scratch(slot, (part.stop - part.start, *rest), dtype)
+
+
+def contiguous(array: Any) -> Any:
+    """A contiguous copy. A transposed array is copied in blocks that fit the cache, on several threads if large."""
+    copy = np.empty(array.shape, array.dtype)
+    last = array.ndim - 1
+    nearest = min((axis for axis in range(array.ndim) if array.shape[axis] > 1), key=lambda a: abs(array.strides[a]))
+    if nearest == last or array.size < MIN_ELEMENTS:
+        np.copyto(copy, array)
+        return copy
+
+    def copy_rows(block: int) -> None:
+        index: list[Any] = [slice(None)] * array.ndim
+        index[nearest] = slice(block * _BLOCK, (block + 1) * _BLOCK)
+        for first in range(0, array.shape[last], _BLOCK):
+            index[last] = slice(first, first + _BLOCK)
+            np.copyto(copy[tuple(index)], array[tuple(index)])
+
+    parallel_for(copy_rows, -(-array.shape[nearest] // _BLOCK))
+    return copy
