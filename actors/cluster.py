@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 NOTICE_AFTER_S: Final = 5.0
 """Waiting for room in silence longer than this would look like a hang."""
 
+ANSWER_S: Final = 2.0
+"""An actor that does not answer for so long counts as busy."""
+
 SLACK: Final = 1e-3
 """Ray counts resources in ten-thousandths."""
 
@@ -126,8 +129,7 @@ class Cluster:
         self._ray = import_ray()
         self._connection = connection()
         try:
-            names = [d for job, spec in self._jobs.items() for t in range(spec.count) for d in spec.devices(job, t)]
-            self._start(names, start_timeout_s)
+            self._start(self._all_devices(), start_timeout_s)
         except BaseException:
             self.close()
             raise
@@ -286,6 +288,44 @@ class Cluster:
         if actor is not None:
             self._ray.kill(actor)
 
+    def replace_dead(self, timeout_s: float = 60.0) -> list[str]:
+        """Start actors anew for the devices whose actors have died. What was in their memory is lost.
+
+        Args:
+            timeout_s: Seconds to wait for Ray to find room for them.
+
+        Returns:
+            Full names of these devices.
+
+        Raises:
+            UnavailableError: A new actor did not start.
+            ResourceExhaustedError: Ray has no room.
+        """
+        self.check_connected()
+        dead = [name for name in self._all_devices() if name not in self._actors or not self._lives(name)]
+        taken_before = self._taken()
+        for name in dead:
+            self.forget(name)
+        actors = {name: self.create_actor(name) for name in dead}
+        self._wait_until_ready({actor.ready.remote(): name for name, actor in actors.items()}, timeout_s, taken_before)
+        for name, actor in actors.items():
+            self._ray.get(self.adopt(name, actor))
+        return dead
+
+    def _all_devices(self) -> list[str]:
+        return [d for job, spec in self._jobs.items() for task in range(spec.count) for d in spec.devices(job, task)]
+
+    def _lives(self, device: str) -> bool:
+        """Whether an actor answers, or is at least not known to be dead: it may be busy."""
+        call = self._actors[device].ready.remote()
+        done, _ = self._ray.wait([call], timeout=ANSWER_S)
+        try:
+            if done:
+                self._ray.get(call)
+        except self._ray.exceptions.RayActorError:
+            return False
+        return True
+
     # -- the end ---------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -322,3 +362,7 @@ class ClusterPart:
     def runner(self) -> RemoteRunner:
         """A new `Runner` over the devices of these jobs."""
         return self.cluster.runner(self.jobs)
+
+    def replace_dead(self) -> list[str]:
+        """As `Cluster.replace_dead`, for all jobs."""
+        return self.cluster.replace_dead()

@@ -661,7 +661,6 @@ from tfray.compat import (
     executing_eagerly as executing_eagerly,
 )
 from tfray import lazy_modules as _lazy_modules
-from tfray.training import api as train
 
 
 if _TYPE_CHECKING:
@@ -673,6 +672,7 @@ if _TYPE_CHECKING:
     from tfray.library import quantization as quantization, queue as queue, signal as signal, spectral as spectral
     from tfray.library import sets as sets, strings as strings, summary as summary, testing as test
     from tfray.library import layers as layers, losses as losses, metrics as metrics, regularizers as regularizers
+    from tfray.training import api as train
 
 
 def __getattr__(name: str) -> object:

@@ -37,6 +37,7 @@ LAZY: Final = {
     "strings": "tfray.library.strings",
     "summary": "tfray.library.summary",
     "test": "tfray.library.testing",
+    "train": "tfray.training.api",
 }
 """Modules by their names in the facade."""
 

@@ -14,7 +14,6 @@ REPLACEMENTS: Final = {
     "data": "tf.data",
     "distribute": "tf.train.replica_device_setter, or tfray.train.Trainer",
     "eager": "tf.Session: operations run when a session runs them",
-    "estimator": "tfray.train.Trainer, or tf.keras",
     "keras": "tf.keras",
     "predictor": "tf.Session and tf.train.Saver",
     "quantize": "tf.quantization",

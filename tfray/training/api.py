@@ -62,6 +62,7 @@ from tfray.training.global_step import (
 )
 from tfray.training.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
 from tfray.training.import_meta_graph import import_meta_graph as import_meta_graph
+from tfray.training.graph_files import write_graph as write_graph
 from tfray.training.hooks import (
     FeedFnHook as FeedFnHook,
     FinalOpsHook as FinalOpsHook,
@@ -102,6 +103,14 @@ from tfray.training.learning_rate_decay import (
 from tfray.training.meta_graph import export_meta_graph as export_meta_graph
 from tfray.training.model import ModeKeys as ModeKeys, ModelSpec as ModelSpec
 from tfray.training.momentum import MomentumOptimizer as MomentumOptimizer
+from tfray.training.monitored_session import (
+    ChiefSessionCreator as ChiefSessionCreator,
+    MonitoredSession as MonitoredSession,
+    MonitoredTrainingSession as MonitoredTrainingSession,
+    SessionCreator as SessionCreator,
+    SingularMonitoredSession as SingularMonitoredSession,
+    WorkerSessionCreator as WorkerSessionCreator,
+)
 from tfray.training.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from tfray.training.optimizer import Optimizer as Optimizer
 from tfray.training.proximal_adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
@@ -120,12 +129,16 @@ from tfray.training.saveables import (
     random_state_saveables as random_state_saveables,
 )
 from tfray.training.saver import Saver as Saver
+from tfray.training.scaffold import Scaffold as Scaffold
+from tfray.training.session_manager import SessionManager as SessionManager
 from tfray.training.session_run_hook import (
     SessionRunArgs as SessionRunArgs,
     SessionRunContext as SessionRunContext,
     SessionRunHook as SessionRunHook,
     SessionRunValues as SessionRunValues,
 )
+from tfray.training.supervisor import Supervisor as Supervisor
+from tfray.training.train_loop import basic_train_loop as basic_train_loop
 from tfray.training.trainer import (
     Result as Result,
     RunConfig as RunConfig,

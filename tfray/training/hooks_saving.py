@@ -8,11 +8,11 @@ from typing import Any
 from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.events import SessionLog
-from tfray.formats.tensorboard_graph import to_graph_proto
-from tfray.framework.graph import Graph, get_default_graph
+from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library import logging
 from tfray.library.event_writer import FileWriter, FileWriterCache
+from tfray.training.graph_files import write_graph
 from tfray.training.hooks import SecondOrStepTimer, require_global_step
 from tfray.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 
@@ -81,7 +81,7 @@ class CheckpointSaverHook(SessionRunHook):
         step = int(session.run(self._global_step))
         graph = get_default_graph()
         if self._save_graph_def:
-            write_graph_text(graph, f"{self._folder.rstrip('/')}/graph.pbtxt")
+            write_graph(graph, self._folder, "graph.pbtxt")
         self._writer.add_graph(graph)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
@@ -129,12 +129,6 @@ class CheckpointSaverHook(SessionRunHook):
                 )
             self._saver = found[0]
         return self._saver
-
-
-def write_graph_text(graph: Graph, path: str) -> None:
-    """Write a graph as the text of its protocol buffer."""
-    files.make_folders(path.rpartition("/")[0] or ".")
-    files.write_bytes(path, repr(to_graph_proto(graph)).encode())
 
 
 class SummarySaverHook(SessionRunHook):
