@@ -8,17 +8,17 @@ file's end.
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from tfray.errors import DataLossError, NotFoundError
+from tfray.errors import DataLossError
 from tfray.formats import files
+from tfray.formats.mapped_file import MappedFile
 from tfray.framework.dtypes import DType, as_dtype
 
 ALIGNMENT: Final = 64
@@ -324,28 +324,9 @@ class ShardFile:
     def __init__(self, path: str, entry: FileEntry) -> None:
         self._path = path
         self._entry = entry
-        try:
-            size = files.stat(path).length
-        except NotFoundError as error:
-            raise DataLossError(f"{path} is missing: the checkpoint is not complete") from error
-        if size != entry.size:
-            raise DataLossError(f"{path} is damaged: it has {size} bytes, of {entry.size} that were written")
-
-    @cached_property
-    def _mapped(self) -> Any | None:
-        """The whole file as bytes in memory, or None where it cannot be mapped."""
-        store, inner, _ = files.locate(self._path)
-        if not isinstance(store, files.LocalStore):
-            return None
-        with files.failures_of(self._path), open(inner, "rb") as file:
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-
-    def _octets(self, position: int, length: int) -> np.ndarray[Any, Any]:
-        if self._mapped is not None:
-            return self._mapped[position : position + length]
-        with files.open_file(self._path) as file, files.failures_of(self._path):
-            file.seek(position)
-            return np.frombuffer(file.read(length), np.uint8)
+        self._file = MappedFile(path)
+        if self._file.size != entry.size:
+            raise DataLossError(f"{path} is damaged: it has {self._file.size} bytes, of {entry.size} that were written")
 
     def read(self, name: str, dtype: DType, part: SliceEntry) -> Any:
         """The array of a slice: a view of the mapped file.
@@ -354,7 +335,7 @@ class ShardFile:
             DataLossError: A byte of it, or before it, is not as it was.
         """
         first = part.position - part.header
-        octets = self._octets(first, part.header + part.length)
+        octets = self._file.octets(first, part.header + part.length)
         header, data = octets[: part.header], octets[part.header :]
         if octets.size != part.header + part.length or checksum(header) != part.header_checksum:
             raise DataLossError(f"{self._path} is damaged before tensor {name!r} (bytes from {first} on)")
@@ -369,5 +350,5 @@ class ShardFile:
     def check_end(self) -> None:
         """Raise `DataLossError` when a byte behind the last tensor is not as it was."""
         first = self._entry.size - self._entry.end
-        if checksum(self._octets(first, self._entry.end)) != self._entry.end_checksum:
+        if checksum(self._file.octets(first, self._entry.end)) != self._entry.end_checksum:
             raise DataLossError(f"{self._path} is damaged behind its last tensor (bytes from {first} on)")

@@ -30,8 +30,8 @@ class Field:
     Attributes:
         number: Its number on the wire.
         name: Its attribute.
-        kind: ``bytes``, ``string``, ``float``, ``double``, ``int64``, ``int32``, ``uint64``, ``bool``, ``enum``, or
-            the class of a message.
+        kind: ``bytes``, ``string``, ``float``, ``double``, ``int64``, ``int32``, ``uint64``, ``fixed32``, ``bool``,
+            ``enum``, or the class of a message.
         repeated: Whether it is a list.
         key: For a map, the kind of its keys; `kind` is that of the values.
         oneof: Name of the group of fields of which a message has at most one.
@@ -53,12 +53,20 @@ class Field:
 _FEW: Final = 8
 """Fewer numbers than this are checked one by one."""
 
-_WIRE_TYPES: Final = {"bytes": wire.BYTES, "string": wire.BYTES, "float": wire.FIXED32, "double": wire.FIXED64}
+_WIRE_TYPES: Final = {
+    "bytes": wire.BYTES,
+    "string": wire.BYTES,
+    "float": wire.FIXED32,
+    "fixed32": wire.FIXED32,
+    "double": wire.FIXED64,
+}
+_FIXED: Final = {"float": "<f", "fixed32": "<I", "double": "<d"}
 _DEFAULTS: Final = {"bytes": b"", "string": "", "float": 0.0, "double": 0.0, "bool": False}
 _RANGES: Final = {
     "int64": (-(1 << 63), 1 << 63),
     "uint64": (0, 1 << 64),
     "int32": (-(1 << 31), 1 << 31),
+    "fixed32": (0, 1 << 32),
     "enum": (-(1 << 31), 1 << 31),
 }
 
@@ -367,8 +375,8 @@ def _encoded(field: Field, value: Any, deterministic: bool) -> bytes:
         return _one(field.number, field.kind, value, deterministic)
     if _wire_type(field.kind) == wire.BYTES:
         return b"".join([_one(field.number, field.kind, item, deterministic) for item in value])
-    if field.kind in ("float", "double"):
-        return wire.delimited(field.number, np.array(value, "<f4" if field.kind == "float" else "<f8").tobytes())
+    if field.kind in _FIXED:
+        return wire.delimited(field.number, np.array(value, _FIXED[field.kind]).tobytes())
     unsigned = [item - (1 << 64) if item >> 63 > 0 else item for item in value]
     return wire.delimited(field.number, wire.encode_varints(unsigned))
 
@@ -379,8 +387,8 @@ def _one(number: int, kind: Any, value: Any, deterministic: bool) -> bytes:
     if kind in ("bytes", "string"):
         return wire.delimited(number, value.encode() if kind == "string" else value)
     start = wire.tag(number, _wire_type(kind))
-    if kind in ("float", "double"):
-        return start + struct.pack("<f" if kind == "float" else "<d", value)
+    if kind in _FIXED:
+        return start + struct.pack(_FIXED[kind], value)
     return start + wire.varint(int(value))
 
 
@@ -427,8 +435,8 @@ def _value(kind: Any, data: bytes, first: int, last: int, depth: int) -> Any:
         return message
     if kind in ("bytes", "string"):
         return data[first:last] if kind == "bytes" else data[first:last].decode("utf-8")
-    if kind in ("float", "double"):
-        return struct.unpack_from("<f" if kind == "float" else "<d", data, first)[0]
+    if kind in _FIXED:
+        return struct.unpack_from(_FIXED[kind], data, first)[0]
     return _integer(kind, wire.read_varint(data, first, last)[0])
 
 
@@ -442,11 +450,11 @@ def _integer(kind: str, value: int) -> Any:
 
 
 def _packed(kind: str, data: bytes) -> list[Any]:
-    if kind in ("float", "double"):
-        width = 4 if kind == "float" else 8
+    if kind in _FIXED:
+        width = struct.calcsize(_FIXED[kind])
         if len(data) % width:
             raise DataLossError(f"a list of {kind}s is {len(data)} bytes long, which is no multiple of {width}")
-        return np.frombuffer(data, f"<f{width}").tolist()
+        return np.frombuffer(data, _FIXED[kind]).tolist()
     values = wire.decode_varints(data).tolist()
     return values if kind == "int64" else [_integer(kind, value & (1 << 64) - 1) for value in values]
 

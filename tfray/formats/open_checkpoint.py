@@ -5,22 +5,30 @@ from __future__ import annotations
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, CheckpointFiles, is_manifest
+from tfray.formats.safetensors import SUFFIX as SAFETENSORS_SUFFIX
+from tfray.formats.safetensors import SafetensorsFile
+from tfray.formats.sorted_table import is_table
+from tfray.formats.tensor_bundle import TensorBundle
 
 
 def open_checkpoint(prefix: str) -> CheckpointFiles:
-    """Open a checkpoint for reading.
+    """Open a checkpoint for reading: one of tfray, of TensorFlow (format V2), or a safetensors file.
 
     Args:
-        prefix: Its path without ``.index``.
+        prefix: Its path without ``.index``, or the path of a file that ends in ``.safetensors``.
 
     Raises:
         NotFoundError: There is none.
         DataLossError: It is damaged, or of no known format.
     """
+    if prefix.endswith(SAFETENSORS_SUFFIX):
+        return SafetensorsFile(prefix)
     try:
         contents = files.read_bytes(prefix + INDEX_SUFFIX)
     except NotFoundError as error:
         raise NotFoundError(f"there is no checkpoint {prefix}: {prefix}{INDEX_SUFFIX} does not exist") from error
     if is_manifest(contents):
         return ArrowCheckpoint(prefix, contents)
+    if is_table(contents):
+        return TensorBundle(prefix, contents)
     raise DataLossError(f"{prefix}{INDEX_SUFFIX} is damaged, or no checkpoint of tfray or TensorFlow")

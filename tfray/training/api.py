@@ -15,6 +15,7 @@ from tfray.formats.example import (
 from tfray.formats.events import summary_iterator as summary_iterator
 from tfray.library.event_writer import FileWriter as SummaryWriter
 from tfray.formats.checkpoint_state import CheckpointState as CheckpointState, SaverDef as SaverDef
+from tfray.formats.safetensors import load_safetensors as load_safetensors, save_safetensors as save_safetensors
 from tfray.training.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from tfray.training.adagrad import AdagradOptimizer as AdagradOptimizer
 from tfray.training.adagrad_da import AdagradDAOptimizer as AdagradDAOptimizer
