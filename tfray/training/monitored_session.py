@@ -206,6 +206,10 @@ class _MonitoredSession:
         """
         self._close(clean=True)
 
+    def _tf_sess(self) -> Session:
+        """The session beneath, without hooks."""
+        return self._session_now().session
+
     def _session_now(self) -> HookedSession:
         """The session, made anew if it has failed."""
         if self._closed:
@@ -340,7 +344,7 @@ class SingularMonitoredSession(_MonitoredSession):
 
     def raw_session(self) -> Session:
         """The session beneath, without hooks."""
-        return self._session_now().session
+        return self._tf_sess()
 
 
 class _TrainingSession(MonitoredSession):
