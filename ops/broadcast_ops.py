@@ -14,6 +14,7 @@ from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, 
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, broadcast_shapes
 from tfray.ops.products import matrix_product
 from tfray.ops.shape_ops import SHAPE, host_ints, index_tensor, known_entries, sizes_from_input
@@ -426,8 +427,8 @@ def _select_shape(op: Operation) -> list[TensorShape]:
 
 
 def _select_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    condition, nothing = op.inputs[0], zeros_like(d_output)
-    return [None, where(condition, d_output, nothing), where(condition, nothing, d_output)]
+    condition = op.inputs[0]
+    return [None, keep_where(condition, d_output), keep_where(condition, d_output, chosen=False)]
 
 
 SELECT = register(
@@ -439,6 +440,57 @@ SELECT = register(
         shape=_select_shape,
         kernels=on_every_device(out_kernel(_select_kernel, may_overwrite=(2,), elementwise=_is_by_element)),
         gradient=_select_gradient,
+    )
+)
+
+
+def keep_where(condition: Any, x: Any, chosen: bool = True, name: str | None = None) -> Tensor:
+    """`x` where `condition` is `chosen`, and 0 elsewhere, whatever `x` holds there: the gradient of `where`.
+
+    Args:
+        condition: Bools, of the shape of `x`, or a scalar, or a vector of one entry per row of `x`.
+        x: Shape ``[...]``.
+        chosen: Which elements are kept.
+        name: Name of the operation.
+    """
+    return add_op(KEEP_WHERE, condition, x, name=name, chosen=chosen)
+
+
+def _keep_where_kernel(ctx: KernelContext, condition: Array, x: Array, out: Array | None = None) -> Array:
+    xp, chosen = ctx.xp, ctx.attr("chosen")
+    if condition.ndim == 1 and x.ndim > 1:
+        condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
+    if xp is np and condition.shape == x.shape and x.ndim and _maskable(x) and x.flags.c_contiguous:
+        bits = MASK_TYPES[x.dtype.itemsize]
+        kept = np.empty(x.shape, x.dtype) if out is None else out
+        flags = condition.view(np.int8)
+        mask = kept.view(bits)
+        # As a mask, -1 is all ones: minus the condition, or the condition less 1.
+        _ = np.negative(flags, out=mask) if chosen else np.subtract(flags, np.int8(1), out=mask)
+        np.bitwise_and(mask, x.view(bits), out=mask)
+        return kept
+    zero = x.dtype.type(0)
+    kept = xp.where(condition, x, zero) if chosen else xp.where(condition, zero, x)
+    if out is None:
+        return kept
+    xp.copyto(out, kept)
+    return out
+
+
+def _keep_where_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [None, keep_where(op.inputs[0], d_output, op.attrs["chosen"])]
+
+
+KEEP_WHERE = register(
+    OpDef(
+        name="KeepWhere",
+        inputs=("condition: bool", "x: T"),
+        outputs=("y: T",),
+        attrs=("chosen",),
+        types={"T": dtypes.NUMERIC},
+        shape=like_input(1),
+        kernels=on_every_device(out_kernel(_keep_where_kernel, elementwise=_is_by_element)),
+        gradient=_keep_where_gradient,
     )
 )
 

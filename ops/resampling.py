@@ -7,6 +7,7 @@ is a resizing too, with the transposed taps.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import gcd
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,6 +18,9 @@ from tfray.ops.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
 
 _FEW_CHANNELS: Final = 12
 """Up to this a row is one vector of numbers; above, every pixel is one."""
+
+_MOST_PHASES: Final = 12
+"""With more, matrix products are faster."""
 
 _BAND_INPUTS: Final = 24
 """Inputs of a band: more mean products with more zeros, fewer mean more products."""
@@ -140,6 +144,20 @@ def transposed_taps(method: str, size: int, count: int, align_corners: bool, hal
 # -- applying them -------------------------------------------------------------------------------------
 
 
+class Phase(NamedTuple):
+    """Outputs at equal distances, each the same weighted sum of inputs that stand alike to it.
+
+    Attributes:
+        outputs: Where they are.
+        inputs: Where each tap's inputs are.
+        weights: The weight of each tap.
+    """
+
+    outputs: slice
+    inputs: list[slice]
+    weights: list[float]
+
+
 class Band(NamedTuple):
     """Neighbouring outputs of an axis: ``outputs = matrix @ inputs``, where all other inputs have weight 0."""
 
@@ -191,6 +209,72 @@ def _bands(axis: AxisMap, dtype: Any, repeat: int) -> list[Band]:
     return bands
 
 
+@lru_cache(maxsize=256)
+def _phases(axis: AxisMap) -> list[Phase] | None:
+    """The axis as phases, when the ratio of its sizes makes them few: 2 and the borders for an enlargement by 2."""
+    common = gcd(axis.inputs, axis.outputs)
+    period, step = axis.outputs // common, axis.inputs // common
+    if period > _MOST_PHASES:
+        return None
+    taps = axis.taps()
+    phases = []
+    for first in range(period):
+        outputs = range(first, axis.outputs, period)
+        begin = 0
+        for end in range(1, len(outputs) + 1):
+            if end == len(outputs) or _tap_list(taps, outputs[end]) != [
+                (index + step, weight) for index, weight in _tap_list(taps, outputs[end - 1])
+            ]:
+                phases.append(_phase(_tap_list(taps, outputs[begin]), outputs[begin:end], step))
+                begin = end
+        if len(phases) > _MOST_PHASES:
+            return None
+    return phases
+
+
+def _tap_list(taps: Taps, output: int) -> list[tuple[int, float]]:
+    """The inputs of an output and their weights, those of one input added up."""
+    weights: dict[int, float] = {}
+    for index, weight in zip(taps.indices[:, output], taps.weights[:, output], strict=True):
+        if weight:
+            weights[int(index)] = weights.get(int(index), 0.0) + float(weight)
+    return sorted(weights.items())
+
+
+def _phase(taps: list[tuple[int, float]], outputs: range, step: int) -> Phase:
+    span = step * (len(outputs) - 1) + 1
+    inputs = [slice(index, index + span, step) for index, _ in taps]
+    return Phase(slice(outputs.start, outputs[-1] + 1, outputs.step), inputs, [weight for _, weight in taps])
+
+
+def _by_phases(source: Array, phases: list[Phase], out: Array) -> None:
+    """Write the sums along the second axis of `source` to `out`."""
+    for phase in phases:
+        total = out[:, phase.outputs]
+        parts = [source[:, inputs] for inputs in phase.inputs]
+        if not parts:
+            total[...] = 0
+        elif len(set(phase.weights)) == 1:
+            _scaled_sum(parts, phase.weights[0], total)
+        else:
+            np.multiply(parts[0], out.dtype.type(phase.weights[0]), out=total)
+            for part, weight in zip(parts[1:], phase.weights[1:], strict=True):
+                share = buffer(np, "share", total.shape, out.dtype)
+                np.add(total, np.multiply(part, out.dtype.type(weight), out=share), out=total)
+
+
+def _scaled_sum(parts: list[Array], weight: float, total: Array) -> None:
+    if len(parts) == 1:
+        np.multiply(parts[0], total.dtype.type(weight), out=total) if weight != 1 else np.copyto(total, parts[0])
+        return
+    # Not in `total`, whose elements may lie apart: that is written once.
+    between = buffer(np, "sum", total.shape, total.dtype)
+    np.add(parts[0], parts[1], out=between)
+    for part in parts[2:]:
+        np.add(between, part, out=between)
+    np.multiply(between, total.dtype.type(weight), out=total)
+
+
 def resample(xp: Any, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any, out: Array | None = None) -> Array:
     """Apply the taps of both axes to NHWC images, in float `dtype`, which `out` has if it is given."""
     batch, _, _, channels = images.shape
@@ -204,7 +288,8 @@ def resample(xp: Any, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any
 
     def work(image: int) -> None:
         part = slice(image, image + 1)
-        _by_products(images[image], rows, columns, out[image])
+        if _resize_image(images[image], rows, columns, out[image]):
+            return
         # A band multiplies what is not finite by 0 for outputs that have no part in it.
         if not _is_finite(min(images[image], out[image], key=np.size)):
             _by_taps(np, images[part], rows.taps(), columns.taps(), out[part])
@@ -219,24 +304,38 @@ def _is_finite(array: Array) -> bool:
     return array.dtype.kind not in "fc" or bool(np.isfinite(np.dot(flat, flat)))
 
 
-def _by_products(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> None:
-    """Resize one image by matrix products: the axis first after which less is left."""
+def _resize_image(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> bool:
+    """Resize one image: the axis first after which less is left. Returns whether no weight 0 was multiplied by."""
     height, width, channels = image.shape
     source = image.astype(out.dtype, copy=False)
     if rows.outputs * width < height * columns.outputs:
         between = buffer(np, "between", (rows.outputs, width, channels), out.dtype)
-        _multiply_rows(source, rows, between)
-        _multiply_columns(between, columns, out)
+        exact = _resize_rows(source, rows, between), _resize_columns(between, columns, out)
     else:
         between = buffer(np, "between", (height, columns.outputs, channels), out.dtype)
-        _multiply_columns(source, columns, between)
-        _multiply_rows(between, rows, out)
+        exact = _resize_columns(source, columns, between), _resize_rows(between, rows, out)
+    return all(exact)
 
 
-def _multiply_rows(source: Array, axis: AxisMap, out: Array) -> None:
+def _resize_rows(source: Array, axis: AxisMap, out: Array) -> bool:
+    phases = _phases(axis)
+    if phases is not None:
+        _by_phases(source.reshape(1, len(source), -1), phases, out.reshape(1, len(out), -1))
+        return True
     flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
     for band in _bands(axis, out.dtype, 1):
         matrix_product(np, band.matrix, flat[band.inputs], flat_out[band.outputs])
+    return False
+
+
+def _resize_columns(source: Array, axis: AxisMap, out: Array) -> bool:
+    channels = source.shape[2]
+    phases = _phases(axis) if channels > _FEW_CHANNELS else None
+    if phases is not None:
+        _by_phases(source, phases, out)
+        return True
+    _multiply_columns(source, axis, out)
+    return False
 
 
 def _multiply_columns(source: Array, axis: AxisMap, out: Array) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.ops import array_ops, slice_ops
+from tfray.ops import array_ops, broadcast_ops, slice_ops
 
 INT = np.int32
 WORDS = np.array([b"to", b"be", b"or", b"not", b"to", b"be"], object)
@@ -201,6 +201,22 @@ BROADCASTING = [
         differentiable=(),
         label="many",
     ),
+    *[
+        OpSample(
+            "KeepWhere",
+            lambda c, x, chosen=chosen: broadcast_ops.keep_where(c, x, chosen),
+            [c, x],
+            lambda c, x, chosen=chosen: np.where(_whole(c, x) == chosen, x, 0).astype(x.dtype),
+        )
+        for chosen in (True, False)
+        for c, x in [
+            (grid(3, 4) > 0, grid(3, 4)),
+            (grid(3) > 0, grid(3, 4)),
+            (np.True_, grid(3)),
+            (np.False_, grid()),
+            (grid(0, 2) > 0, grid(0, 2)),
+        ]
+    ],
     *[
         OpSample("Where", array_ops.where, [x], np.argwhere, data_dependent=True)
         for x in (grid(3, 4) > 0, grid(5) > 9, np.True_, np.False_, ints(0, 3, 0, -1))

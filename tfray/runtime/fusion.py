@@ -97,7 +97,7 @@ def _extended(
     """The group with one more operation, a new one for None; None when it does not fit."""
     if not _is_elementwise(op, kernel_of):
         return None
-    shape = tuple(op.outputs[0].shape.as_list())
+    shape = _sizes(op.outputs[0])
     if group is None:
         group = FusedGroup([], index, index, shape)
     if shape != group.shape:
@@ -127,9 +127,13 @@ def _is_elementwise(op: Operation, kernel_of: Callable[[Operation], Kernel]) -> 
     return known and numeric and (output.shape.num_elements() or 0) >= MIN_ELEMENTS
 
 
+def _sizes(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(int(size) for size in tensor.shape.sizes if size is not None)
+
+
 def _form(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | None]:
     """How an input takes part in results of `shape`, and the length of a row that this asks for."""
-    own = tuple(tensor.shape.as_list())
+    own = _sizes(tensor)
     if own == shape:
         return "whole", None
     if math.prod(own) == 1:
