@@ -88,17 +88,26 @@ def _strips(sources: Array, geo: Geometry, rows: int) -> Iterator[tuple[int, int
             yield i, j, strip[:, :, left : left + (width.steps - 1) * width.stride + 1 : width.stride]
 
 
+def _windows(sources: Array, geo: Geometry, rows: int) -> Array:
+    """A view of all windows for a stride of 1 along rows: [images, rows, height, width, columns * outputs].
+
+    A row of outputs is one run of elements, so that one pass of einsum sums over the window or the outputs.
+    """
+    image, row, column, item = sources.strides
+    run = geo.width.steps * geo.filters
+    shape = (len(sources), rows, geo.height.window, geo.width.window, run)
+    strides = (image, row * geo.height.stride, row * geo.height.dilation, column * geo.width.dilation, item)
+    return np.lib.stride_tricks.as_strided(sources, shape, strides)
+
+
 def _sum_of_products(xp: Any, sources: Array, rows_of_filters: Array, geo: Geometry, out: Array) -> None:
     """Write the convolution of a tile's sources to `out`, contiguous, [images, rows, columns, outputs]."""
-    batch, rows, columns, filters = out.shape
+    batch, rows = out.shape[:2]
     if xp is np and geo.width.stride == 1:
-        # A row of outputs is one run of elements, so that one pass of einsum sums over the window.
-        image, row, column, item = sources.strides
-        shape = (batch, rows, *rows_of_filters.shape[:2], columns * filters)
-        strides = (image, row * geo.height.stride, row * geo.height.dilation, column * geo.width.dilation, item)
-        windows = np.lib.stride_tricks.as_strided(sources, shape, strides)
-        run_filters = rows_of_filters.reshape(*shape[2:])
-        np.einsum("nyijr,ijr->nyr", windows, run_filters, out=out.reshape(batch, rows, -1))
+        windows = _windows(sources, geo, rows)
+        np.einsum(
+            "nyijr,ijr->nyr", windows, rows_of_filters.reshape(windows.shape[2:]), out=out.reshape(batch, rows, -1)
+        )
         return
     product = buffer(xp, "product", out.shape, out.dtype)
     out[...] = 0
@@ -190,6 +199,11 @@ def _backward_filters(xp: Any, images: Array, d_outputs: Array, geo: Geometry, o
         for tile in tiles[shares[index]]:
             d_part = tile.of(d_outputs).astype(dtype, copy=False)
             sources = _sources(xp, images, geo, tile, dtype)
+            if xp is np and geo.width.stride == 1:
+                d_runs = d_part.reshape(*d_part.shape[:2], -1)
+                windows = _windows(sources, geo, tile.height)
+                sums[index] += np.einsum("nyijr,nyr->ijr", windows, d_runs).reshape(sums.shape[1:])
+                continue
             for i, j, strip in _strips(sources, geo, tile.height):
                 sums[index, i, j] += _sum_over_rows(xp, strip, d_part)
 
