@@ -55,6 +55,7 @@ def _bias_layout(data_format: str | None) -> str:
     return layout
 
 
+_MANY_ELEMENTS = 1 << 17
 _WIDE_ROW = 1024
 """A row of a few channels is too short for one run of NumPy's loops: several at a time make it this long."""
 
@@ -71,7 +72,7 @@ def _bias_add_kernel(ctx: KernelContext, value: Array, bias: Array, out: Array |
         return xp.add(value, bias.reshape(-1, *[1] * (value.ndim - 2)), out=out)
     if value.ndim == 0 or value.shape[-1:] != bias.shape:
         raise InvalidArgumentError(f"bias_add: a bias of shape {bias.shape} does not fit values of {value.shape}")
-    if xp is not np or value.size == 0 or not value.flags.c_contiguous:
+    if xp is not np or value.size < _MANY_ELEMENTS or not value.flags.c_contiguous:
         return xp.add(value, bias, out=out)
     if out is None:
         out = np.empty(value.shape, value.dtype)
