@@ -206,6 +206,35 @@ def test_the_mode_and_the_seed_reach_the_model(ray_local):
 # -- input ---------------------------------------------------------------------------------------------
 
 
+def shuffled_examples():
+    """A dataset of the classification data, in an order that every replica knows."""
+    return tf.data.Dataset.from_tensor_slices(classification_data()).shuffle(1000, seed=3).repeat()
+
+
+def test_replicas_share_a_dataset(ray_local):
+    input_fn = tf.train.dataset_input(shuffled_examples, batch_size=24)
+    results = []
+    for scale in (None, scaling(3, 2)):
+        run = tf.train.RunConfig(steps=20, local=scale is None)
+        results.append(tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scale, run).fit())
+    for name, value in results[0].variables.items():
+        np.testing.assert_allclose(results[1].variables[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_a_replica_of_a_dataset_that_starts_later_goes_on_from_its_step():
+    input_fn = tf.train.dataset_input(lambda: tf.data.Dataset.range(100).map(lambda i: (i, -i)), batch_size=6)
+    step = {
+        (index, first): next(iter(input_fn(tf.train.InputContext(3, index, 2, first))))
+        for index in range(3)
+        for first in (1, 4)
+    }
+    taken = {first: sorted(i for index in range(3) for i in step[index, first][0].tolist()) for first in (1, 4)}
+    assert taken == {1: list(range(9)), 4: list(range(27, 36))}
+    assert all((features == -labels).all() for features, labels in step.values())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="pairs"):
+        next(iter(tf.train.dataset_input(lambda: tf.data.Dataset.range(3), 1)(tf.train.InputContext())))
+
+
 def test_training_ends_with_its_input(ray_local):
     features, labels = classification_data(120)
     input_fn = tf.train.array_input(features, labels, batch_size=24, epochs=2)

@@ -88,7 +88,11 @@ from tfray.training.input_producers import (
     slice_input_producer as slice_input_producer,
     string_input_producer as string_input_producer,
 )
-from tfray.training.inputs import InputContext as InputContext, array_input as array_input
+from tfray.training.inputs import (
+    InputContext as InputContext,
+    array_input as array_input,
+    dataset_input as dataset_input,
+)
 from tfray.training.learning_rate_decay import (
     cosine_decay as cosine_decay,
     cosine_decay_restarts as cosine_decay_restarts,

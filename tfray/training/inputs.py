@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.graph import Graph
+from tfray.library.datasets import Dataset
 
 Batch = tuple[Any, Any]
 """(features, labels): each an array, or a dictionary of arrays."""
@@ -90,6 +92,36 @@ def array_input(
             rows = order[begin : begin + share]
             yield _take(features, rows), _take(labels, rows)
             step += 1
+
+    return input_fn
+
+
+def dataset_input(make_dataset: Callable[[], Dataset], batch_size: int) -> InputFunction:
+    """An input function over the examples of a dataset, which each replica opens for itself and reads its share of.
+
+    Replica `i` of `n` reads every n-th example, from the i-th on. A step's examples, of all replicas together, are
+    those of a step in one process. A replica that starts later skips the examples of the steps before.
+
+    Args:
+        make_dataset: Called on each worker; returns a `tf.data.Dataset` of single examples, pairs (features, labels).
+            Its order must be the same everywhere: shuffle with a seed.
+        batch_size: Examples that count in a step, over all replicas. A last step that is not full is left out.
+
+    Raises:
+        InvalidArgumentError: On the workers: `make_dataset` returns no dataset of pairs.
+    """
+
+    def input_fn(context: InputContext) -> Iterator[Batch]:
+        share = context.share(batch_size)
+        with Graph().as_default():
+            dataset = make_dataset()
+            if not isinstance(dataset, Dataset) or not isinstance(dataset.output_types, tuple):
+                raise InvalidArgumentError(
+                    f"dataset_input takes a dataset of pairs (features, labels), not {dataset!r}"
+                )
+            rest = dataset.skip((context.first_step - 1) * share * context.replicas)
+            batches = rest.shard(context.replicas, context.index).batch(share, drop_remainder=True)
+        yield from batches
 
     return input_fn
 
