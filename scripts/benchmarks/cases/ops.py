@@ -140,7 +140,6 @@ _OPS: Final = {
     "resize_bilinear": _Op(
         lambda tf, x: tf.image.resize_bilinear(x, [128, 128]),
         [_normal(8, 64, 64, 32)],
-        note="two passes, a matrix product along each axis, where TensorFlow has a loop for this one operation.",
     ),
     # Elementwise
     "sigmoid_10m": _Op(lambda tf, x: tf.sigmoid(x), [_normal(_LARGE)]),
