@@ -1,0 +1,148 @@
+"""`Supervisor`, and the loop over one."""
+
+from __future__ import annotations
+
+import pytest
+from processes import wait_for
+from test_event_files import events_in, kinds
+from test_hooks import counting_model, saved_steps
+
+import tfray as tf
+
+
+def test_a_supervised_session_is_ready(tmp_path):
+    step, count = counting_model()
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0)
+    assert supervisor.is_chief and supervisor.global_step is step
+    assert supervisor.save_path == str(tmp_path / "model.ckpt")
+    with supervisor.managed_session() as session:
+        assert session.run(count) == 1
+        with pytest.raises(RuntimeError, match="finalized"):
+            tf.constant(1.0)
+    assert supervisor.should_stop()
+    assert (tmp_path / "graph.pbtxt").exists()
+    found = kinds(events_in(tmp_path))
+    assert found[0] == "file_version" and "graph_def" in found and found[-1] == "session_log"
+
+
+def test_threads_save_and_log(tmp_path):
+    _, count = counting_model()
+    tf.summary.scalar("one", 1.0)
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_summaries_secs=0.05, save_model_secs=0.05)
+
+    def tags():
+        supervisor.summary_writer.flush()
+        return {value.tag for event in events_in(tmp_path) for value in event.summary.value}
+
+    with supervisor.managed_session() as session:
+        wait_for(lambda: session.run(count) > 2 and tags() == {"one", "global_step/sec"})
+        wait_for(lambda: saved_steps(tmp_path) and saved_steps(tmp_path)[-1] > 2)
+    statuses = [event.session_log.status for event in events_in(tmp_path) if event.HasField("session_log")]
+    assert statuses[0] == tf.SessionLog.START and statuses[-1] == tf.SessionLog.STOP
+    assert tf.SessionLog.CHECKPOINT in statuses
+
+
+def test_a_checkpoint_is_restored(tmp_path):
+    step, count = counting_model()
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0)
+    with supervisor.managed_session() as session:
+        session.run(count)
+        supervisor.saver.save(session, supervisor.save_path, global_step=step)
+    with supervisor.managed_session() as session:
+        assert session.run(step) == 1
+
+
+def test_errors_are_raised_and_the_end_of_input_is_not():
+    counting_model()
+    supervisor = tf.train.Supervisor()
+    with pytest.raises(ZeroDivisionError), supervisor.managed_session():
+        raise ZeroDivisionError
+    with supervisor.managed_session():
+        raise tf.errors.OutOfRangeError("the end")
+
+
+def test_an_error_of_a_thread_is_raised():
+    counting_model()
+    supervisor = tf.train.Supervisor()
+    with pytest.raises(ZeroDivisionError), supervisor.managed_session():
+        supervisor.loop(0.01, lambda: 1 / 0)
+        supervisor.wait_for_stop()
+
+
+def test_queue_runners_are_started():
+    values = tf.train.input_producer(tf.constant([1, 2, 3]), num_epochs=1, shuffle=False).dequeue()
+    supervisor = tf.train.Supervisor()
+    found = []
+    with supervisor.managed_session() as session:
+        while not supervisor.should_stop():
+            found.append(session.run(values))
+    assert found == [1, 2, 3]
+
+
+def test_summaries_of_the_program_are_written(tmp_path):
+    _, count = counting_model()
+    merged = tf.summary.scalar("mine", 3.0)
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path), summary_op=None)
+    with supervisor.managed_session() as session:
+        session.run(count)
+        supervisor.summary_computed(session, session.run(merged))
+        supervisor.SummaryComputed(session, session.run(merged), 7)
+    found = [(e.step, e.summary.value[0].tag) for e in events_in(tmp_path) if e.HasField("summary")]
+    assert found == [(1, "mine"), (7, "mine")]
+    with tf.Graph().as_default():
+        quiet = tf.train.Supervisor()
+        with quiet.managed_session() as session, pytest.raises(RuntimeError, match="no event file"):
+            quiet.summary_computed(session, b"")
+
+
+def test_the_parts_can_be_given():
+    step, _ = counting_model()
+    init_op = step.assign(5)
+    supervisor = tf.train.Supervisor(init_op=init_op, saver=None, summary_op=None, local_init_op=None, global_step=None)
+    assert supervisor.saver is supervisor.summary_op is supervisor.global_step is None
+    with supervisor.managed_session() as session:
+        assert session.run(step) == 5
+
+
+def test_an_init_function_is_called():
+    step, _ = counting_model()
+    value = tf.placeholder(tf.int64, [])
+    load = step.assign(value)
+    supervisor = tf.train.Supervisor(init_fn=lambda session: session.run(load, {value: 9}))
+    with supervisor.managed_session() as session:
+        assert session.run(step) == 9
+
+
+def test_a_worker_waits_for_the_chief():
+    counting_model()
+    supervisor = tf.train.Supervisor(is_chief=False)
+    with pytest.raises(tf.errors.DeadlineExceededError, match="chief"):
+        supervisor.prepare_or_wait_for_session(max_wait_secs=0.1)
+    with pytest.raises(RuntimeError, match="only the chief"):
+        supervisor.start_standard_services(None)
+
+
+def test_a_loop_over_a_supervisor():
+    _, count = counting_model()
+    supervisor = tf.train.Supervisor()
+    seen = []
+
+    def train_step(session, last, name=""):
+        seen.append((int(session.run(count)), name))
+        if len(seen) == 2:
+            raise tf.errors.AbortedError("gone")  # the loop makes a new session
+        if seen[-1][0] == last:
+            supervisor.request_stop()
+
+    tf.train.basic_train_loop(supervisor, train_step, [3], {"name": "a"})
+    assert seen == [(1, "a"), (2, "a"), (1, "a"), (2, "a"), (3, "a")]
+
+
+def test_graphs_are_written_to_files(tmp_path):
+    tf.constant(1.0, name="one")
+    graph = tf.get_default_graph()
+    text = tf.train.write_graph(graph, str(tmp_path / "deep"), "graph.pbtxt")
+    assert 'name: "one"' in (tmp_path / "deep" / "graph.pbtxt").read_text() and text.endswith("deep/graph.pbtxt")
+    path = tf.train.write_graph(graph.as_graph_def(), str(tmp_path), "graph.pb", as_text=False)
+    with open(path, "rb") as file:
+        assert tf.GraphDef.FromString(file.read()).node[0].name == "one"
