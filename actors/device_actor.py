@@ -41,6 +41,7 @@ from tfray.runtime.executor import Step, run_plan
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
 
+from tfray.runtime.tracing import DeviceTrace, TracedStep
 CONCURRENT_STEPS: Final = 32
 """Steps that one actor runs at once; more wait for a free thread."""
 
@@ -142,7 +143,8 @@ class DeviceActor:
         """Run a plan as this device's part of a step, on fed values that come packed."""
         return self._outcome(lambda: self._run_step(plan_id, request, unpack(inline, objects)))
 
-    def _run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any]) -> list[Any]:
+    def _run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any]) -> Any:
+        trace = DeviceTrace(self._device, request.trace) if request.trace else None
         try:
             plan = self._plans.get(plan_id)
             if plan is None:
@@ -150,17 +152,38 @@ class DeviceActor:
             record = self._begin(plan, request)
             if request.read_input:
                 feeds = self._next_input(plan_id)
-            return self._run(plan, request, record, feeds)
+            if trace is None:
+                return self._run(plan, request, record, feeds)
+            if request.read_input:
+                trace.took("_input", "", trace.start, trace.clock())
+            fetched = self._run(plan, request, record, feeds, trace)
+            trace.close()
+            return fetched, trace.record(plan.traced().buffer_bytes)
         finally:
             self._end(request.own)
 
-    def _run(self, plan: Plan, request: StepRequest, record: _StepRecord, feeds: Sequence[Any]) -> list[Any]:
+    def _run(
+        self,
+        plan: Plan,
+        request: StepRequest,
+        record: _StepRecord,
+        feeds: Sequence[Any],
+        trace: DeviceTrace | None = None,
+    ) -> list[Any]:
         rendezvous = record.rendezvous
         assert rendezvous is not None
         deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
-        step = Step(request.step[1], rendezvous, deadline, record.mailbox)
+        number, mailbox = request.step[1], record.mailbox
+            if trace is not None:
+                trace.begin()
         with self._device.activate():
-            fetched = run_plan(plan, step, [self._device.asarray(value) for value in feeds], record.mailbox)
+            fed = [self._device.asarray(value) for value in feeds]
+            if trace is None:
+                fetched = run_plan(plan, Step(number, rendezvous, deadline, mailbox), fed, mailbox)
+            else:
+                traced = TracedStep({self._device.name: trace}, number, rendezvous, deadline, mailbox)
+                fetched = traced.run(plan.traced(), fed)
+            ran = time.perf_counter_ns()
             if request.receivers and not request.serves:
                 self._stay_until_decided(record, request.timeout_s)
             if request.replica is not None:
@@ -177,6 +200,8 @@ class DeviceActor:
 
     def _next_input(self, plan_id: str) -> Sequence[Any]:
         try:
+            if trace is not None and (request.receivers or request.replica is not None):
+                trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
             return next(self._inputs[plan_id])
         except StopIteration:
             raise OutOfRangeError("the input of this replica has ended", device=self._device.name) from None
@@ -307,6 +332,11 @@ class DeviceActor:
         }
 
     def _outcome(self, call: Callable[[], Any]) -> Outcome:
+    @ray.method(concurrency_group="messages")
+    def clock(self) -> int:
+        """The time by which this actor's traces go."""
+        return time.perf_counter_ns()
+
         try:
             return "ok", call()
         except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)

@@ -29,6 +29,8 @@ class StepRequest:
         read_input: Whether the device takes its feeds from its own input pipeline.
         served: Identity under which shards serve the replica in this step, where they do.
         serves: Whether the device takes part by serving that replica, under that identity.
+        trace: How much to record: `tf.RunOptions.trace_level`. The device then returns a pair of what it fetched and a
+            `tracing.DeviceRecord`.
     """
 
     step: StepKey
@@ -40,6 +42,7 @@ class StepRequest:
     read_input: bool = False
     served: StepKey | None = None
     serves: bool = False
+    trace: int = 0
 
     @property
     def own(self) -> StepKey:

@@ -8,11 +8,13 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import ray
 
+from tfray.actors.clocks import in_drivers_time
 from tfray.actors.messages import StepKey, StepRequest
 from tfray.actors.packing import is_large, pack
 from tfray.errors import (
@@ -29,6 +31,7 @@ from tfray.framework.effects import is_blocking
 from tfray.framework.op_def import is_built_in
 from tfray.framework.region import ops_within
 from tfray.runtime.plan import Partition
+from tfray.runtime.tracing import DeviceRecord, with_call
 
 if TYPE_CHECKING:
     from tfray.actors.cluster import Cluster
@@ -168,14 +171,34 @@ class RemoteStep:
 
     def run(self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None) -> list[list[Any]]:
         """Run once; see `tfray.runtime.runner.RegisteredStep`."""
+        with self._request(timeout_s) as (plan_id, request):
+            results, _ = self._run(plan_id, request, feeds)
+            return [[_own(value) for value in values] for values in results]
+
+    def run_traced(
+        self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None, level: int = 0
+    ) -> tuple[list[list[Any]], list[DeviceRecord]]:
+        """Run once, and tell what each device did; see `tfray.runtime.runner.RegisteredStep`."""
+        with self._request(timeout_s) as (plan_id, request):
+            called = time.perf_counter_ns()
+            results, returned = self._run(plan_id, replace(request, trace=level), feeds)
+        actors = {device: self._runner.actor(device) for device in self._devices}
+        records = in_drivers_time([record for _, record in results], actors)
+        whole = [with_call(record, called, at) for record, at in zip(records, returned, strict=True)]
+        return [[_own(value) for value in values] for values, _ in results], whole
+
+    @contextmanager
+    def _request(self, timeout_s: float | None) -> Iterator[tuple[str, StepRequest]]:
+        """The plans' name and a new step, which is over at the end of the block."""
         with self._in_use() as plan_id:
             step, floor = self._runner.begin_step()
             try:
-                return self._run(plan_id, StepRequest(step, floor, timeout_s), feeds)
+                yield plan_id, StepRequest(step, floor, timeout_s)
             finally:
                 self._runner.end_step(step)
 
-    def _run(self, plan_id: str, request: StepRequest, feeds: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    def _run(self, plan_id: str, request: StepRequest, feeds: Sequence[Sequence[Any]]) -> tuple[list[Any], list[int]]:
+        """What each device returned, and when."""
         # All actors first: a device that is gone must not leave the others waiting for it.
         actors = [self._runner.actor(device) for device in self._devices]
         objects: dict[int, Any] = {}
@@ -186,22 +209,24 @@ class RemoteStep:
             calls[run_step.remote(plan_id, request, inline, *large)] = i
         return self._gather(request.step, calls, request.timeout_s)
 
-    def _gather(self, step: StepKey, calls: dict[Any, int], timeout_s: float | None) -> list[list[Any]]:
+    def _gather(self, step: StepKey, calls: dict[Any, int], timeout_s: float | None) -> tuple[list[Any], list[int]]:
         """Wait for every device; on the first failure end the step everywhere and raise it."""
-        results: list[list[Any]] = [[] for _ in self._devices]
+        results: list[Any] = [[] for _ in self._devices]
+        returned = [0 for _ in self._devices]
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         pending = list(calls)
         try:
             while pending:
                 done, pending = ray.wait(pending, num_returns=1, timeout=self._patience(deadline))
                 for ref in done:
-                    results[calls[ref]] = [_own(value) for value in unpack(ref, self._devices[calls[ref]])]
+                    results[calls[ref]] = unpack(ref, self._devices[calls[ref]])
+                    returned[calls[ref]] = time.perf_counter_ns()
         except BaseException as error:
             self._abort(step, error, pending, calls)
             if isinstance(error, OpError):
                 raise self._root_cause(error, pending, calls) from None
             raise
-        return results
+        return results, returned
 
     def _patience(self, deadline: float | None) -> float:
         if self._runner.closed:

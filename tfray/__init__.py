@@ -642,6 +642,7 @@ from tfray.formats.events import (
     Summary as Summary,
     SummaryMetadata as SummaryMetadata,
 )
+from tfray.formats.step_stats import RunMetadata as RunMetadata
 from tfray.library.summaries import (
     audio_summary as audio_summary,
     histogram_summary as histogram_summary,

@@ -178,8 +178,10 @@ class RunOptions(_Options):
 
     Attributes:
         timeout_in_ms: Milliseconds after which the step fails with `DeadlineExceededError`; 0 takes the session's.
-        trace_level: How much of the step to record: `NO_TRACE` or more.
-        output_partition_graphs: Accepted, without effect.
+        trace_level: How much of the step to record in the `tf.RunMetadata` that `Session.run` is given: nothing
+            (`NO_TRACE`), or when each operation ran and which memory it took. From `HARDWARE_TRACE` on a GPU is waited
+            for after each operation; below, only the time of its launch is known.
+        output_partition_graphs: Whether to put what each device runs there as well.
         report_tensor_allocations_upon_oom: Accepted, without effect.
     """
 
@@ -193,6 +195,4 @@ class RunOptions(_Options):
     output_partition_graphs: bool = False
     report_tensor_allocations_upon_oom: bool = False
 
-    _without_effect: ClassVar[frozenset[str]] = frozenset(
-        {"trace_level", "output_partition_graphs", "report_tensor_allocations_upon_oom"}
-    )
+    _without_effect: ClassVar[frozenset[str]] = frozenset({"report_tensor_allocations_upon_oom"})

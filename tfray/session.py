@@ -11,6 +11,8 @@ import numpy as np
 
 from tfray.config import ConfigProto, OptimizerOptions, RunOptions
 from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.formats.step_stats import RunMetadata
+from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.graph import (
@@ -20,9 +22,12 @@ from tfray.framework.graph import (
     default_session_scope,
     get_default_graph,
 )
+from tfray.framework.graph_def import to_graph_def
 from tfray.placement.pipeline import compile_step
 from tfray.runtime.local import LocalRunner
+from tfray.runtime.plan import Partition
 from tfray.runtime.runner import RegisteredStep, Runner
+from tfray.runtime.step_report import step_stats
 
 _CALLABLE: Final = object()
 """Marks the steps of `Session.make_callable`, which stay when the graph changes."""
@@ -64,7 +69,7 @@ class Session:
         fetches: Any,
         feed_dict: Mapping[Any, Any] | None = None,
         options: RunOptions | None = None,
-        run_metadata: None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> Any:
         """Run what `fetches` need and return their values.
 
@@ -72,8 +77,8 @@ class Session:
             fetches: A tensor, operation, variable, `IndexedSlices` or name, or lists, tuples, named tuples and
                 dictionaries of these, nested at will.
             feed_dict: Values for any tensors, by tensor or name. What is fed is not computed.
-            options: Timeout of this step.
-            run_metadata: Not taken; kept for the position of arguments.
+            options: Timeout of this step, and what to record of it.
+            run_metadata: Takes what is recorded, in place of what it holds.
 
         Returns:
             The same structure with NumPy values; None for operations.
@@ -94,7 +99,12 @@ class Session:
         if step is None:
             step = self._prepare(key, fetches, list(feed_dict or ()))
         values = list(feed_dict.values()) if feed_dict else ()
-        return step.run(values, self._timeout_s(options.timeout_in_ms if options else 0))
+        if options is None:
+            return step.run(values, self._timeout_s())
+        timeout_s = self._timeout_s(options.timeout_in_ms)
+        if run_metadata is None:
+            return step.run(values, timeout_s)
+        return step.run_recorded(values, timeout_s, options, run_metadata)
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function of the values of `feed_list`, in order, that returns the values of `fetches`.
@@ -199,6 +209,7 @@ class _PreparedStep:
         computed = list(dict.fromkeys(t for t in structure.tensors if t not in fed))
         self._partition_feeds: list[list[int]] = []
         self._registered: RegisteredStep | None = None
+        self._partitions: list[Partition] = []
         places: dict[Tensor, tuple[int, int]] = {}
         if computed or structure.operations:
             compiled = compile_step(
@@ -214,21 +225,44 @@ class _PreparedStep:
                     for op in part.graph.get_operations():
                         print(f"{op.name}: ({op.type}) {part.device}")
             self._partition_feeds = compiled.feeds
+            self._partitions = list(compiled.partitions)
             self._registered = runner.register(compiled.partitions, graph.functions)
             places = dict(zip(computed, compiled.fetches, strict=True))
         # Where each fetched tensor's value is: ("fed", index) or (partition, index).
         self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
 
     def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
-        if self._has_composites:
-            values = self._parts_of(values)
-        fed = [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
+        fed = self._convert(values)
         if self._registered is None:
             outputs: list[list[Any]] = []
         else:
             feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
             outputs = self._registered.run(feeds, timeout_s)
         return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+
+    def run_recorded(
+        self, values: Sequence[Any], timeout_s: float | None, options: RunOptions, run_metadata: RunMetadata
+    ) -> Any:
+        """Run, and replace what `run_metadata` holds by what `options` ask for."""
+        fed = self._convert(values)
+        feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
+        run_metadata.Clear()
+        outputs: list[list[Any]] = []
+        if self._registered is not None and options.trace_level > RunOptions.NO_TRACE:
+            outputs, records = self._registered.run_traced(feeds, timeout_s, options.trace_level)
+            run_metadata.step_stats.CopyFrom(step_stats(records))
+        elif self._registered is not None:
+            outputs = self._registered.run(feeds, timeout_s)
+        if options.output_partition_graphs:
+            graphs = [to_graph_proto(to_graph_def(partition.graph)) for partition in self._partitions]
+            run_metadata.partition_graphs.extend(graphs)
+        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+
+    def _convert(self, values: Sequence[Any]) -> list[Any]:
+        """What is fed, as arrays."""
+        if self._has_composites:
+            values = self._parts_of(values)
+        return [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
 
     def _parts_of(self, values: Sequence[Any]) -> list[Any]:
         """The values of the tensors that are fed, given those of the feeds."""

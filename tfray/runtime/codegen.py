@@ -13,7 +13,8 @@ The generated function looks like this, one operation a line, so that a line num
 Elementwise operations on large arrays are written as a function ``g`` of a part of their elements (see `fusion`).
 ``b`` are buffers of reused memory, ``c`` kernel contexts, ``k`` constants, ``v`` values. Branches and loops become
 Python's own, their operations inline; ``w`` are loop variables, and ``r1`` begins the names of a region's values. Only
-those in which something may wait, or is sent, are called by their kernels.
+those in which something may wait, or is sent, are called by their kernels. The code of a traced step takes the time
+before and after every operation (see `tracing`).
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from tfray.runtime.fusion import (
     scratch_slots,
 )
 from tfray.runtime.memory import plan_memory
+from tfray.runtime.traced_op import describe
 
 _IDLE_FRAMES: Final = 2
 """Sets of buffers kept for reuse; more exist only while that many steps run at once."""
@@ -78,8 +80,9 @@ class CompiledBody:
         fetched: Collection[Tensor] = (),
         updated_elsewhere: Collection[str] = (),
         fuses: bool = True,
+        traced: bool = False,
     ) -> None:
-        program = _Program(device, sends_copy, fuses)
+        program = _Program(device, sends_copy, fuses, traced)
         emitter = _Emitter(program, body, fetched=fetched, updated_elsewhere=updated_elsewhere)
         emitter.write()
         program.add(f"return {emitter.results()}")
@@ -183,9 +186,9 @@ class RegionFunction:
         self._body.release(self._function)
 
 
-def _compile_region(region: Region, device: Device, sends_copy: bool) -> CompiledBody:
+def _compile_region(region: Region, device: Device, sends_copy: bool, traced: bool) -> CompiledBody:
     handles = {tensor.op.name for tensor in region.inputs if tensor.dtype is dtypes.resource}
-    return CompiledBody(region_body(region), device, sends_copy=sends_copy, updated_elsewhere=handles)
+    return CompiledBody(region_body(region), device, sends_copy=sends_copy, updated_elsewhere=handles, traced=traced)
 
 
 def _kind_of(error: Exception) -> type[OpError]:
@@ -220,9 +223,10 @@ class _Program:
         line_ops: Line number to operation, with the names of its inputs.
     """
 
-    def __init__(self, device: Device, sends_copy: bool, fuses: bool) -> None:
+    def __init__(self, device: Device, sends_copy: bool, fuses: bool, traced: bool) -> None:
         self.device = device
         self.fuses = fuses
+        self.traced = traced
         self.sends_copy = sends_copy
         self.namespace: dict[str, Any] = {}
         self.slot_bytes: list[int] = []
@@ -232,6 +236,9 @@ class _Program:
         self.depth = 0
         self._buffer_names: dict[tuple[int, tuple[int, ...], np.dtype[Any]], str] = {}
         self._lines: list[str] = []
+        if traced:
+            self.add(f"trace = step.traces[{device.name!r}]")
+            self.add("trace.entered()")
 
     def add(self, line: str, op: Operation | None = None, inputs: Sequence[tuple[Tensor, str]] = ()) -> None:
         """Write a line, which runs `op`."""
@@ -329,7 +336,7 @@ class _Emitter:
             if write is not None and self._program.depth < MAX_INLINED_DEPTH and not uses_step(op):
                 write(op)
             else:
-                self._program.add(self._statement(op), op, [(tensor, self.name(tensor)) for tensor in op.inputs])
+                self._write_operation(op)
             self._drop(i)
 
     def results(self) -> str:
@@ -402,6 +409,8 @@ class _Emitter:
     def _write_group(self, group: FusedGroup) -> None:
         """A function of a part, and its run over all parts."""
         program, serial = self._program, next(self._program.serial)
+        if program.traced:
+            program.add("start = trace.now()")
         whole = {t: f"f{serial}_{i}" for i, (t, form) in enumerate(group.forms.items()) if form != "scalar"}
         in_rows = {"whole": group.matrix_shape, "row": (group.width,), "column": (group.matrix_shape[0], 1)}
         for tensor, name in whole.items():
@@ -418,10 +427,22 @@ class _Emitter:
         program.add(f"def g{serial}(part):")
         program.depth += 1
         self._write_part(group, whole)
+        if program.traced:
+            marks = "".join(f"m{i}, " for i in range(len(group.ops) + 1))
+            program.add(f"m{len(group.ops)} = trace.clock()")
+            program.add(f"t{serial}.append(({marks}))")
         program.depth -= 1
         parts = program.refer("parts", parts_of(group, self._kernel))
         threaded = is_threaded(group, self._kernel)
+        if program.traced:
+            program.add(f"t{serial} = []")
+            program.add("begun = trace.now()")
         program.add(f"{program.refer('run_parts', run_parts)}(g{serial}, {parts}, {threaded})")
+        if program.traced:
+            ops = ", ".join(map(self._traced_op, group.ops))
+            places = tuple(group.results.index(tensor) for tensor in kept)
+            values = "".join(f"{self.name(tensor)}, " for tensor in kept)
+            program.add(f"trace.ran_together(({ops},), start, begun, trace.now(), t{serial}, {places}, ({values}))")
         program.add(" = ".join([*whole.values(), f"g{serial}"]) + " = None")
 
     def _write_part(self, group: FusedGroup, whole: Mapping[Tensor, str]) -> None:
@@ -432,8 +453,10 @@ class _Emitter:
             is_cut = group.forms.get(tensor) != "row"
             program.add(f"{names[tensor]} = {name}[part]" if is_cut else f"{names[tensor]} = {name}")
         slots = scratch_slots(group, self._kernel)
-        for op in group.ops:
+        for index, op in enumerate(group.ops):
             output = op.outputs[0]
+            if program.traced:
+                program.add(f"m{index} = trace.clock()")
             if output in slots:
                 dtype = program.refer(f"dtype_{output.dtype.name}", output.dtype.numpy)
                 names[output] = f"p{op.id}_0"
@@ -444,6 +467,20 @@ class _Emitter:
             program.add(self._filled(op, arguments, names[output]), op, list(zip(op.inputs, arguments, strict=True)))
 
     # -- one operation -----------------------------------------------------------------------------
+
+    def _write_operation(self, op: Operation) -> None:
+        program, statement = self._program, self._statement(op)
+        inputs = [(tensor, self.name(tensor)) for tensor in op.inputs]
+        if not program.traced:
+            program.add(statement, op, inputs)
+            return
+        program.add("start = trace.now()")
+        program.add(statement, op, inputs)
+        values = "".join(f"{self.name(tensor)}, " for tensor in op.outputs)
+        program.add(f"trace.ran({self._traced_op(op)}, start, trace.now(), ({values}))")
+
+    def _traced_op(self, op: Operation) -> str:
+        return self._program.refer(f"op{op.id}", describe(op, self._memory.slot_of))
 
     def _statement(self, op: Operation) -> str:
         call = self._call(op)
@@ -487,9 +524,9 @@ class _Emitter:
     def _context(self, op: Operation) -> str:
         name = f"{self._prefix}c{op.id}"
         if name not in self._program.namespace:
-            sends_copy = self._program.sends_copy
+            sends_copy, traced = self._program.sends_copy, self._program.traced
             regions = {
-                region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, sends_copy))
+                region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, sends_copy, traced))
                 for region in op.op_def.regions
             }
             self._program.namespace[name] = OpContext(op, self._device, regions)

@@ -286,8 +286,21 @@ def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list
         raise
 
 
-def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> list[Any]:
+def run_plan(
+    plan: Plan,
+    step: Step,
+    feeds: Sequence[Any],
+    mailbox: Mailbox,
+    start: Callable[[Plan, Any, Sequence[Any]], PlanRun] = PlanRun,
+) -> list[Any]:
     """Run a plan on the calling thread, waiting on `mailbox` for what other devices send.
+
+    Args:
+        plan: The plan.
+        step: The step.
+        feeds: Fed values, on the device.
+        mailbox: Where what other devices send arrives.
+        start: Makes the `PlanRun`.
 
     Returns:
         The fetched values, on the device.
@@ -296,7 +309,7 @@ def run_plan(plan: Plan, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> 
         OpError: A kernel failed, the step was aborted, or its deadline passed.
     """
     with np.errstate(all="ignore"):
-        run = PlanRun(plan, step, feeds)
+        run = start(plan, step, feeds)
         step.runs = [run]
         try:
             advance_all([run])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -21,6 +21,7 @@ from tfray.runtime.device import Device, local_device_names
 from tfray.runtime.executor import PlanRun, Step, advance_all, run_plan, wait_for_more
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.tracing import HARDWARE_TRACE, DeviceRecord, DeviceTrace, TracedRun, TracedStep
 
 _step_ids = itertools.count(1)
 
@@ -144,12 +145,35 @@ class LocalStep:
         with self._runner.mailbox() as mailbox:
             return self._run_all(feeds, deadline, mailbox)
 
-    def _run_threads(self, feeds: Sequence[Sequence[Any]], deadline: float | None) -> list[list[Any]]:
+    def run_traced(
+        self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None, level: int = HARDWARE_TRACE
+    ) -> tuple[list[list[Any]], list[DeviceRecord]]:
+        """Run once, and tell what each device did."""
+        devices = self._runner.devices_by_name()
+        plans = [plan.traced() for plan in self._plans]
+        traces = {plan.device.name: DeviceTrace(devices[plan.device.name], level) for plan in plans}
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        if self._spans:
+            results = self._run_threads(feeds, deadline, traces)
+        elif self._waits:
+            with self._runner.mailbox() as mailbox:
+                results = self._run_all(feeds, deadline, mailbox, traces)
+        else:
+            results = self._run_all(feeds, deadline, None, traces)
+        return results, [traces[plan.device.name].record(plan.buffer_bytes) for plan in plans]
+
+    def _run_threads(
+        self,
+        feeds: Sequence[Sequence[Any]],
+        deadline: float | None,
+        traces: dict[str, DeviceTrace] | None = None,
+    ) -> list[list[Any]]:
         """Run each partition on a thread of its own, the first on this one."""
         errors: list[BaseException] = []
         step_id = next(_step_ids)
+        plans = self._plans if traces is None else [plan.traced() for plan in self._plans]
         with ExitStack() as scopes:
-            mailboxes = {plan.device.name: scopes.enter_context(self._runner.mailbox()) for plan in self._plans}
+            mailboxes = {plan.device.name: scopes.enter_context(self._runner.mailbox()) for plan in plans}
             rendezvous = _ThreadRendezvous(mailboxes)
 
             def run(plan: Plan, values: Sequence[Any]) -> list[Any]:
@@ -157,8 +181,14 @@ class LocalStep:
                 mailbox = mailboxes[device.name]
                 try:
                     with device.activate():
-                        step = Step(step_id, rendezvous, deadline, mailbox)
-                        fetched = run_plan(plan, step, [device.asarray(value) for value in values], mailbox)
+                        fed = [device.asarray(value) for value in values]
+                        if traces is None:
+                            fetched = run_plan(plan, Step(step_id, rendezvous, deadline, mailbox), fed, mailbox)
+                        else:
+                            traced = TracedStep(
+                                {device.name: traces[device.name]}, step_id, rendezvous, deadline, mailbox
+                            )
+                            fetched = traced.run(plan, fed)
                         return [device.to_host(value) for value in fetched]
                 except BaseException as error:
                     errors.append(error)
@@ -166,11 +196,11 @@ class LocalStep:
                         other.abort(CancelledError("another device of the step failed"))
                     raise
 
-            pool = scopes.enter_context(ThreadPoolExecutor(max(1, len(self._plans) - 1), "tfray-device"))
-            others = [pool.submit(run, plan, values) for plan, values in zip(self._plans[1:], feeds[1:], strict=True)]
+            pool = scopes.enter_context(ThreadPoolExecutor(max(1, len(plans) - 1), "tfray-device"))
+            others = [pool.submit(run, plan, values) for plan, values in zip(plans[1:], feeds[1:], strict=True)]
             results: list[list[Any]] = []
             with suppress(OpError):  # the first error is raised below, whichever thread had it
-                results.append(run(self._plans[0], feeds[0]))
+                results.append(run(plans[0], feeds[0]))
             wait(others)
             if errors:
                 raise errors[0]
@@ -181,13 +211,20 @@ class LocalStep:
         feeds: Sequence[Sequence[Any]],
         deadline: float | None,
         mailbox: Mailbox | None,
+        traces: dict[str, DeviceTrace] | None = None,
     ) -> list[list[Any]]:
-        rendezvous = _LocalRendezvous() if len(self._plans) > 1 else None
-        step = Step(next(_step_ids), rendezvous, deadline, mailbox)
+        plans, step_id = self._plans, next(_step_ids)
+        rendezvous = _LocalRendezvous() if len(plans) > 1 else None
+        start: Callable[..., PlanRun] = PlanRun
+        if traces is None:
+            step = Step(step_id, rendezvous, deadline, mailbox)
+        else:
+            step = TracedStep(traces, step_id, rendezvous, deadline, mailbox)
+            plans, start, mailbox = [plan.traced() for plan in plans], TracedRun, step.mailbox
         runs = []
-        for plan, values in zip(self._plans, feeds, strict=True):
+        for plan, values in zip(plans, feeds, strict=True):
             device = plan.device
-            run = PlanRun(plan, step, [device.asarray(value) for value in values])
+            run = start(plan, step, [device.asarray(value) for value in values])
             if rendezvous is not None:
                 rendezvous.runs[device.name] = run
             runs.append(run)
@@ -204,9 +241,9 @@ class LocalStep:
         for run in runs:
             if not run.done:
                 raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")
-        return [
-            [plan.device.to_host(value) for value in run.fetch()] for plan, run in zip(self._plans, runs, strict=True)
-        ]
+        for trace in (traces or {}).values():
+            trace.close()
+        return [[plan.device.to_host(value) for value in run.fetch()] for plan, run in zip(plans, runs, strict=True)]
 
     def _run_single(self, plan: Plan, feeds: Sequence[Any]) -> list[Any]:
         device = plan.device

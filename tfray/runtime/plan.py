@@ -121,6 +121,7 @@ class Plan:
         partition: What to run.
         device: Where.
         sends_copy: Whether the rendezvous copies what it sends before `send` returns.
+        traced: Whether its code takes the times of a `tracing.TracedStep`.
 
     Attributes:
         segments: In an order in which each comes after those it depends on.
@@ -136,8 +137,10 @@ class Plan:
         initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
     """
 
-    def __init__(self, partition: Partition, device: Device, *, sends_copy: bool) -> None:
+    def __init__(self, partition: Partition, device: Device, *, sends_copy: bool, traced: bool = False) -> None:
         self.partition = partition
+        self._is_traced = traced
+        self._traced: Plan | None = None
         self.device = device
         self.optimize = partition.optimize
         self._sends_copy = sends_copy
@@ -228,7 +231,25 @@ class Plan:
             for handle in accessed_handles(op)
         }
         fetched = {new for old, new in zip(segment.outputs, body.outputs, strict=True) if old in set(self._fetched)}
-        return CompiledBody(body, self.device, sends_copy=self._sends_copy, fetched=fetched, updated_elsewhere=updated)
+        return CompiledBody(
+            body,
+            self.device,
+            sends_copy=self._sends_copy,
+            fetched=fetched,
+            updated_elsewhere=updated,
+            traced=self._is_traced,
+        )
+
+    def traced(self) -> Plan:
+        """The same plan for steps that are recorded, made when first asked for."""
+        if self._traced is None:
+            self._traced = Plan(self.partition, self.device, sends_copy=self._sends_copy, traced=True)
+        return self._traced
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of reusable memory that one run holds."""
+        return sum(segment.buffer_bytes for segment in self.segments)
 
     def check_feeds(self, values: Sequence[Any]) -> None:
         """Raise `InvalidArgumentError` when the number of fed values is wrong."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tfray.runtime.plan import Partition
+from tfray.runtime.tracing import DeviceRecord
 
 
 class RegisteredStep(Protocol):
@@ -16,6 +17,17 @@ class RegisteredStep(Protocol):
 
         Raises:
             OpError: One error for the step, whichever device failed first.
+        """
+
+    def run_traced(
+        self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None, level: int = 0
+    ) -> tuple[list[list[Any]], list[DeviceRecord]]:
+        """Run once, and tell what each device did, in the time of this process.
+
+        Args:
+            feeds: Fed values per partition.
+            timeout_s: See `run`.
+            level: How much to record: `tf.RunOptions.trace_level`.
         """
 
     def close(self) -> None:
