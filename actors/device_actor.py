@@ -40,8 +40,8 @@ from tfray.runtime.device import Device
 from tfray.runtime.executor import Step, run_plan
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
-
 from tfray.runtime.tracing import DeviceTrace, TracedStep
+
 CONCURRENT_STEPS: Final = 32
 """Steps that one actor runs at once; more wait for a free thread."""
 
@@ -150,6 +150,8 @@ class DeviceActor:
             if plan is None:
                 raise FailedPreconditionError("the step is not registered here: its session or trainer has ended")
             record = self._begin(plan, request)
+            if trace is not None:
+                trace.begin()
             if request.read_input:
                 feeds = self._next_input(plan_id)
             if trace is None:
@@ -174,8 +176,6 @@ class DeviceActor:
         assert rendezvous is not None
         deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
         number, mailbox = request.step[1], record.mailbox
-            if trace is not None:
-                trace.begin()
         with self._device.activate():
             fed = [self._device.asarray(value) for value in feeds]
             if trace is None:
@@ -189,6 +189,8 @@ class DeviceActor:
             if request.replica is not None:
                 # A replica is done only when the shards hold what it sent: it may die the moment after.
                 rendezvous.wait_until_received(request.timeout_s)
+            if trace is not None and (request.receivers or request.replica is not None):
+                trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
             return [self._device.to_host(value) for value in fetched]
 
     def _stay_until_decided(self, record: _StepRecord, timeout_s: float | None) -> None:
@@ -200,8 +202,6 @@ class DeviceActor:
 
     def _next_input(self, plan_id: str) -> Sequence[Any]:
         try:
-            if trace is not None and (request.receivers or request.replica is not None):
-                trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
             return next(self._inputs[plan_id])
         except StopIteration:
             raise OutOfRangeError("the input of this replica has ended", device=self._device.name) from None
@@ -321,6 +321,11 @@ class DeviceActor:
         for record in records:
             record.end(CancelledError(reason, device=self._device.name))
 
+    @ray.method(concurrency_group="messages")
+    def clock(self) -> int:
+        """The time by which this actor's traces go."""
+        return time.perf_counter_ns()
+
     def status(self) -> dict[str, Any]:
         """Counts of what this actor holds, for monitoring and tests."""
         return {
@@ -332,11 +337,6 @@ class DeviceActor:
         }
 
     def _outcome(self, call: Callable[[], Any]) -> Outcome:
-    @ray.method(concurrency_group="messages")
-    def clock(self) -> int:
-        """The time by which this actor's traces go."""
-        return time.perf_counter_ns()
-
         try:
             return "ok", call()
         except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
