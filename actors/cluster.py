@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+import secrets
 import sys
+import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,8 @@ from tfray.errors import CancelledError, InvalidArgumentError, OpError, Resource
 from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
+    from tfray.actors.peer_link import LinkAddress
+    from tfray.actors.peers import Peer, PeerHandle, Peers
     from tfray.actors.remote_runner import RemoteRunner
 
 NOTICE_AFTER_S: Final = 5.0
@@ -122,7 +126,11 @@ class Cluster:
         self._jobs = {name: spec if isinstance(spec, JobSpec) else JobSpec(spec) for name, spec in jobs.items()}
         self._op_modules = tuple(op_modules)
         self._actors: dict[str, Any] = {}
+        self._key = secrets.token_bytes(32)
+        self._peers: Peers | None = None
+        self._addresses: dict[str, LinkAddress] = {}
         self._runners: list[RemoteRunner] = []
+        self._lock = threading.Lock()
         self._closed = False
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
         self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))
@@ -190,7 +198,26 @@ class Cluster:
             self._actors[name] = self.create_actor(name)
         ready = {self._actors[name].ready.remote(): name for name in names}
         self._wait_until_ready(ready, timeout_s, taken_before)
-        self._ray.get([actor.connect.remote(self._actors) for actor in self._actors.values()])
+        handles = self._handles()
+        self._ray.get([actor.connect.remote(handles) for actor in self._actors.values()])
+
+    def _handles(self) -> dict[str, PeerHandle]:
+        """How to reach every actor, for processes that send to it."""
+        from tfray.actors.peers import PeerHandle
+
+        return {name: PeerHandle(actor, self._addresses[name]) for name, actor in self._actors.items()}
+
+    def peer(self, device: str) -> Peer:
+        """The actor of a device, as this process sends to it over a link."""
+        from tfray.actors.peers import Peers
+
+        self.actor(device)  # or say that it is gone
+        with self._lock:
+            if self._peers is None:
+                self._peers = Peers(self._key, self._ray.get_runtime_context().get_node_id())
+            if device not in self._peers:
+                self._peers.update({device: self._handles()[device]})
+            return self._peers[device]
 
     def create_actor(self, device: str) -> Any:
         """Start an actor for `device`; it may wait for room."""
@@ -200,7 +227,7 @@ class Cluster:
         # Messages have a thread of their own: they must reach a step while every other thread is busy with one.
         actor_class = self._ray.remote(concurrency_groups=CONCURRENCY_GROUPS)(DeviceActor)
         options = self._jobs[job].actor_options(device) | {"max_concurrency": CONCURRENT_STEPS}
-        return actor_class.options(**options).remote(device, self._op_modules)
+        return actor_class.options(**options).remote(device, self._key, self._op_modules)
 
     def _wait_until_ready(self, waiting: dict[Any, str], timeout_s: float, taken_before: Mapping[str, float]) -> None:
         """Wait for new actors, saying so when it takes long."""
@@ -213,7 +240,7 @@ class Cluster:
             for ref in done:
                 name = waiting.pop(ref)
                 try:
-                    self._ray.get(ref)
+                    self._addresses[name] = self._ray.get(ref).address
                 except self._ray.exceptions.RayError as error:
                     raise UnavailableError(f"the actor of {name} did not start: {error}", device=name) from error
             if waiting and not noticed and time.monotonic() - started > NOTICE_AFTER_S:
@@ -272,19 +299,23 @@ class Cluster:
             f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in self._asked().items()
         )
 
-    def adopt(self, device: str, actor: Any) -> list[Any]:
-        """Take a started actor as the device's, and introduce it to the others.
+    def adopt(self, device: str, actor: Any, address: LinkAddress) -> list[Any]:
+        """Take a started actor, which listens at `address`, as the device's, and introduce it to the others.
 
         Returns:
             Ray's references of the introductions: when all are through, every other actor that lives finds it.
         """
         self._actors[device] = actor
-        calls = [handle.connect.remote({device: actor}) for handle in self._actors.values()]
-        return [actor.connect.remote(self._actors), *calls]
+        self._addresses[device] = address
+        handles = self._handles()
+        calls = [other.connect.remote({device: handles[device]}) for other in self._actors.values()]
+        return [actor.connect.remote(handles), *calls]
 
     def forget(self, device: str) -> None:
         """Drop a device that is dead, or behaves as if it were."""
         actor = self._actors.pop(device, None)
+        if self._peers is not None:
+            self._peers.forget(device)
         if actor is not None:
             self._ray.kill(actor)
 
@@ -309,7 +340,7 @@ class Cluster:
         actors = {name: self.create_actor(name) for name in dead}
         self._wait_until_ready({actor.ready.remote(): name for name, actor in actors.items()}, timeout_s, taken_before)
         for name, actor in actors.items():
-            self._ray.get(self.adopt(name, actor))
+            self._ray.get(self.adopt(name, actor, self._addresses[name]))
         return dead
 
     def _all_devices(self) -> list[str]:
@@ -337,6 +368,8 @@ class Cluster:
                 runner.close()
         finally:
             self._closed = True
+            if self._peers is not None:
+                self._peers.close()
             if self.connected:
                 for device in list(self._actors):
                     self.forget(device)

@@ -3,7 +3,8 @@
 Three kinds of calls arrive: ``run_step`` occupies a thread for the whole step; messages (`deliver`, `commit`, `join`,
 `abort`) are short, have a thread of their own, and meet the running step in its mailbox; the rest is set-up. Steps
 that may wait for other steps, at a queue for instance, have threads apart from the rest, and many: those for which
-they wait must find one.
+they wait must find one. Steps, tensors and their answers also come and go over links (`peer_link.py`), which are faster
+than Ray's calls.
 
 A message may come before the ``run_step`` of its step: whichever is first makes the step's record. Once a step is over,
 messages for it are dropped.
@@ -16,18 +17,24 @@ import os
 import threading
 import time
 import traceback
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Final
 
 import ray
 
-from tfray.actors.messages import REPLICA_DEVICE, SERVED, StepKey, StepRequest
+from tfray.actors.messages import REPLICA_DEVICE, SERVED, Presence, StepKey, StepRequest
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.packing import unpack
+from tfray.actors.peer_link import Link, LinkServer, fits
+from tfray.actors.peers import PeerHandle, Peers, error_header
 from tfray.actors.replica_inbox import ReplicaInbox
 from tfray.errors import (
     AbortedError,
     CancelledError,
+    DataLossError,
     DeadlineExceededError,
     FailedPreconditionError,
     OpError,
@@ -83,30 +90,37 @@ class DeviceActor:
 
     Args:
         device_name: Full name of the device that it hosts.
+        key: The cluster's key, which peers must hold.
         op_modules: Modules to import because they register operations of the user's own.
     """
 
-    def __init__(self, device_name: str, op_modules: Sequence[str] = ()) -> None:
+    def __init__(self, device_name: str, key: bytes, op_modules: Sequence[str] = ()) -> None:
         for module in op_modules:
             importlib.import_module(module)
         self._op_modules = tuple(op_modules)
         self._device = Device.open(device_name)
         self._plans: dict[str, Plan] = {}
-        self._peers: dict[str, Any] = {}
+        node = ray.get_runtime_context().get_node_id()
+        self._peers = Peers(key, node)
+        self._results: dict[str, Outcome] = {}
         self._steps: dict[StepKey, _StepRecord] = {}
         self._floors: dict[str, int] = {}
         self._finished: dict[str, set[int]] = {}
         self._inputs: dict[str, Iterator[Sequence[Any]]] = {}
         self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(CONCURRENT_STEPS, "tfray-step")
+        self._waiting_threads = ThreadPoolExecutor(WAITING_STEPS, "tfray-waiting-step")
+        host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        self._links = LinkServer(key, node, host, self._take_message, lambda link: None)
 
     # -- set-up ----------------------------------------------------------------------------------
 
-    def ready(self) -> tuple[str, int]:
-        """Node and process on which the actor runs; returns once it has started."""
-        return ray.get_runtime_context().get_node_id(), os.getpid()
+    def ready(self) -> Presence:
+        """Where the actor runs and listens; returns once it has started."""
+        return Presence(self._links.address.node, os.getpid(), self._links.address)
 
-    def connect(self, peers: Mapping[str, Any]) -> None:
-        """Learn the actor handles of other devices by name."""
+    def connect(self, peers: Mapping[str, PeerHandle]) -> None:
+        """Learn how to reach other devices, by name."""
         self._peers.update(peers)
 
     def register(
@@ -250,6 +264,46 @@ class DeviceActor:
             return None
         return self._steps.setdefault(step, _StepRecord())
 
+    # -- links -----------------------------------------------------------------------------------
+
+    def _take_message(self, link: Link, message: dict[str, Any], tensors: list[Any]) -> None:
+        """Do what a peer asks over a link. Raises `DataLossError` when it makes no sense, which closes the link."""
+        number = message.get("number")
+        try:
+            match message["do"]:
+                case "deliver":
+                    driver, step = message["step"]
+                    keys = [str(key) for key in message["keys"]]
+                    self._take((str(driver), int(step)), message["replica"], list(zip(keys, tensors, strict=True)))
+                    if number is not None:
+                        _answer(link, {"number": number, "value": None})
+                case "run_step":
+                    request = StepRequest.from_plain(message["request"])
+                    threads = self._waiting_threads if message["waits"] else self._threads
+                    threads.submit(self._run_for, link, number, str(message["plan"]), request, tensors)
+                case other:
+                    raise ValueError(f"nobody can do {other!r}")
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataLossError(f"a message that makes no sense: {error!r}") from error
+
+    def _run_for(
+        self, link: Link, number: int | None, plan_id: str, request: StepRequest, feeds: Sequence[Any]
+    ) -> None:
+        """Run a step for a driver at the other end of a link, and answer with what it fetched."""
+        status, value = outcome = self._outcome(lambda: self._run_step(plan_id, request, feeds))
+        if status == "error":
+            _answer(link, {"number": number, "error": error_header(value)})
+        elif all(map(fits, value)):
+            _answer(link, {"number": number}, value)
+        else:  # too much for a link: the driver fetches it by a call
+            token = uuid.uuid4().hex
+            self._results[token] = outcome
+            _answer(link, {"number": number, "value": token})
+
+    def collect(self, token: str) -> Outcome:
+        """What a step fetched that came over a link, and was too large to go back."""
+        return self._results.pop(token)
+
     # -- messages --------------------------------------------------------------------------------
 
     @ray.method(concurrency_group="messages")
@@ -257,7 +311,9 @@ class DeviceActor:
         self, step: StepKey, replica: int | None, keys: Sequence[str], inline: Sequence[Any], *objects: Any
     ) -> bool:
         """Take tensors for a step, packed, by the keys of their edges. Returns whether the step still wanted them."""
-        items: list[tuple[str, Any]] = list(zip(keys, unpack(inline, objects), strict=True))
+        return self._take(step, replica, list(zip(keys, unpack(inline, objects), strict=True)))
+
+    def _take(self, step: StepKey, replica: int | None, items: list[tuple[str, Any]]) -> bool:
         with self._lock:
             record = self._record(step)
             if record is None:
@@ -349,3 +405,8 @@ class DeviceActor:
             return error
         detail = "".join(traceback.format_exception(error)[-4:])
         return UnknownError(f"{type(error).__name__}: {error}\n{detail}", device=self._device.name)
+
+
+def _answer(link: Link, header: Mapping[str, Any], tensors: Sequence[Any] = ()) -> None:
+    with suppress(OSError):  # whoever asked is gone
+        link.send(header, tensors)

@@ -384,10 +384,10 @@ class ReplicaDriver:
         def started(done: Any) -> list[Decision]:
             del self._replacements[done]
             try:
-                ray.get(done)
+                address = ray.get(done).address
             except ray.exceptions.RayActorError:
                 return self._replace(replica)  # it never was there: nobody left
-            self._introduce(replica, self._cluster.adopt(device, actor))
+            self._introduce(replica, self._cluster.adopt(device, actor, address))
             return []
 
         self._calls[ref] = started

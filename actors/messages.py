@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from tfray.actors.peer_link import LinkAddress
 
 StepKey = tuple[str, int]
 """(driver, number): the driver's own identity, and the number of the step in the order in which it hands them out."""
@@ -13,6 +17,20 @@ SERVED: Final = "/served"
 
 REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
 """The device that stands for every replica in a partitioned training graph."""
+
+
+class Presence(NamedTuple):
+    """What an actor says of itself once it has started.
+
+    Attributes:
+        node: Ray's identity of its node.
+        pid: Its process on that node.
+        address: Where it listens for links.
+    """
+
+    node: str
+    pid: int
+    address: LinkAddress
 
 
 @dataclass(frozen=True)
@@ -44,7 +62,20 @@ class StepRequest:
     serves: bool = False
     trace: int = 0
 
+    def to_plain(self) -> dict[str, Any]:
+        """The request in terms of JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> StepRequest:
+        """The request that `to_plain` described, its sequences tuples again."""
+        return cls(**{key: _tuples(value) for key, value in plain.items()})
+
     @property
     def own(self) -> StepKey:
         """Identity under which the device takes part, and is sent tensors."""
         return self.served if self.serves and self.served is not None else self.step
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

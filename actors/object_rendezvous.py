@@ -1,21 +1,21 @@
-"""Send over Ray: large tensors as objects of the store, small ones inside the message.
+"""Sending between actors: large tensors as objects of Ray's store, small ones inside the message.
 
-All small tensors for one destination that a segment sends travel in one message. A large tensor is put into the object
-store once, however many devices receive it; receivers on the same node map it without a copy, read-only.
+All small tensors for one destination that a segment sends travel in one message, over a link. A large tensor is put
+into the object store once, however many devices receive it; receivers on its node map it without a copy, read-only.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import ray
 
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
-from tfray.actors.packing import is_large, pack
-from tfray.errors import DeadlineExceededError, UnavailableError
+from tfray.actors.packing import is_large
+from tfray.actors.peers import Peers, Receipt
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import serving_device
 
@@ -25,13 +25,13 @@ class ObjectRendezvous:
 
     Args:
         request: The step.
-        peers: Actor handle by full device name.
+        peers: The other actors.
         to_host: Brings a tensor of the device into host memory.
     """
 
     copies = True
 
-    def __init__(self, request: StepRequest, peers: Mapping[str, Any], to_host: Callable[[Any], Any]) -> None:
+    def __init__(self, request: StepRequest, peers: Peers, to_host: Callable[[Any], Any]) -> None:
         self._request = request
         self._peers = peers
         self._to_host = to_host
@@ -39,7 +39,7 @@ class ObjectRendezvous:
         self._objects: dict[str, Any] = {}
         self._broadcast: list[tuple[str, Any]] = []
         self._receivers = list(request.receivers)
-        self._unacknowledged: dict[Any, str] = {}
+        self._receipts: list[Receipt] = []
         self._lock = threading.Lock()  # the step's thread sends, the message thread lets replicas join
 
     def send(self, key: str, destination: str, value: Any) -> None:
@@ -74,27 +74,17 @@ class ObjectRendezvous:
             UnavailableError: A destination died.
             DeadlineExceededError: A destination did not take it in time.
         """
-        for ref, destination in self._unacknowledged.items():
-            try:
-                ray.get(ref, timeout=timeout_s)
-            except ray.exceptions.RayActorError as error:
-                raise UnavailableError(
-                    f"{destination} died while tensors were sent to it", device=destination
-                ) from error
-            except ray.exceptions.GetTimeoutError as error:
-                raise DeadlineExceededError(f"the step timed out sending tensors to {destination}") from error
-        self._unacknowledged.clear()
+        for receipt in self._receipts:
+            receipt(timeout_s)
+        self._receipts.clear()
 
     def _post(self, destination: str, items: list[tuple[str, Any]]) -> None:
-        inline, objects = pack([value for _, value in items])
-        keys = [key for key, _ in items]
         request = self._request
         step, replica = request.step, request.replica
         if destination not in self._peers:  # what a shard serves is asked of the shard, under an identity of its own
             destination, step, replica = self._serving_shard(destination), request.served or step, None
-        ref = self._peers[destination].deliver.remote(step, replica, keys, inline, *objects)
-        if request.replica is not None:
-            self._unacknowledged[ref] = destination
+        wants_receipt = request.replica is not None
+        self._receipts += self._peers[destination].deliver(step, replica, items, wants_receipt)
 
     def _serving_shard(self, destination: str) -> str:
         return next(shard for shard in self._peers if serving_device(shard) == destination)

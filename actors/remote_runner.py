@@ -17,6 +17,9 @@ import ray
 from tfray.actors.clocks import in_drivers_time
 from tfray.actors.messages import StepKey, StepRequest
 from tfray.actors.packing import is_large, pack
+from tfray.actors.peer_link import fits
+from tfray.actors.peers import Peer
+from tfray.actors.step_calls import StepCalls
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -117,6 +120,10 @@ class RemoteRunner:
         """Actor handle of a device."""
         return self._cluster.actor(device)
 
+    def peer(self, device: str) -> Peer:
+        """The actor of a device, as this process sends to it over a link."""
+        return self._cluster.peer(device)
+
     def close(self) -> None:
         """Cancel running steps and let the devices forget this session's plans."""
         with self._lock:
@@ -201,30 +208,40 @@ class RemoteStep:
         """What each device returned, and when."""
         # All actors first: a device that is gone must not leave the others waiting for it.
         actors = [self._runner.actor(device) for device in self._devices]
+        calls = StepCalls(self._devices, actors, unpack)
         objects: dict[int, Any] = {}
-        calls = {}
-        for i, actor in enumerate(actors):
-            inline, large = pack([_shared(value, objects) for value in feeds[i]])
-            run_step = actor.run_step.options(concurrency_group=self._group) if self._group else actor.run_step
-            calls[run_step.remote(plan_id, request, inline, *large)] = i
+        for i in range(len(actors)):
+            if not self._call_by_link(calls, i, plan_id, request, feeds[i]):
+                inline, large = pack([_shared(value, objects) for value in feeds[i]])
+                run_step = actors[i].run_step
+                if self._group:
+                    run_step = run_step.options(concurrency_group=self._group)
+                calls.by_ray(i, run_step.remote(plan_id, request, inline, *large))
         return self._gather(request.step, calls, request.timeout_s)
 
-    def _gather(self, step: StepKey, calls: dict[Any, int], timeout_s: float | None) -> tuple[list[Any], list[int]]:
+    def _call_by_link(
+        self, calls: StepCalls, position: int, plan_id: str, request: StepRequest, feeds: Sequence[Any]
+    ) -> bool:
+        """Let a device begin over a link. Returns False where that cannot be."""
+        if request.trace or not all(map(fits, feeds)):
+            return False
+        message = {"do": "run_step", "plan": plan_id, "request": request.to_plain(), "waits": self._group is not None}
+        return self._runner.peer(self._devices[position]).call(message, feeds, calls.by_link(position))
+
+    def _gather(self, step: StepKey, calls: StepCalls, timeout_s: float | None) -> tuple[list[Any], list[int]]:
         """Wait for every device; on the first failure end the step everywhere and raise it."""
         results: list[Any] = [[] for _ in self._devices]
         returned = [0 for _ in self._devices]
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        pending = list(calls)
         try:
-            while pending:
-                done, pending = ray.wait(pending, num_returns=1, timeout=self._patience(deadline))
-                for ref in done:
-                    results[calls[ref]] = unpack(ref, self._devices[calls[ref]])
-                    returned[calls[ref]] = time.perf_counter_ns()
+            while calls.pending:
+                for position in calls.wait(self._patience(deadline)):
+                    results[position] = calls.result(position)
+                    returned[position] = time.perf_counter_ns()
         except BaseException as error:
-            self._abort(step, error, pending, calls)
+            self._abort(step, error, calls)
             if isinstance(error, OpError):
-                raise self._root_cause(error, pending, calls) from None
+                raise self._root_cause(error, calls) from None
             raise
         return results, returned
 
@@ -238,26 +255,26 @@ class RemoteStep:
             raise DeadlineExceededError("the step ran past its timeout")
         return max(min(POLL_S, remaining), 0.01)
 
-    def _abort(self, step: StepKey, error: BaseException, pending: list[Any], calls: dict[Any, int]) -> None:
+    def _abort(self, step: StepKey, error: BaseException, calls: StepCalls) -> None:
         reason = f"another device failed: {error}" if isinstance(error, OpError) else "the step was cancelled"
-        for ref in pending:
-            device = self._devices[calls[ref]]
+        for position in calls.pending:
+            device = self._devices[position]
             if device in self._runner.devices:
                 self._runner.actor(device).abort.remote(step, reason)
 
-    def _root_cause(self, first: OpError, pending: list[Any], calls: dict[Any, int]) -> OpError:
+    def _root_cause(self, first: OpError, calls: StepCalls) -> OpError:
         """A timeout or abort may only be the echo of another device's failure: prefer that one."""
-        if not isinstance(first, (AbortedError, DeadlineExceededError)) or not pending:
+        if not isinstance(first, (AbortedError, DeadlineExceededError)):
             return first
-        grace_s = ABORT_GRACE_S if isinstance(first, AbortedError) else TIMEOUT_GRACE_S
-        done, _ = ray.wait(pending, num_returns=len(pending), timeout=grace_s)
-        for ref in done:
-            try:
-                unpack(ref, self._devices[calls[ref]])
-            except (AbortedError, DeadlineExceededError, CancelledError):
-                continue
-            except OpError as error:
-                return error
+        ends = time.monotonic() + (ABORT_GRACE_S if isinstance(first, AbortedError) else TIMEOUT_GRACE_S)
+        while calls.pending and time.monotonic() < ends:
+            for position in calls.wait(ends - time.monotonic()):
+                try:
+                    calls.result(position)
+                except (AbortedError, DeadlineExceededError, CancelledError):
+                    continue
+                except OpError as error:
+                    return error
         return first
 
     def close(self) -> None:

@@ -1,0 +1,246 @@
+"""The device actors of a cluster, as a process sends to them: over links where it can, by Ray's calls otherwise."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing import AuthenticationError
+from typing import Any
+
+import ray
+
+import tfray.errors
+from tfray.actors.messages import StepKey
+from tfray.actors.packing import pack
+from tfray.actors.peer_link import Link, LinkAddress, fits, open_link
+from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
+
+Outcome = tuple[str, Any]
+"""``("ok", values)`` or ``("error", OpError)``."""
+
+Done = Callable[[Outcome], None]
+"""Called once, on any thread, when a call has ended."""
+
+Receipt = Callable[[float | None], None]
+"""Waits, at most for so many seconds, until a message has been taken."""
+
+
+@dataclass(frozen=True)
+class PeerHandle:
+    """How to reach an actor.
+
+    Attributes:
+        actor: Its Ray handle.
+        address: Where it listens for links.
+    """
+
+    actor: Any
+    address: LinkAddress
+
+
+class Peers:
+    """The other actors, and the links to them, which are opened when they are first needed.
+
+    Args:
+        key: The cluster's key.
+        node: Ray's identity of this node.
+    """
+
+    def __init__(self, key: bytes, node: str) -> None:
+        self._key = key
+        self._node = node
+        self._peers: dict[str, Peer] = {}
+        self._lock = threading.Lock()
+
+    def __contains__(self, device: str) -> bool:
+        return device in self._peers
+
+    def __iter__(self) -> Any:
+        return iter(list(self._peers))
+
+    def __getitem__(self, device: str) -> Peer:
+        return self._peers[device]
+
+    def update(self, handles: Mapping[str, PeerHandle]) -> None:
+        """Learn how to reach devices; the link to a device's former actor is closed."""
+        with self._lock:
+            for device, handle in handles.items():
+                known = self._peers.get(device)
+                if known is None or known.handle != handle:
+                    self._peers[device] = Peer(device, handle, self._key, self._node)
+                    if known is not None:
+                        known.close()
+
+    def forget(self, device: str) -> None:
+        """Close the link to an actor that is gone."""
+        with self._lock:
+            peer = self._peers.pop(device, None)
+        if peer is not None:
+            peer.close()
+
+    def close(self) -> None:
+        """Close every link."""
+        for device in self:
+            self.forget(device)
+
+
+class Peer:
+    """One actor.
+
+    Args:
+        device: Its device.
+        handle: How to reach it.
+        key: The cluster's key.
+        node: Ray's identity of this node.
+    """
+
+    def __init__(self, device: str, handle: PeerHandle, key: bytes, node: str) -> None:
+        self.device = device
+        self.handle = handle
+        self._key = key
+        self._node = node
+        self._link: Link | None = None
+        self._unreachable = False
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Done] = {}
+        self._lock = threading.Lock()
+
+    def call(self, message: Mapping[str, Any], tensors: Sequence[Any], done: Done | None) -> bool:
+        """Send a message over the link. Returns False when there is none; then nothing was sent.
+
+        Args:
+            message: What the actor is to do, in terms of JSON.
+            tensors: Tensors that `fits` admits.
+            done: Told what came of it, also that the actor died meanwhile; None when nobody wants to know.
+        """
+        link = self._open()
+        if link is None:
+            return False
+        number = next(self._numbers) if done is not None else None
+        if number is not None and done is not None:
+            with self._lock:
+                self._waiting[number] = done
+        try:
+            link.send({**message, "number": number}, tensors)
+        except OSError:
+            with self._lock:
+                # If it is not there any more, the reader has noticed the end, and told.
+                told = number is not None and self._waiting.pop(number, None) is None
+            return told
+        return True
+
+    def deliver(
+        self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], wants_receipt: bool
+    ) -> list[Receipt]:
+        """Send tensors of a step, or references to them: small ones over the link, all others by a call of Ray.
+
+        Args:
+            step: The step for which they are.
+            replica: The replica that sends them, or None.
+            items: Keys of edges, and tensors.
+            wants_receipt: Whether the sender must know when they have been taken.
+
+        Returns:
+            Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
+            `DeadlineExceededError` when it does not take them in time.
+        """
+        small = [item for item in items if not isinstance(item[1], ray.ObjectRef) and fits(item[1])]
+        receipts: list[Receipt] = []
+        if small:
+            receipt = _LinkReceipt(self.device) if wants_receipt else None
+            message = {"do": "deliver", "step": step, "replica": replica, "keys": [key for key, _ in small]}
+            if not self.call(message, [value for _, value in small], receipt.done if receipt else None):
+                small = []
+            elif receipt is not None:
+                receipts.append(receipt.wait)
+        sent = {key for key, _ in small}
+        rest = [item for item in items if item[0] not in sent]
+        if rest:
+            inline, objects = pack([value for _, value in rest])
+            ref = self.handle.actor.deliver.remote(step, replica, [key for key, _ in rest], inline, *objects)
+            receipts.append(lambda timeout_s: _await_call(ref, self.device, timeout_s))
+        return receipts if wants_receipt else []
+
+    def close(self) -> None:
+        """Close the link. Calls that wait for an answer end as if the actor had died."""
+        with self._lock:
+            link, self._link, self._unreachable = self._link, None, True
+        if link is not None:
+            link.close()
+
+    def _open(self) -> Link | None:
+        with self._lock:
+            if self._link is None and not self._unreachable:
+                try:
+                    self._link = open_link(self.handle.address, self._key, self._node, self._take, self._ended)
+                except (OSError, EOFError, AuthenticationError):
+                    self._unreachable = True  # Ray's calls tell why, or reach it all the same
+            return self._link
+
+    def _take(self, link: Link, header: dict[str, Any], tensors: list[Any]) -> None:
+        with self._lock:
+            done = self._waiting.pop(header.get("number", 0), None)
+        if done is not None:
+            error = header.get("error")
+            done(("ok", header.get("value", tensors)) if error is None else ("error", as_error(error)))
+
+    def _ended(self, link: Link) -> None:
+        with self._lock:
+            if self._link is link:
+                self._link, self._unreachable = None, True
+            waiting, self._waiting = self._waiting, {}
+        error = UnavailableError(f"the actor of {self.device} died; its state is lost", device=self.device)
+        for done in waiting.values():
+            done(("error", error))
+
+
+def error_header(error: OpError) -> dict[str, Any]:
+    """An error in terms of JSON."""
+    return {
+        "kind": type(error).__name__,
+        "message": error.message,
+        "op_name": error.op_name,
+        "device": error.device,
+        "site": error.site,
+    }
+
+
+def as_error(header: Mapping[str, Any]) -> OpError:
+    """The error that `error_header` described."""
+    kind = getattr(tfray.errors, str(header["kind"]), UnknownError)
+    if not (isinstance(kind, type) and issubclass(kind, OpError)):
+        kind = UnknownError
+    return kind(header["message"], op_name=header["op_name"], device=header["device"], site=header["site"])
+
+
+class _LinkReceipt:
+    """The answer to a message over a link."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._ready = threading.Event()
+        self._outcome: Outcome = ("ok", None)
+
+    def done(self, outcome: Outcome) -> None:
+        """Take the answer."""
+        self._outcome = outcome
+        self._ready.set()
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Wait for the answer."""
+        if not self._ready.wait(timeout_s):
+            raise DeadlineExceededError(f"the step timed out sending tensors to {self._device}")
+        status, value = self._outcome
+        if status == "error":
+            raise value
+
+
+def _await_call(ref: Any, device: str, timeout_s: float | None) -> None:
+    try:
+        ray.get(ref, timeout=timeout_s)
+    except ray.exceptions.RayActorError as error:
+        raise UnavailableError(f"{device} died while tensors were sent to it", device=device) from error
+    except ray.exceptions.GetTimeoutError as error:
+        raise DeadlineExceededError(f"the step timed out sending tensors to {device}") from error

@@ -1,0 +1,210 @@
+"""Links between actors: frames, the handshake, and how they end."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import struct
+import threading
+from multiprocessing import AuthenticationError
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfray.actors.messages import StepRequest
+from tfray.actors.peer_link import LinkAddress, LinkServer, decode, encode, fits, open_link
+from tfray.actors.peers import Peer, PeerHandle, as_error, error_header
+from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
+
+KEY = b"k" * 32
+TENSORS = [
+    np.float32(3.5),
+    np.arange(6, dtype=np.int64).reshape(2, 3),
+    np.zeros((0, 4), np.float64),
+    np.array([True, False]),
+    np.array([1, 2], ml_dtypes.bfloat16),
+    np.array([1 + 2j], np.complex64),
+    np.array([[b"a", b""], [b"\xff\x00", b"long " * 100]], object),
+    np.array(b"alone", object),
+]
+
+
+# -- frames ----------------------------------------------------------------------------------------------
+
+
+def test_tensors_come_back():
+    header, tensors = decode(encode({"do": "deliver", "keys": ["a"]}, TENSORS))
+    assert header == {"do": "deliver", "keys": ["a"]}
+    for sent, came in zip(TENSORS, tensors, strict=True):
+        assert np.shape(came) == np.shape(sent) and came.dtype == sent.dtype
+        np.testing.assert_array_equal(came, sent)
+        assert not isinstance(came, np.ndarray) or came.dtype == object or came.flags.aligned
+
+
+@pytest.mark.parametrize("value", TENSORS)
+def test_small_tensors_fit(value):
+    assert fits(value)
+
+
+@pytest.mark.parametrize(
+    "value", [np.zeros(1 << 20), np.array([1, "a"], object), np.array(["text"]), [1, 2], {"a": 1}, None, object()]
+)
+def test_other_values_do_not(value):
+    assert not fits(value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_damaged_frames_are_refused_or_harmless(data):
+    frame = bytearray(encode({"do": "deliver"}, TENSORS))
+    for _ in range(data.draw(st.integers(1, 4))):
+        frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    frame = frame[: data.draw(st.integers(0, len(frame)))] if data.draw(st.booleans()) else frame
+    try:
+        header, tensors = decode(bytes(frame))
+    except DataLossError:
+        return
+    assert isinstance(header, dict)
+    assert sum(np.asarray(tensor).nbytes for tensor in tensors) <= 16 * len(frame)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[]",
+        b"[{}]",
+        b"[[], []]",
+        b'[{}, [["float32", [1000000000000], null]]]',
+        b'[{}, [["float32", [-1], null]]]',
+        b'[{}, [["resource", [1], null]]]',
+        b'[{}, [["string", [2], [5, -5]]]]',
+        b'[{}, [["string", [1], [99]]]]',
+        b'[{}, [["no dtype", [1], null]]]',
+        b"[" * 100_000,
+    ],
+)
+def test_headers_that_make_no_sense(text):
+    with pytest.raises(DataLossError, match="malformed frame"):
+        decode(struct.pack("<I", len(text)) + text)
+
+
+# -- streams ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def echo():
+    """A server that sends back what it gets, and the ends that it has noticed."""
+    ends = queue.SimpleQueue()
+    server = LinkServer(KEY, "node", "127.0.0.1", lambda link, header, tensors: link.send(header, tensors), ends.put)
+    yield server, ends
+    server.close()
+
+
+def connect(address, key=KEY, node="node"):
+    frames, ends = queue.SimpleQueue(), queue.SimpleQueue()
+    link = open_link(address, key, node, lambda _, header, tensors: frames.put((header, tensors)), ends.put)
+    return link, frames, ends
+
+
+@pytest.mark.parametrize("node", ["node", "another node"])
+def test_over_unix_sockets_and_tcp(echo, node):
+    server, ends = echo
+    link, frames, own_ends = connect(server.address, node=node)
+    for number in range(100):
+        link.send({"number": number}, [np.full(number, number)])
+    for number in range(100):
+        header, (tensor,) = frames.get(timeout=10)
+        assert header == {"number": number} and tensor.tolist() == [number] * number
+    link.close()
+    assert own_ends.get(timeout=10) is link
+    assert ends.get(timeout=10) is not None
+    with pytest.raises(OSError):
+        link.send({}, [])
+
+
+def test_two_that_send_to_each_other_at_once_do_not_block(echo):
+    server, _ = echo
+    link, frames, _ = connect(server.address)
+    large = np.zeros(30_000)
+    sender = threading.Thread(target=lambda: [link.send({}, [large]) for _ in range(200)])
+    sender.start()  # far more than a socket's buffers hold, and all of it comes back
+    for _ in range(200):
+        assert frames.get(timeout=20)[1][0].shape == large.shape
+    sender.join(10)
+    assert not sender.is_alive()
+
+
+def test_a_stranger_is_refused(echo, capfd):
+    server, ends = echo
+    with pytest.raises(AuthenticationError):
+        connect(server.address, key=b"x" * 32)
+    assert ends.empty()
+    link, frames, _ = connect(server.address)
+    link.send({"still": "there"})
+    assert frames.get(timeout=10)[0] == {"still": "there"}
+    link.close()
+
+
+def test_who_does_not_speak_is_not_waited_for(echo):
+    server, _ = echo
+    silent = socket.create_connection((server.address.host, server.address.port))
+    link, frames, _ = connect(server.address, node="another node")
+    link.send({"others": "go on"})
+    assert frames.get(timeout=10)[0] == {"others": "go on"}
+    silent.settimeout(20)
+    while silent.recv(1 << 10):  # the challenge, then the end
+        pass
+    silent.close()
+    link.close()
+
+
+def test_a_malformed_frame_closes_the_link(echo, capfd):
+    server, ends = echo
+    link, _, own_ends = connect(server.address)
+    link._connection.send_bytes(b"\x10\x00\x00\x00 no json, that!")
+    assert own_ends.get(timeout=10) is link
+    assert ends.get(timeout=10) is not None
+    assert "malformed frame" in capfd.readouterr().err
+
+
+# -- peers -----------------------------------------------------------------------------------------------
+
+
+def test_calls_that_wait_end_when_the_peer_goes():
+    links = queue.SimpleQueue()
+    server = LinkServer(KEY, "node", "127.0.0.1", lambda link, header, tensors: links.put(link), lambda link: None)
+    peer, outcomes = Peer("/job:ps/task:0", PeerHandle(None, server.address), KEY, "node"), queue.SimpleQueue()
+    assert peer.call({"do": "nothing"}, [], outcomes.put)
+    links.get(timeout=10).close()
+    status, error = outcomes.get(timeout=10)
+    assert status == "error" and isinstance(error, UnavailableError) and "/job:ps/task:0 died" in str(error)
+    assert not peer.call({"do": "nothing"}, [], outcomes.put)
+    server.close()
+
+
+def test_no_link_where_nobody_listens():
+    address = LinkAddress("node", "\0nobody listens here", "127.0.0.1", 1)
+    peer = Peer("/job:ps/task:0", PeerHandle(None, address), KEY, "node")
+    assert not peer.call({"do": "nothing"}, [], None)
+
+
+@pytest.mark.parametrize("error", [InvalidArgumentError("no", op_name="a", device="b", site="c"), UnknownError("x")])
+def test_errors_come_back(error):
+    back = as_error(error_header(error))
+    assert type(back) is type(error) and str(back) == str(error)
+
+
+def test_errors_of_no_known_kind():
+    assert type(as_error({"kind": "annotations", "message": "?", "op_name": None, "device": None, "site": None})) is (
+        UnknownError
+    )
+
+
+def test_requests_come_back():
+    request = StepRequest(("driver", 3), 1, 0.5, 2, ("a", "b"), (0, 2), True, ("driver/served", 4), True, 0)
+    header, _ = decode(encode(request.to_plain()))
+    assert StepRequest.from_plain(header) == request
+    assert StepRequest.from_plain(decode(encode(StepRequest(("d", 1), 0).to_plain()))[0]) == StepRequest(("d", 1), 0)
