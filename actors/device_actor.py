@@ -43,6 +43,7 @@ from tfray.errors import (
 )
 from tfray.framework.op_def import OpDef, adopt
 from tfray.ops import families, script_ops
+from tfray.ops.random_streams import restore_states, states_of
 from tfray.runtime.device import Device
 from tfray.runtime.executor import Step, run_plan
 from tfray.runtime.plan import Partition, Plan
@@ -150,6 +151,16 @@ class DeviceActor:
             self._inputs[name] = make_input()
 
         return self._outcome(open_input)
+
+    # -- random streams --------------------------------------------------------------------------
+
+    def random_states(self) -> Outcome:
+        """Where the random streams are; call it between steps."""
+        return self._outcome(lambda: states_of(self._device.resources))
+
+    def restore_random_states(self, states: Mapping[str, Any]) -> Outcome:
+        """Put the random streams where they were; those that are not named begin anew."""
+        return self._outcome(lambda: restore_states(self._device.resources, states))
 
     # -- steps -----------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import ray
 
+from tfray.actors import random_states
 from tfray.actors.cluster import Cluster
 from tfray.actors.messages import SERVED, StepKey, StepRequest
 from tfray.actors.remote_runner import register, unpack
@@ -84,6 +85,7 @@ class ReplicaDriver:
         functions: Python functions that operations call, by token.
         make_input: Opens the input of a replica.
         faults: What to do about workers that die.
+        first_step: Number of the first step; above 1 when training is resumed.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class ReplicaDriver:
         functions: Mapping[str, Callable[..., Any]],
         make_input: MakeInput,
         faults: FaultPolicy | None = None,
+        first_step: int = 1,
     ) -> None:
         self._cluster = cluster
         self._compiled = compiled
@@ -111,7 +114,7 @@ class ReplicaDriver:
         self._waiting_shards: dict[int, int] = {}
         self._reported: dict[int, dict[int, list[Any]]] = {}
         self._reports: list[StepReport] = []
-        self._latest_step = 0
+        self._latest_step = first_step - 1
         self._restarts = 0
         self._replacements: dict[Any, Any] = {}
         self._stranded_since: float | None = None
@@ -121,8 +124,10 @@ class ReplicaDriver:
         self._next_serving = 1
         self._serving: dict[int, int] = {}
 
-    def run(self) -> Generator[StepReport, None, None]:
+    def run(self) -> Generator[StepReport | None, None, None]:
         """Run to the end, yielding a report as each step is applied.
+
+        Where `hold` asked for it, None comes, again and again, when no step is open: until `go_on` is called.
 
         Raises:
             UnavailableError: A parameter shard died, or no worker is left.
@@ -134,12 +139,30 @@ class ReplicaDriver:
             for replica in range(len(self._workers)):
                 self._introduce(replica)
             while not self._protocol.finished:
-                if not self._advance():
+                if self._protocol.held:
+                    yield None
+                elif not self._advance():
                     return
                 reports, self._reports = self._reports, []
                 yield from reports
         finally:
             self._leave()
+
+    def hold(self, position: int | None = None) -> None:
+        """Let no step begin after the `position`-th, or after those that are open now."""
+        self._protocol.hold(position)
+
+    def go_on(self, position: int | None = None) -> None:
+        """End a hold, until the `position`-th step has ended."""
+        self._execute(self._protocol.go_on(position))
+
+    def restore_random_states(self, arrays: Mapping[str, Any]) -> None:
+        """Put the random streams of all devices where `arrays` say; call it before `run`."""
+        random_states.restore(self._cluster, [*self._shards, *self._workers], arrays)
+
+    def random_states(self) -> dict[str, Any]:
+        """Where the random streams of all devices are, by names for a checkpoint; call it while `run` is held."""
+        return random_states.collect(self._cluster, [*self._shards, *self._workers])
 
     @property
     def drops(self) -> int:

@@ -98,6 +98,16 @@ class ReplicaProtocol(Protocol):
     def stranded(self) -> bool:
         """Whether nothing will happen until a replica joins: none is there, and no step is left to the shards."""
 
+    def hold(self, position: int | None = None) -> None:
+        """Begin no step once so many have ended; None stands for those that have ended or are open."""
+
+    @property
+    def held(self) -> bool:
+        """Whether no step is open, and none begins, because of `hold`."""
+
+    def go_on(self, position: int | None = None) -> list[Decision]:
+        """Begin steps again, until so many have ended; without end for None."""
+
 
 @dataclass
 class _OpenStep:
@@ -130,6 +140,7 @@ class SyncProtocol:
         self._idle: set[int] = set()
         self._busy: dict[int, int] = {}
         self._open: _OpenStep | None = None
+        self._hold_at: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -142,6 +153,17 @@ class SyncProtocol:
     @property
     def stranded(self) -> bool:
         return self.live == 0 and (self._open is None or self._open.members is None)
+
+    def hold(self, position: int | None = None) -> None:
+        self._hold_at = self._completed + (self._open is not None) if position is None else position
+
+    @property
+    def held(self) -> bool:
+        return self._open is None and self._hold_at is not None and self._completed >= self._hold_at
+
+    def go_on(self, position: int | None = None) -> list[Decision]:
+        self._hold_at = position
+        return self._use_idle()
 
     def joined(self, replica: int) -> list[Decision]:
         self._idle.add(replica)
@@ -200,6 +222,8 @@ class SyncProtocol:
         if self._open is not None:
             return self._join_open(self._open)
         needed = max(min(self._required, self.live), 1)
+        if self.held:
+            return []
         if self._next >= self._end or self.live < self._expected or len(self._idle) < needed:
             return []
         replicas = tuple(sorted(self._idle))
@@ -260,6 +284,7 @@ class AsyncProtocol:
         self._live: set[int] = set()
         self._owner: dict[int, int] = {}
         self._outstanding: dict[int, set[str]] = {}
+        self._hold_at: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -272,6 +297,17 @@ class AsyncProtocol:
     @property
     def stranded(self) -> bool:
         return not self._live and not self._owner
+
+    def hold(self, position: int | None = None) -> None:
+        self._hold_at = self._completed + len(self._owner) if position is None else position
+
+    @property
+    def held(self) -> bool:
+        return not self._owner and self._hold_at is not None and self._completed >= self._hold_at
+
+    def go_on(self, position: int | None = None) -> list[Decision]:
+        self._hold_at = position
+        return self._start_idle()
 
     def joined(self, replica: int) -> list[Decision]:
         self._live.add(replica)
@@ -296,9 +332,7 @@ class AsyncProtocol:
                 decisions.append(Abandon(step))
             else:
                 decisions += self._settle(step, "delivered")
-        for idle in sorted(self._live - set(self._owner.values())):
-            decisions += self._start(idle)
-        return decisions
+        return decisions + self._start_idle()
 
     def _settle(self, step: int, event: str) -> list[Decision]:
         """Record one of the two things that end a step, and go on when both have happened."""
@@ -312,8 +346,14 @@ class AsyncProtocol:
         self._completed += 1
         return [Complete(step, (replica,), self._completed), *self._start(replica)]
 
+    def _start_idle(self) -> list[Decision]:
+        idle = sorted(self._live - set(self._owner.values()))
+        return [decision for replica in idle for decision in self._start(replica)]
+
     def _start(self, replica: int) -> list[Decision]:
         if replica not in self._live or self._remaining == 0:
+            return []
+        if self._hold_at is not None and self._completed + len(self._owner) >= self._hold_at:
             return []
         step = self._next
         self._next += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -127,7 +127,18 @@ def _uninitialized(resource: Any) -> FailedPreconditionError:
 
 def _write_groups(ctx: KernelContext, prefix: Array, groups: Sequence[Iterator[Piece]]) -> Array:
     path = files.as_path(as_strings(prefix)[()])
-    shard, shards = ctx.attr("shard"), ctx.attr("shards")
+    return np.array(write_pieces(path, groups, ctx.attr("shard"), ctx.attr("shards")), object)
+
+
+def write_pieces(path: str, groups: Sequence[Iterable[Piece]], shard: int = 0, shards: int = 1) -> bytes:
+    """Write each group into a file of its own. Returns what `merge_checkpoint` needs to know.
+
+    Args:
+        path: Path of the checkpoint.
+        groups: What to write.
+        shard: Number of this shard.
+        shards: Number of all.
+    """
     _make_folder_of(path)
     records: list[ShardRecord | None] = [None] * len(groups)
 
@@ -135,7 +146,7 @@ def _write_groups(ctx: KernelContext, prefix: Array, groups: Sequence[Iterator[P
         records[index] = write_shard(sibling(path, data_name(path, shard, shards)), groups[index])
 
     parallel_for(write, len(groups))
-    return np.array(json.dumps([asdict(record) for record in records if record is not None]).encode(), object)
+    return json.dumps([asdict(record) for record in records if record is not None]).encode()
 
 
 def _make_folder_of(path: str) -> None:

@@ -96,6 +96,24 @@ class RandomStream:
             }
 
 
+def states_of(resources: Any) -> dict[str, Array]:
+    """Where every stream of a device is, by a name that tells its operation and seeds."""
+    keys = [key for key in resources if isinstance(key, tuple) and key[0] == "random"]
+    return {"|".join(map(str, key[1:])): resources.find(key).state()["stream"] for key in keys}
+
+
+def restore_states(resources: Any, states: Mapping[str, Array]) -> None:
+    """Put the streams of a device where they were when `states_of` gave `states`; all others begin anew."""
+    for key in [key for key in resources if isinstance(key, tuple) and key[0] == "random"]:
+        resources.remove(key)
+    for name, array in states.items():
+        op_name, *seeds = name.rsplit("|", 2)
+        seed, seed2 = map(int, seeds)
+        key = "random", op_name, seed, seed2
+        stream = resources.lookup_or_create(key, lambda seed=seed, seed2=seed2: RandomStream(seed, seed2))
+        stream.restore_state({"stream": array})
+
+
 def stream_of(ctx: KernelContext) -> RandomStream:
     """The stream of the operation that is running, by its attributes ``seed`` and ``seed2``."""
     return stream_for(ctx, ctx.op_name, ctx.attr("seed"), ctx.attr("seed2"))

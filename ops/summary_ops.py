@@ -135,14 +135,19 @@ def make_histogram(values: Any) -> HistogramProto:
 
     Of a run of empty buckets only the last one is kept.
     """
-    flat = np.asarray(values).reshape(-1).astype(np.float64)
+    values = np.asarray(values).reshape(-1)
     limits = bucket_limits()
-    counts = np.bincount(np.searchsorted(limits, flat, "right").clip(max=limits.size - 1), minlength=limits.size)
+    # Sorting and looking for the limits among the values is faster than looking for each value among the limits.
+    ordered = np.sort(values if values.dtype.itemsize > 2 else values.astype(np.float32)).astype(np.float64)
+    below = np.searchsorted(ordered, limits)
+    below[-1] = values.size
+    counts = np.diff(below, prepend=0)
+    flat = values.astype(np.float64)
     ends_run = np.append(counts[1:] > 0, True)
     kept = (counts > 0) | ends_run
     return HistogramProto(
-        min=flat.min(initial=_LARGEST),
-        max=flat.max(initial=-_LARGEST),
+        min=ordered[0] if ordered.size else _LARGEST,
+        max=ordered[-1] if ordered.size else -_LARGEST,
         num=flat.size,
         sum=flat.sum(),
         sum_squares=np.dot(flat, flat),

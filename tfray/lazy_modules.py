@@ -25,6 +25,7 @@ LAZY: Final = {
     "losses": "tfray.library.losses",
     "manip": "tfray.library.manip",
     "metrics": "tfray.library.metrics",
+    "profiler": "tfray.library.profiler",
     "python_io": "tfray.library.python_io",
     "quantization": "tfray.library.quantization",
     "queue": "tfray.library.queue",
@@ -37,6 +38,7 @@ LAZY: Final = {
     "strings": "tfray.library.strings",
     "summary": "tfray.library.summary",
     "test": "tfray.library.testing",
+    "timeline": "tfray.library.timeline",
     "train": "tfray.training.api",
 }
 """Modules by their names in the facade."""

@@ -197,9 +197,9 @@ class EventFile:
         self.write(Event(wall_time=time.time(), file_version=FILE_VERSION))
         self.flush()
 
-    def write(self, event: Event) -> None:
-        """Add an event."""
-        self._records.write(event.SerializeToString())
+    def write(self, event: Event | bytes) -> None:
+        """Add an event, or a serialised one."""
+        self._records.write(event if isinstance(event, bytes) else event.SerializeToString())
 
     def flush(self) -> None:
         """Hand what was written to the file system."""

@@ -10,13 +10,14 @@ from types import TracebackType
 from typing import Any, ClassVar, Final
 
 from tfray.errors import FailedPreconditionError, OpError
-from tfray.formats import files
+from tfray.formats import files, wire
 from tfray.formats.events import (
     Event,
     EventFile,
     MetaGraphProto,
     SessionLog,
     Summary,
+    SummaryValue,
     TaggedRunMetadata,
     as_summary,
 )
@@ -25,6 +26,9 @@ from tfray.framework.graph import Graph
 from tfray.framework.graph_def import GraphDef
 
 _STOP: Final = object()
+
+_SUMMARY: Final = Event._by_name["summary"].number
+_METADATA: Final = SummaryValue._by_name["metadata"].number
 
 
 class EventFileWriter:
@@ -55,8 +59,8 @@ class EventFileWriter:
         """The folder of the event file."""
         return self._logdir
 
-    def add_event(self, event: Event) -> None:
-        """Add an event.
+    def add_event(self, event: Event | bytes) -> None:
+        """Add an event, or a serialised one.
 
         Raises:
             FailedPreconditionError: The writer is closed.
@@ -108,7 +112,7 @@ class _EventLog:
         self._thread = threading.Thread(target=self._write, name="tfray event writer", daemon=True)
         self._thread.start()
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Event | bytes) -> None:
         self._check()
         self._queue.put(event)
 
@@ -141,7 +145,7 @@ class _EventLog:
                 item = self._queue.get(timeout=None if due is None else max(0.0, due - time.monotonic()))
             except queue.Empty:
                 item = None
-            is_event = isinstance(item, Event)
+            is_event = isinstance(item, (Event, bytes))
             if is_event and due is None:
                 due = time.monotonic() + self._flush_secs
             late = due is not None and time.monotonic() >= due
@@ -159,7 +163,7 @@ class _EventLog:
                 return
 
     def _handle(self, item: Any, flush: bool) -> None:
-        if isinstance(item, Event):
+        if isinstance(item, (Event, bytes)):
             self._file.write(item)
         if item is _STOP:
             self._file.close()
@@ -216,6 +220,11 @@ class FileWriter:
             summary: What a summary operation gave, or a `tf.Summary`.
             global_step: Step to which they belong.
         """
+        if isinstance(summary, bytes) and not _has_metadata(summary):
+            # Nothing to look at: it goes into the event as it is.
+            event = Event(wall_time=time.time(), step=0 if global_step is None else int(global_step))
+            self.event_writer.add_event(event.SerializeToString() + wire.delimited(_SUMMARY, summary))
+            return
         summary = as_summary(summary)
         if any(value.HasField("metadata") and value.tag in self._described for value in summary.value):
             summary = Summary.FromString(summary.SerializeToString())  # leave the caller's as it is
@@ -317,6 +326,16 @@ class FileWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _has_metadata(summary: bytes) -> bool:
+    """Whether a value of a serialised summary has metadata. Raises `DataLossError` for what is no summary."""
+    return any(
+        inner == _METADATA
+        for number, wire_type, start, end in wire.read_fields(summary)
+        if number == 1 and wire_type == wire.BYTES
+        for inner, _, _, _ in wire.read_fields(summary, start, end)
+    )
 
 
 class FileWriterCache:

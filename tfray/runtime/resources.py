@@ -39,6 +39,11 @@ class ResourceContainer:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(list(self._resources))
 
+    def remove(self, key: Hashable) -> None:
+        """Drop a resource; nothing is fine."""
+        with self._lock:
+            self._resources.pop(key, None)
+
     def clear(self) -> None:
         """Drop every resource."""
         with self._lock:

@@ -14,11 +14,13 @@ class PreemptionNotice:
     """Whether this process has been told to end.
 
     From `watch` to `release` SIGTERM does not end the process but is noted. A program's own handler is left alone,
-    and so are programs that call `watch` from another thread than the main one, where Python has no signals.
+    not so that of Ray, which ends the process; and so are programs that call `watch` from another thread than the main
+    one, where Python has no signals.
     """
 
     def __init__(self) -> None:
         self._received = False
+        self._before: Any = None
         self._watching = False
 
     @property
@@ -28,15 +30,17 @@ class PreemptionNotice:
 
     def watch(self) -> None:
         """Note the signal from now on."""
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        before = signal.getsignal(signal.SIGTERM)
+        is_free = before is signal.SIG_DFL or str(getattr(before, "__module__", "")).startswith("ray.")
+        if is_free and threading.current_thread() is threading.main_thread():
+            self._before = before
             signal.signal(signal.SIGTERM, self._note)
             self._watching = True
 
     def release(self) -> None:
         """Let the signal end the process again."""
         if self._watching and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, self._before)
             self._watching = False
 
     def _note(self, number: int, frame: FrameType | None) -> Any:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.formats import files
+from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike, as_path
-from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.ops import checkpoint_ops, source_ops
 from tfray.ops.grouping_ops import group
 from tfray.ops.shape_ops import identity
@@ -22,6 +26,8 @@ from tfray.training.saveables import Saveable, by_device, default_saveables, sav
 
 SCOPE: Final = "save"
 """Name scope of the operations."""
+
+_NO_RECORDS: Final = b"[]"
 
 
 class Saver:
@@ -52,6 +58,12 @@ class Saver:
             copies stay in memory, as much as the variables take. Saves do not overlap; `wait` waits for the last one.
         best_to_keep: Besides the newest, keep so many of the checkpoints whose `metric` was best.
         best_mode: ``"min"`` when smaller metrics are better, or ``"max"``.
+        takes_arrays: Let `save` take further arrays, which this process writes.
+
+    Attributes:
+        saver_def: The names of the operations, once they are made.
+        names: Names of what is saved of the graph.
+        last_duration_s: How long the last save took until it was complete.
 
     Raises:
         ValueError: There is nothing to save, or two variables have the same name.
@@ -79,6 +91,7 @@ class Saver:
         asynchronous: bool = False,
         best_to_keep: int = 0,
         best_mode: str = "min",
+        takes_arrays: bool = False,
     ) -> None:
         if defer_build and var_list is not None:
             raise ValueError("with defer_build, what to save is decided later: var_list must be None")
@@ -94,7 +107,11 @@ class Saver:
         self._filename = filename
         self._retention = Retention(max_to_keep, keep_checkpoint_every_n_hours, best_to_keep, best_mode)
         self._asynchronous = asynchronous
+        self._takes_arrays = takes_arrays
+        self._records_name: str | None = None
         self._background = _Background()
+        self.names: frozenset[str] = frozenset()
+        self.last_duration_s = 0.0
         self._snapshot_names: tuple[str, str] | None = None
         self._meta_graph: tuple[Graph, int, bytes] | None = None
         self.saver_def: SaverDef | None = saver_def
@@ -115,7 +132,8 @@ class Saver:
         saveables = saveables_of(var_list)
         if not saveables and not self._allow_empty:
             raise ValueError("there are no variables to save: make them first, or pass allow_empty=True")
-        self._is_empty = not saveables
+        self._is_empty = not saveables and not self._takes_arrays
+        self.names = frozenset(saveable.name for saveable in saveables)
         keep = self._retention
         self.saver_def = SaverDef(
             max_to_keep=keep.max_to_keep or 0,
@@ -123,22 +141,26 @@ class Saver:
             sharded=self._sharded,
             version=SaverDef.V2,
         )
-        if saveables:
+        if not self._is_empty:
             self._add_operations(saveables)
 
     def _add_operations(self, saveables: Sequence[Saveable]) -> None:
-        graph = saveables[0].handle.graph
+        graph = saveables[0].handle.graph if saveables else get_default_graph()
         assert self.saver_def is not None
         scopes = graph.device(None), graph.control_dependencies(None), graph.name_scope(self._name or SCOPE)
         with graph.as_default(), scopes[0], scopes[1], scopes[2] as scope:
             default = source_ops.constant(self._filename or "model", name="filename/default")
             filename = source_ops.placeholder_with_default(default, [], name="Const")
             groups = by_device(saveables)
+            also = []
+            if self._takes_arrays:
+                also = [source_ops.placeholder_with_default(_NO_RECORDS, [], name="records")]
+                self._records_name = also[0].name
             self.saver_def.filename_tensor_name = filename.name
-            self.saver_def.save_tensor_name = _add_save(filename, groups).name
+            self.saver_def.save_tensor_name = _add_save(filename, groups, also).name
             self.saver_def.restore_op_name = _add_restore(filename, groups, self._reshape).name
             if self._asynchronous:
-                copy, write = _add_snapshot(filename, groups, scope.rstrip("/"))
+                copy, write = _add_snapshot(filename, groups, also, scope.rstrip("/"))
                 self._snapshot_names = copy.name, write.name
 
     def as_saver_def(self) -> SaverDef:
@@ -178,6 +200,7 @@ class Saver:
         save_debug_info: bool = False,
         *,
         metric: float | None = None,
+        arrays: Mapping[str, Any] | None = None,
     ) -> str | None:
         """Save, and delete what need not be kept.
 
@@ -192,6 +215,7 @@ class Saver:
             strip_default_attrs: Accepted for TensorFlow 1's sake.
             save_debug_info: Accepted for TensorFlow 1's sake.
             metric: How good the model is, for ``best_to_keep``.
+            arrays: Further arrays to save by name, for a saver that ``takes_arrays``.
 
         Returns:
             The path of the checkpoint; None when the saver is empty.
@@ -220,7 +244,7 @@ class Saver:
                 for old in removed:
                     checkpoint_management.remove_checkpoint(old, meta_graph_suffix=meta_graph_suffix)
 
-        self._run_save(sess, path, finish)
+        self._run_save(sess, path, arrays, finish)
         return path
 
     def _path_for(self, sess: Any, save_path: PathLike, global_step: Any) -> str:
@@ -230,20 +254,30 @@ class Saver:
         step = int(global_step) if _is_number(global_step) else int(sess.run(global_step))
         return f"{path}-{step:08d}" if self._pad_step_number else f"{path}-{step}"
 
-    def _run_save(self, sess: Any, path: str, finish: Any) -> None:
-        definition = self.as_saver_def()
-        if self._snapshot_names is None:
-            sess.run(definition.save_tensor_name, {definition.filename_tensor_name: path})
-            finish()
-            return
-        copy, write = self._snapshot_names
-        sess.run(sess.graph.get_operation_by_name(copy))
+    def _run_save(self, sess: Any, path: str, arrays: Mapping[str, Any] | None, finish: Callable[[], None]) -> None:
+        definition, started = self.as_saver_def(), time.perf_counter()
+        copy, write = self._snapshot_names or (None, definition.save_tensor_name)
+        pieces = self._pieces(arrays)
+        if copy is not None:
+            sess.run(sess.graph.get_operation_by_name(copy))
 
-        def in_background() -> None:
-            sess.run(write, {definition.filename_tensor_name: path})
+        def complete() -> None:
+            feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
+            if pieces:
+                feeds[self._records_name] = checkpoint_ops.write_pieces(path, [pieces])
+            sess.run(write, feeds)
             finish()
+            self.last_duration_s = time.perf_counter() - started
 
-        self._background.start(in_background)
+        if copy is None:
+            complete()
+        else:
+            self._background.start(complete)
+
+    def _pieces(self, arrays: Mapping[str, Any] | None) -> list[Piece]:
+        if arrays and self._records_name is None:
+            raise ValueError("this saver takes no further arrays: make it with takes_arrays=True")
+        return [Piece.whole(name, np.array(array)) for name, array in (arrays or {}).items()]
 
     def wait(self) -> None:
         """Wait for a save in the background. Raises what it failed with."""
@@ -364,8 +398,8 @@ def _columns(saveables: Sequence[Saveable]) -> tuple[list[Tensor], list[str], li
     return [each.handle for each in saveables], [each.name for each in saveables], [each.part for each in saveables]
 
 
-def _add_save(filename: Tensor, groups: Sequence[Sequence[Saveable]]) -> Tensor:
-    records = []
+def _add_save(filename: Tensor, groups: Sequence[Sequence[Saveable]], also: Sequence[Tensor]) -> Tensor:
+    records = [*also]
     for shard, saveables in enumerate(groups):
         with colocated_with(saveables[0].handle):
             records.append(checkpoint_ops.save_shard(filename, *_columns(saveables), shard, len(groups)))
@@ -382,8 +416,10 @@ def _add_restore(filename: Tensor, groups: Sequence[Sequence[Saveable]], reshape
     return group(*restored, name="restore_all")
 
 
-def _add_snapshot(filename: Tensor, groups: Sequence[Sequence[Saveable]], name: str) -> tuple[Operation, Tensor]:
-    copies, records = [], []
+def _add_snapshot(
+    filename: Tensor, groups: Sequence[Sequence[Saveable]], also: Sequence[Tensor], name: str
+) -> tuple[Operation, Tensor]:
+    copies, records = [], [*also]
     for shard, saveables in enumerate(groups):
         with colocated_with(saveables[0].handle):
             handle = checkpoint_ops.snapshot_handle(f"{name}/{shard}")

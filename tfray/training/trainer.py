@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.formats.files import PathLike
 from tfray.library import variables as variables_lib
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
 from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
+from tfray.training.run_checkpoints import RunCheckpoints
 from tfray.training.run_log import RunLog, run_folder
+from tfray.training.saveables import random_state_saveables
 
 if TYPE_CHECKING:
     from tfray.actors.cluster import Cluster
-    from tfray.actors.driver import StepReport
+    from tfray.actors.driver import ReplicaDriver, StepReport
+
+DAY_S: Final = 86400.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,17 @@ class RunConfig:
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.
         logdir: Folder for TensorBoard's event file; a new one in ``runs/`` (or ``$TFRAY_LOGDIR``) when ``""``, no
             event file when None.
+        checkpoint_dir: Folder for checkpoints; None for none. A run that is started again on it goes on from the newest
+            one, and one that loses a parameter server goes back to it.
+        save_every_steps: Steps from one checkpoint to the next.
+        save_every_s: Seconds from one checkpoint to the next. Without either, the interval that loses least time is
+            chosen from the measured cost of a save and the failures seen so far (Young and Daly's formula).
+        keep_checkpoints: How many of the newest to keep; 0 for all.
+        resume: Begin from the newest checkpoint, if there is one; otherwise from new initial values.
+        asynchronous_checkpoints: Write checkpoints in the background: training pauses only while the state is copied.
+        mean_time_between_failures_s: What to assume before any failure was seen; a day for each process that holds
+            state when None.
+        max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
     """
 
     steps: int = 100
@@ -96,10 +111,26 @@ class RunConfig:
     on_step: Callable[[StepRecord], None] | None = None
     init_options: dict[str, Any] | None = None
     logdir: PathLike | None = ""
+    checkpoint_dir: PathLike | None = None
+    save_every_steps: int | None = None
+    save_every_s: float | None = None
+    keep_checkpoints: int = 5
+    resume: bool = True
+    asynchronous_checkpoints: bool = True
+    mean_time_between_failures_s: float | None = None
+    max_recoveries: int = 8
 
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise InvalidArgumentError(f"steps must be at least 1, got {self.steps}")
+        for name in ("save_every_steps", "save_every_s", "mean_time_between_failures_s"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise InvalidArgumentError(f"{name} must be above 0, got {value}")
+        if self.save_every_steps is not None and self.save_every_s is not None:
+            raise InvalidArgumentError("save_every_steps and save_every_s exclude each other: give one of them")
+        if self.checkpoint_dir is None and (self.save_every_steps or self.save_every_s):
+            raise InvalidArgumentError("there is no folder for checkpoints: give checkpoint_dir")
 
 
 @dataclass(frozen=True)
@@ -129,7 +160,7 @@ class Result:
 
     Attributes:
         metrics: Loss and metrics of the last step.
-        history: One `StepRecord` per step.
+        history: One `StepRecord` per step; of a run that was resumed, without the steps before.
         variables: Final value of every variable, by name.
         dropped: Late gradients that were dropped.
         duration_s: Seconds from the first step to the last.
@@ -186,9 +217,12 @@ class Trainer:
     def fit(self) -> Result:
         """Train to the end and return what came out.
 
+        With a `RunConfig.checkpoint_dir`, training goes on from the newest checkpoint there, and SIGTERM saves before
+        it ends the process with exit code 143.
+
         Raises:
             InvalidArgumentError: The model function, the input or the configuration cannot be used.
-            UnavailableError: A parameter server died, or no worker is left.
+            UnavailableError: A parameter server died and there are no checkpoints, or no worker is left.
             OpError: What an operation, or the input function, raised on a worker; the message names it.
         """
         return self._fit_locally() if self.run.local else self._fit_on_cluster()
@@ -222,18 +256,29 @@ class Trainer:
         batches = iter(self._input_fn(InputContext()))
         first = self._first_batch(batches)
         model = build_model(self._model_fn, first, seed=self.run.seed)
-        with Session(graph=model.graph) as session:
+        checkpoints = self._checkpoints(model, random_state_saveables(model.graph))
+        with checkpoints, Session(graph=model.graph) as session, checkpoints.settled():
             session.run(_initializer(model))
-            steps = self._local_steps(model, session, itertools.chain([first], batches))
+            checkpoints.restore(session)
+            begin = checkpoints.step + 1
+            again = itertools.chain([first], batches) if begin == 1 else self._input_fn(InputContext(first_step=begin))
+            steps = self._local_steps(model, session, again, checkpoints)
             return self._collect(model, steps, lambda: session.run(_variables(model)))
 
-    def _local_steps(self, model: BuiltModel, session: Session, batches: Iterable[Batch]) -> Iterator[StepRecord]:
+    def _local_steps(
+        self, model: BuiltModel, session: Session, batches: Iterable[Batch], checkpoints: RunCheckpoints
+    ) -> Iterator[StepRecord]:
         step = session.make_callable([model.fetches, model.train_operation], model.placeholders)
-        for number, batch in zip(range(1, self.run.steps + 1), batches, strict=False):
+        for number, batch in zip(range(checkpoints.step + 1, self.run.steps + 1), batches, strict=False):
             started = time.perf_counter()
             values, _ = step(*[array for _, array in flatten_batch(batch)])
             metrics = {name: float(value) for name, value in values.items()}
+            checkpoints.step = number
             yield StepRecord(number, metrics, time.perf_counter() - started)
+            if checkpoints.is_due():
+                checkpoints.save(session)
+                checkpoints.exit_if_preempted()
+        checkpoints.save(session)
 
     # -- on a cluster ----------------------------------------------------------------------------
 
@@ -242,15 +287,55 @@ class Trainer:
         strategy = GreedyLoadBalancingStrategy(self.scaling.parameter_servers)
         setter = replica_device_setter(self.scaling.parameter_servers, worker_device="", ps_strategy=strategy)
         model = build_model(self._model_fn, example, seed=self.run.seed, device=setter)
-        with ExitStack() as stack:
-            cluster = stack.enter_context(self._start_cluster())
-            # Variables are read and written where they live: the death of a worker is no concern of theirs.
-            session = stack.enter_context(Session(cluster.only("ps"), graph=model.graph))
-            session.run(_initializer(model))
-            reports = stack.enter_context(closing(self._drive(model, cluster)))
-            names = list(model.fetches)
-            records = (_record(report, names) for report in reports)
-            return self._collect(model, records, lambda: session.run(_variables(model)))
+        final: dict[str, Any] = {}
+        with self._start_cluster() as cluster, self._checkpoints(model) as checkpoints:
+            records = self._cluster_records(model, cluster, checkpoints, final)
+            return self._collect(model, records, lambda: final)
+
+    def _cluster_records(
+        self, model: BuiltModel, cluster: Cluster, checkpoints: RunCheckpoints, final: dict[str, Any]
+    ) -> Iterator[StepRecord]:
+        """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
+        recoveries = 0
+        while True:
+            try:
+                # Variables are read and written where they live: the death of a worker is no concern of theirs.
+                with Session(cluster.only("ps"), graph=model.graph) as session, checkpoints.settled():
+                    yield from self._cluster_steps(model, cluster, checkpoints, session)
+                    final.update(session.run(_variables(model)))
+                    return
+            except UnavailableError as error:
+                lost = (error.device or "").startswith("/job:ps/")
+                if not lost or not checkpoints.active or recoveries >= self.run.max_recoveries:
+                    raise
+            recoveries += 1
+            checkpoints.failed()
+            cluster.replace_dead(self.scaling.start_timeout_s)
+
+    def _cluster_steps(
+        self, model: BuiltModel, cluster: Cluster, checkpoints: RunCheckpoints, session: Session
+    ) -> Iterator[StepRecord]:
+        session.run(_initializer(model))
+        arrays = checkpoints.restore(session)
+        if checkpoints.step >= self.run.steps:
+            return
+        driver = self._driver(model, cluster, checkpoints.step + 1)
+        if checkpoints.active:
+            driver.restore_random_states(arrays)
+        driver.hold(checkpoints.next_step)
+        names = list(model.fetches)
+        with closing(driver.run()) as reports:
+            for report in reports:
+                if report is None:  # no step is open
+                    checkpoints.save(session, driver.random_states)
+                    checkpoints.exit_if_preempted()
+                    driver.go_on(checkpoints.next_step)
+                    continue
+                checkpoints.step = report.step
+                yield _record(report, names)
+                if checkpoints.is_due():
+                    driver.hold()
+            checkpoints.save(session, driver.random_states)
 
     def _start_cluster(self) -> Cluster:
         from tfray.actors.cluster import Cluster, JobSpec
@@ -272,7 +357,7 @@ class Trainer:
             init_options=self.run.init_options,
         )
 
-    def _drive(self, model: BuiltModel, cluster: Cluster) -> Generator[StepReport, None, None]:
+    def _driver(self, model: BuiltModel, cluster: Cluster, first_step: int) -> ReplicaDriver:
         from tfray.actors.driver import FaultPolicy, ReplicaDriver
         from tfray.actors.messages import REPLICA_DEVICE
         from tfray.actors.replica_protocol import AsyncProtocol, SyncProtocol
@@ -283,24 +368,39 @@ class Trainer:
         compiled = compile_replica_step(
             list(model.fetches.values()), [model.train_operation], model.placeholders, shards, REPLICA_DEVICE
         )
-        scaling, steps = self.scaling, self.run.steps
-        driver = ReplicaDriver(
+        scaling, steps = self.scaling, self.run.steps - first_step + 1
+        return ReplicaDriver(
             cluster,
             compiled,
             workers,
-            AsyncProtocol(steps)
+            AsyncProtocol(steps, first_step)
             if scaling.mode == "async"
-            else SyncProtocol(scaling.required, steps, 1, scaling.workers),
+            else SyncProtocol(scaling.required, steps, first_step, scaling.workers),
             model.graph.functions,
             lambda replica, first: _InputOpener(self._input_fn, self._context(replica, first), compiled.feeds),
             FaultPolicy(max_restarts=self.run.max_worker_restarts, step_timeout_s=self.run.step_timeout_s),
+            first_step,
         )
-        return driver.run()
 
     def _context(self, replica: int, first_step: int) -> InputContext:
         return InputContext(self.scaling.workers, replica, self.scaling.required, first_step)
 
     # -- both ------------------------------------------------------------------------------------
+
+    def _checkpoints(self, model: BuiltModel, also: Sequence[Any] = ()) -> RunCheckpoints:
+        run = self.run
+        holders = 1 if run.local else self.scaling.parameter_servers + 1
+        return RunCheckpoints(
+            model.graph,
+            run.checkpoint_dir,
+            save_every_steps=run.save_every_steps,
+            save_every_s=run.save_every_s,
+            keep=run.keep_checkpoints,
+            resume=run.resume,
+            asynchronous=run.asynchronous_checkpoints,
+            assumed_s=run.mean_time_between_failures_s or DAY_S / holders,
+            also=also,
+        )
 
     @staticmethod
     def _first_batch(batches: Iterator[Batch]) -> Batch:
@@ -317,6 +417,8 @@ class Trainer:
         started = time.perf_counter()
         with RunLog(folder, model.graph) as log:
             for record in records:
+                while history and history[-1].step >= record.step:
+                    history.pop()  # of steps that were lost
                 history.append(record)
                 log.observe(record)
                 if self.run.on_step is not None:

@@ -1,0 +1,39 @@
+"""Where the random streams of devices are: collected for a checkpoint, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tfray.actors.cluster import Cluster
+from tfray.actors.remote_runner import unpack
+from tfray.errors import UnavailableError
+
+PREFIX: Final = "random_state@"
+"""Begins the names of streams in checkpoints; the device and the stream's own name follow."""
+
+
+def collect(cluster: Cluster, devices: Sequence[str]) -> dict[str, Any]:
+    """The streams of devices, as arrays by their names in checkpoints. A worker that is gone has none."""
+    calls = {device: cluster.actor(device).random_states.remote() for device in devices if device in cluster.devices}
+    found = {}
+    for device, ref in calls.items():
+        try:
+            states = unpack(ref, device)
+        except UnavailableError:
+            if not device.startswith("/job:worker/"):
+                raise
+            continue
+        found.update({f"{PREFIX}{device}@{name}": array for name, array in states.items()})
+    return found
+
+
+def restore(cluster: Cluster, devices: Sequence[str], arrays: Mapping[str, Any]) -> None:
+    """Put the streams of devices where they were; those that were not saved begin anew."""
+    calls = {}
+    for device in devices:
+        start = f"{PREFIX}{device}@"
+        own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        calls[cluster.actor(device).restore_random_states.remote(own)] = device
+    for ref, device in calls.items():
+        unpack(ref, device)

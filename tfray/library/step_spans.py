@@ -1,0 +1,219 @@
+"""The spans of a recorded step, with what follows from them: self time, flows between devices, memory over time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tfray.formats.step_stats import NodeExecStats, RunMetadata, StepStats
+
+_LABEL: Final = re.compile(r"(.*?) = (\w+)\((.*)\)", re.DOTALL)
+_TURNS: Final = re.compile(r"\d+(\.\d+)*\|")
+
+STEP_ALLOCATOR: Final = "step"
+"""Memory that lives no longer than the step: allocated and released within it."""
+
+
+@dataclass
+class StepSpan:
+    """A stretch of time of one thread of one device.
+
+    Attributes:
+        name: The operation, or for what is none a name that begins with ``_``.
+        type: Its type.
+        arguments: What it was called on: names of tensors, or the key of an edge.
+        device: Where.
+        thread: On which thread.
+        start_ns: When it began, in nanoseconds since 1970.
+        end_ns: When it ended.
+        output_bytes: Bytes of its outputs.
+        allocated_bytes: Of these, bytes of memory that was not there before.
+        self_ns: Its duration without the spans within it.
+        shapes: Shapes of its outputs.
+    """
+
+    name: str
+    type: str
+    arguments: str
+    device: str
+    thread: int
+    start_ns: int
+    end_ns: int
+    output_bytes: int = 0
+    allocated_bytes: int = 0
+    self_ns: int = 0
+    shapes: list[list[int]] = field(default_factory=list)
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it took."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether an operation of the graph ran, rather than that something was waited for or sent."""
+        return not self.name.startswith("_") or self.type in ("Send", "Recv")
+
+
+def stats_of(recorded: RunMetadata | StepStats) -> StepStats:
+    """The step's statistics, whichever of the two was given."""
+    return recorded.step_stats if isinstance(recorded, RunMetadata) else recorded
+
+
+def spans_of(recorded: RunMetadata | StepStats) -> list[StepSpan]:
+    """Every span, by device and start. Statistics of TensorFlow are taken as well."""
+    found: list[StepSpan] = []
+    for device in stats_of(recorded).dev_stats:
+        spans = [_span(node, device.device) for node in device.node_stats if _duration(node)]
+        spans.sort(key=lambda span: (span.thread, span.start_ns, -span.end_ns))
+        _set_self_times(spans)
+        found += sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
+    return found
+
+
+def _duration(node: NodeExecStats) -> int:
+    return int(node.all_end_rel_nanos or node.all_end_rel_micros * 1000)
+
+
+def _span(node: NodeExecStats, device: str) -> StepSpan:
+    match = _LABEL.fullmatch(node.timeline_label)
+    _, kind, arguments = match.groups() if match else ("", node.node_name.rpartition("/")[2], "")
+    start = int(node.all_start_nanos or node.all_start_micros * 1000)
+    descriptions = [output.tensor_description for output in node.output]
+    return StepSpan(
+        name=node.node_name,
+        type=kind,
+        arguments=arguments,
+        device=device,
+        thread=int(node.thread_id),
+        start_ns=start,
+        end_ns=start + _duration(node),
+        output_bytes=sum(each.allocation_description.requested_bytes for each in descriptions),
+        allocated_bytes=sum(memory.total_bytes for memory in node.memory),
+        shapes=[[int(dim.size) for dim in each.shape.dim] for each in descriptions],
+    )
+
+
+def _set_self_times(spans: Sequence[StepSpan]) -> None:
+    """Take from each span what others within it on its thread took; `spans` are in order of thread and start."""
+    enclosing: list[StepSpan] = []
+    for span in spans:
+        span.self_ns = span.duration_ns
+        while enclosing and (enclosing[-1].thread != span.thread or enclosing[-1].end_ns <= span.start_ns):
+            enclosing.pop()
+        if enclosing:
+            enclosing[-1].self_ns -= min(span.end_ns, enclosing[-1].end_ns) - span.start_ns
+        enclosing.append(span)
+
+
+def flows(spans: Iterable[StepSpan]) -> list[tuple[StepSpan, StepSpan]]:
+    """Each Send with the Recv of its tensor, in every device that it went to."""
+    sends: dict[str, dict[str, list[StepSpan]]] = {}
+    recvs: dict[str, dict[str, list[StepSpan]]] = {}
+    for span in spans:
+        if span.type in ("Send", "Recv"):
+            by_device = (sends if span.type == "Send" else recvs).setdefault(_TURNS.sub("", span.arguments), {})
+            by_device.setdefault(span.device, []).append(span)
+    found = []
+    for key, senders in sends.items():
+        for sender, sent in senders.items():
+            for receiver, received in recvs.get(key, {}).items():
+                if sender != receiver:
+                    found += list(zip(sent, received, strict=False))
+    # Of a replica whose gradients came too late nothing arrived.
+    return [(sent, received) for sent, received in found if received.start_ns >= sent.start_ns]
+
+
+def coverage(spans: Sequence[StepSpan]) -> dict[str, float]:
+    """For each device, the part of the step that its spans explain: from its first span to its last."""
+    parts: dict[str, float] = {}
+    for device in dict.fromkeys(span.device for span in spans):
+        own = [span for span in spans if span.device == device]
+        whole = max(span.end_ns for span in own) - min(span.start_ns for span in own)
+        threads = len({span.thread for span in own})
+        parts[device] = sum(span.self_ns for span in own) / (whole * threads) if whole else 1.0
+    return parts
+
+
+# -- memory --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Memory at the moment at which a device holds most.
+
+    Attributes:
+        name: What holds it: a variable, an operation's output, or ``_buffers``, the memory that steps reuse.
+        allocator: ``variables``, ``planned`` or ``step``.
+        size_bytes: How much.
+    """
+
+    name: str
+    allocator: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class PeakMemory:
+    """The most that a device held in a step, and what held it, most first.
+
+    Attributes:
+        device: The device.
+        size_bytes: The sum of `holdings`.
+        at_ns: When, in nanoseconds since 1970.
+        holdings: What held it.
+    """
+
+    device: str
+    size_bytes: int
+    at_ns: int
+    holdings: list[Holding]
+
+
+def memory_changes(recorded: RunMetadata | StepStats) -> Iterator[tuple[str, int, int, str, str]]:
+    """(device, time, change in bytes, name, allocator), in order of time for each device."""
+    for device in stats_of(recorded).dev_stats:
+        changes = []
+        for node in device.node_stats:
+            for memory in node.memory:
+                at = int(node.all_start_micros) * 1000
+                if memory.allocation_records:
+                    for change in memory.allocation_records:
+                        changes.append((change.alloc_micros * 1000, change.alloc_bytes, node.node_name, STEP_ALLOCATOR))
+                elif memory.total_bytes:
+                    changes.append((at, memory.total_bytes, node.node_name, memory.allocator_name))
+        for at, change, name, allocator in sorted(changes, key=lambda each: (each[0], each[1] > 0)):
+            yield device.device, at, change, name, allocator
+
+
+def peak_memory(recorded: RunMetadata | StepStats) -> list[PeakMemory]:
+    """For each device the most that it held, and what held it."""
+    held: dict[str, dict[tuple[str, str], int]] = {}
+    totals: dict[str, int] = {}
+    peaks: dict[str, PeakMemory] = {}
+    for device, at, change, name, allocator in memory_changes(recorded):
+        own = held.setdefault(device, {})
+        own[name, allocator] = own.get((name, allocator), 0) + change
+        totals[device] = totals.get(device, 0) + change
+        if device not in peaks or totals[device] > peaks[device].size_bytes:
+            peaks[device] = PeakMemory(device, totals[device], at, _holdings(own))
+    return list(peaks.values())
+
+
+def _holdings(held: Mapping[tuple[str, str], int]) -> list[Holding]:
+    found = [Holding(name, allocator, size) for (name, allocator), size in held.items() if size > 0]
+    return sorted(found, key=lambda holding: -holding.size_bytes)
+
+
+def as_json_value(span: StepSpan) -> dict[str, Any]:
+    """What a timeline shows of a span beside its name and time."""
+    return {
+        "name": span.name,
+        "op": span.type,
+        "inputs": span.arguments,
+        "output_bytes": span.output_bytes,
+        "allocated_bytes": span.allocated_bytes,
+        "shapes": span.shapes,
+    }
