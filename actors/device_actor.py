@@ -283,15 +283,16 @@ class DeviceActor:
         try:
             match message["do"]:
                 case "deliver":
-                    driver, step = message["step"]
                     keys = [str(key) for key in message["keys"]]
-                    self._take((str(driver), int(step)), message["replica"], list(zip(keys, tensors, strict=True)))
+                    self._take(_step_key(message), message["replica"], list(zip(keys, tensors, strict=True)))
                     if number is not None:
                         _answer(link, {"number": number, "value": None})
                 case "run_step":
                     request = StepRequest.from_plain(message["request"])
                     threads = self._waiting_threads if message["waits"] else self._threads
                     threads.submit(self._run_for, link, number, str(message["plan"]), request, tensors)
+                case "commit" | "join" | "cancel" | "abort" as what:
+                    getattr(self, what)(_step_key(message), message["about"])
                 case other:
                     raise ValueError(f"nobody can do {other!r}")
         except (KeyError, TypeError, ValueError) as error:
@@ -421,3 +422,8 @@ class DeviceActor:
 def _answer(link: Link, header: Mapping[str, Any], tensors: Sequence[Any] = ()) -> None:
     with suppress(OSError):  # whoever asked is gone
         link.send(header, tensors)
+
+
+def _step_key(message: Mapping[str, Any]) -> StepKey:
+    driver, number = message["step"]
+    return str(driver), int(number)

@@ -17,9 +17,10 @@ import numpy as np
 import ray
 
 from tfray.actors import random_states
+from tfray.actors.answers import Answers, tell, unpack
 from tfray.actors.cluster import Cluster
 from tfray.actors.messages import SERVED, StepKey, StepRequest
-from tfray.actors.remote_runner import register, unpack
+from tfray.actors.remote_runner import register
 from tfray.actors.replica_protocol import Abandon, Commit, Complete, Decision, Join, ReplicaProtocol, Start
 from tfray.errors import (
     CancelledError,
@@ -109,6 +110,7 @@ class ReplicaDriver:
         self._plan_id = uuid.uuid4().hex
         self._driver_id = uuid.uuid4().hex[:12]
         self._shards = [partition.device for partition in compiled.shards]
+        self._answers = Answers()
         self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
         self._started_at: dict[int, float] = {}
         self._waiting_shards: dict[int, int] = {}
@@ -228,9 +230,8 @@ class ReplicaDriver:
             self._stranded_since = None
         if not self._calls:
             raise InternalError("training stands still: no call to an actor is under way")
-        done, _ = ray.wait(list(self._calls), num_returns=1, timeout=POLL_S)
-        for ref in done:
-            self._execute(self._calls.pop(ref)(ref))
+        for answer in self._answers.wait(self._calls, POLL_S):
+            self._execute(self._calls.pop(answer)(answer))
         self._check_deadline()
         return True
 
@@ -242,11 +243,11 @@ class ReplicaDriver:
                 case Join():
                     for device in self._shards:
                         receiver = self._workers[decision.replica]
-                        self._cluster.actor(device).join.remote(self._key(decision.step), receiver)
+                        tell(self._cluster.peer(device), "join", self._key(decision.step), receiver)
                     self._compute(decision.step, decision.replica)
                 case Commit():
                     for device in self._shards:
-                        self._cluster.actor(device).commit.remote(self._key(decision.step), decision.members)
+                        tell(self._cluster.peer(device), "commit", self._key(decision.step), decision.members)
                 case Complete():
                     self._report(decision)
                 case Abandon():
@@ -266,8 +267,7 @@ class ReplicaDriver:
             members=start.members,
         )
         for device in self._shards:
-            ref = self._cluster.actor(device).run_step.remote(self._plan_id, request)
-            self._calls[ref] = self._when_applied(start.step, device)
+            self._run_step(device, self._plan_id, request, self._when_applied(start.step, device))
         for replica in start.replicas:
             self._compute(start.step, replica)
 
@@ -281,9 +281,19 @@ class ReplicaDriver:
             read_input=True,
             served=self._serve(step, replica) if self._compiled.serving else None,
         )
-        ref = self._cluster.actor(device).run_step.remote(self._plan_id, request)
         self._computing[replica] = step
-        self._calls[ref] = self._when_delivered(step, replica)
+        self._run_step(device, self._plan_id, request, self._when_delivered(step, replica))
+
+    def _run_step(
+        self, device: str, plan_id: str, request: StepRequest, ended: Callable[[Any], list[Decision]]
+    ) -> None:
+        """Let a device run its part of a step, and call `ended` with the answer."""
+        peer = self._cluster.peer(device)
+        message = {"do": "run_step", "plan": plan_id, "request": request.to_plain(), "waits": False}
+        answer: Any = self._answers.ask(peer, message)
+        if answer is None:
+            answer = peer.handle.actor.run_step.remote(plan_id, request)
+        self._calls[answer] = ended
 
     def _serve(self, step: int, replica: int) -> StepKey:
         """Let the shards answer a replica in a step. Returns the identity under which they do."""
@@ -299,8 +309,7 @@ class ReplicaDriver:
             serves=True,
         )
         for shard in self._compiled.serving:
-            ref = self._cluster.actor(shard).run_step.remote(self._plan_id + SERVED, request)
-            self._calls[ref] = self._when_served(step, replica, shard)
+            self._run_step(shard, self._plan_id + SERVED, request, self._when_served(step, replica, shard))
         return key
 
     def _when_served(self, step: int, replica: int, shard: str) -> Callable[[Any], list[Decision]]:
@@ -327,7 +336,7 @@ class ReplicaDriver:
         if number is not None:
             for shard in self._compiled.serving:
                 key = self._driver_id + SERVED, number
-                self._cluster.actor(shard).cancel.remote(key, f"replica {replica} is gone")
+                tell(self._cluster.peer(shard), "cancel", key, f"replica {replica} is gone")
         return self._protocol.left(replica)
 
     def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
@@ -421,7 +430,7 @@ class ReplicaDriver:
         self._reported.pop(step, None)
         self._started_at.pop(step, None)
         for device in self._shards:
-            self._cluster.actor(device).cancel.remote(self._key(step), "its replica is gone")
+            tell(self._cluster.peer(device), "cancel", self._key(step), "its replica is gone")
 
     def _check_patience(self) -> None:
         """Fail when no worker is left and none comes."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tfray.actors.answers import unpack
 from tfray.actors.cluster import Cluster
-from tfray.actors.remote_runner import unpack
 from tfray.errors import UnavailableError
 
 PREFIX: Final = "random_state@"

@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import ray
 
+from tfray.actors.answers import Answers, LinkAnswer, tell, unpack
 from tfray.actors.clocks import in_drivers_time
 from tfray.actors.messages import StepKey, StepRequest
 from tfray.actors.packing import is_large, pack
 from tfray.actors.peer_link import fits
 from tfray.actors.peers import Peer
-from tfray.actors.step_calls import StepCalls
 from tfray.errors import (
     AbortedError,
     CancelledError,
     DeadlineExceededError,
     InvalidArgumentError,
     OpError,
-    UnavailableError,
-    UnknownError,
 )
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import is_blocking
@@ -208,40 +206,45 @@ class RemoteStep:
         """What each device returned, and when."""
         # All actors first: a device that is gone must not leave the others waiting for it.
         actors = [self._runner.actor(device) for device in self._devices]
-        calls = StepCalls(self._devices, actors, unpack)
         objects: dict[int, Any] = {}
-        for i in range(len(actors)):
-            if not self._call_by_link(calls, i, plan_id, request, feeds[i]):
+        answers = Answers()
+        calls: dict[Any, int] = {}
+        for i, actor in enumerate(actors):
+            call = self._ask(answers, i, plan_id, request, feeds[i])
+            if call is None:
                 inline, large = pack([_shared(value, objects) for value in feeds[i]])
-                run_step = actors[i].run_step
-                if self._group:
-                    run_step = run_step.options(concurrency_group=self._group)
-                calls.by_ray(i, run_step.remote(plan_id, request, inline, *large))
-        return self._gather(request.step, calls, request.timeout_s)
+                run_step = actor.run_step.options(concurrency_group=self._group) if self._group else actor.run_step
+                call = run_step.remote(plan_id, request, inline, *large)
+            calls[call] = i
+        return self._gather(request.step, answers, calls, request.timeout_s)
 
-    def _call_by_link(
-        self, calls: StepCalls, position: int, plan_id: str, request: StepRequest, feeds: Sequence[Any]
-    ) -> bool:
-        """Let a device begin over a link. Returns False where that cannot be."""
+    def _ask(
+        self, answers: Answers, position: int, plan_id: str, request: StepRequest, feeds: Sequence[Any]
+    ) -> LinkAnswer | None:
+        """Let a device begin over a link; None where that cannot be."""
         if request.trace or not all(map(fits, feeds)):
-            return False
+            return None
         message = {"do": "run_step", "plan": plan_id, "request": request.to_plain(), "waits": self._group is not None}
-        return self._runner.peer(self._devices[position]).call(message, feeds, calls.by_link(position))
+        return answers.ask(self._runner.peer(self._devices[position]), message, feeds)
 
-    def _gather(self, step: StepKey, calls: StepCalls, timeout_s: float | None) -> tuple[list[Any], list[int]]:
+    def _gather(
+        self, step: StepKey, answers: Answers, calls: dict[Any, int], timeout_s: float | None
+    ) -> tuple[list[Any], list[int]]:
         """Wait for every device; on the first failure end the step everywhere and raise it."""
         results: list[Any] = [[] for _ in self._devices]
         returned = [0 for _ in self._devices]
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        pending = dict(calls)
         try:
-            while calls.pending:
-                for position in calls.wait(self._patience(deadline)):
-                    results[position] = calls.result(position)
+            while pending:
+                for call in answers.wait(pending, self._patience(deadline)):
+                    position = pending.pop(call)
+                    results[position] = unpack(call, self._devices[position])
                     returned[position] = time.perf_counter_ns()
         except BaseException as error:
-            self._abort(step, error, calls)
+            self._abort(step, error, pending)
             if isinstance(error, OpError):
-                raise self._root_cause(error, calls) from None
+                raise self._root_cause(error, answers, pending) from None
             raise
         return results, returned
 
@@ -255,22 +258,22 @@ class RemoteStep:
             raise DeadlineExceededError("the step ran past its timeout")
         return max(min(POLL_S, remaining), 0.01)
 
-    def _abort(self, step: StepKey, error: BaseException, calls: StepCalls) -> None:
+    def _abort(self, step: StepKey, error: BaseException, pending: Mapping[Any, int]) -> None:
         reason = f"another device failed: {error}" if isinstance(error, OpError) else "the step was cancelled"
-        for position in calls.pending:
+        for position in pending.values():
             device = self._devices[position]
             if device in self._runner.devices:
-                self._runner.actor(device).abort.remote(step, reason)
+                tell(self._runner.peer(device), "abort", step, reason)
 
-    def _root_cause(self, first: OpError, calls: StepCalls) -> OpError:
+    def _root_cause(self, first: OpError, answers: Answers, pending: dict[Any, int]) -> OpError:
         """A timeout or abort may only be the echo of another device's failure: prefer that one."""
         if not isinstance(first, (AbortedError, DeadlineExceededError)):
             return first
         ends = time.monotonic() + (ABORT_GRACE_S if isinstance(first, AbortedError) else TIMEOUT_GRACE_S)
-        while calls.pending and time.monotonic() < ends:
-            for position in calls.wait(ends - time.monotonic()):
+        while pending and time.monotonic() < ends:
+            for call in answers.wait(pending, ends - time.monotonic()):
                 try:
-                    calls.result(position)
+                    unpack(call, self._devices[pending.pop(call)])
                 except (AbortedError, DeadlineExceededError, CancelledError):
                     continue
                 except OpError as error:
@@ -282,28 +285,6 @@ class RemoteStep:
         with self._lock:
             self._closed = True
             self._forget_if_unused()
-
-
-def unpack(ref: Any, device: str) -> Any:
-    """The value of a call that returns an `Outcome`. Raises its error, or `UnavailableError` for a dead actor."""
-    try:
-        status, value = ray.get(ref)
-    except ray.exceptions.RayActorError as error:
-        raise UnavailableError(
-            f"the actor of {device} died: {str(error).splitlines()[0]}; its state is lost", device=device
-        ) from error
-    except ray.exceptions.RayTaskError as error:
-        # The actor is well: mostly it cannot import what a function needs.
-        cause = str(error.cause).partition("\n")[0] or type(error.cause).__name__
-        raise UnknownError(
-            f"{device} cannot take what was sent to it: {cause}; every node needs the modules that functions use",
-            device=device,
-        ) from error
-    except (ray.exceptions.ObjectLostError, ray.exceptions.RaySystemError) as error:
-        raise UnavailableError(f"the call to {device} failed: {error}", device=device) from error
-    if status == "error":
-        raise value
-    return value
 
 
 def _may_wait(partition: Partition) -> bool:

@@ -1,0 +1,105 @@
+"""What a driver waits for: answers of devices, over links and to calls of Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+import ray
+
+from tfray.actors.messages import StepKey
+from tfray.actors.peers import Outcome, Peer
+from tfray.errors import OpError, UnavailableError, UnknownError
+
+_TURN_S: Final = 0.005
+"""How long each kind of answer is waited for in turn, when there are both."""
+
+
+class LinkAnswer:
+    """The answer to a message over a link, as Ray's reference is that to a call.
+
+    Args:
+        actor: Ray's handle of the actor that is asked.
+        ended: Takes the answer when it has come.
+    """
+
+    def __init__(self, actor: Any, ended: SimpleQueue[LinkAnswer]) -> None:
+        self._actor = actor
+        self._ended = ended
+        self._outcome: Outcome | None = None
+
+    def take(self, outcome: Outcome) -> None:
+        """Take the answer. Called once, on any thread."""
+        self._outcome = outcome
+        self._ended.put(self)
+
+    def outcome(self) -> Outcome:
+        """The answer, which has come. Raises what Ray raises when it must be fetched."""
+        assert self._outcome is not None
+        status, value = self._outcome
+        if isinstance(value, str):  # too large for a link
+            fetched: Outcome = ray.get(self._actor.collect.remote(value))
+            return fetched
+        return status, value
+
+
+class Answers:
+    """Answers of both kinds, waited for together. For one thread."""
+
+    def __init__(self) -> None:
+        self._ended: SimpleQueue[LinkAnswer] = SimpleQueue()
+
+    def ask(self, peer: Peer, message: Mapping[str, Any], tensors: Sequence[Any] = ()) -> LinkAnswer | None:
+        """Ask a device over its link; None where there is none."""
+        answer = LinkAnswer(peer.handle.actor, self._ended)
+        return answer if peer.call(message, tensors, answer.take) else None
+
+    def wait(self, pending: Collection[Any], timeout_s: float) -> list[Any]:
+        """Wait until one of the `LinkAnswer` and references in `pending` is there. Returns those that are."""
+        refs = [item for item in pending if not isinstance(item, LinkAnswer)]
+        if len(refs) == len(pending):
+            return list(ray.wait(refs, num_returns=1, timeout=timeout_s)[0])
+        if not refs:
+            return self._linked(pending, timeout_s)
+        for _ in range(max(1, int(timeout_s / _TURN_S))):
+            done = self._linked(pending, _TURN_S) + list(ray.wait(refs, num_returns=1, timeout=0)[0])
+            if done:
+                return done
+        return []
+
+    def _linked(self, pending: Collection[Any], timeout_s: float) -> list[Any]:
+        try:
+            answer = self._ended.get(timeout=timeout_s)
+        except Empty:
+            return []
+        return [answer] if answer in pending else []
+
+
+def unpack(answer: Any, device: str) -> Any:
+    """The value of an answer. Raises its error, or `UnavailableError` for a dead actor."""
+    try:
+        status, value = answer.outcome() if isinstance(answer, LinkAnswer) else ray.get(answer)
+    except ray.exceptions.RayActorError as error:
+        raise UnavailableError(
+            f"the actor of {device} died: {str(error).splitlines()[0]}; its state is lost", device=device
+        ) from error
+    except ray.exceptions.RayTaskError as error:
+        # The actor is well: mostly it cannot import what a function needs.
+        cause = str(error.cause).partition("\n")[0] or type(error.cause).__name__
+        raise UnknownError(
+            f"{device} cannot take what was sent to it: {cause}; every node needs the modules that functions use",
+            device=device,
+        ) from error
+    except (ray.exceptions.ObjectLostError, ray.exceptions.RaySystemError) as error:
+        raise UnavailableError(f"the call to {device} failed: {error}", device=device) from error
+    if status == "error":
+        assert isinstance(value, OpError)
+        raise value
+    return value
+
+
+def tell(peer: Peer, what: str, step: StepKey, about: Any) -> None:
+    """Send a device a word about a step to which nothing is answered: `commit`, `join`, `cancel` or `abort`."""
+    if not peer.call({"do": what, "step": step, "about": about}, [], None):
+        getattr(peer.handle.actor, what).remote(step, about)
