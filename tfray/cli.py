@@ -32,9 +32,11 @@ from tfray import listing, report
 from tfray.actors import ray_runtime
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import exists
+from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.framework.cpu_threads import thread_count
 from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
+from tfray.training.checkpoint_utils import checkpoint_path
 from tfray.training.inputs import Batch
 from tfray.training.trainer import Result, StepRecord, Trainer
 
@@ -107,6 +109,22 @@ _TRAINING_OPTIONS: Final = (
         metavar="FOLDER",
         help="Where TensorBoard's event file goes; a new folder in `runs` without it. See `tfray board`.",
     ),
+    click.option(
+        "--checkpoint-dir",
+        metavar="FOLDER",
+        help="Save checkpoints there, and go on from the newest one. Without it there are none.",
+    ),
+    click.option(
+        "--save-every",
+        metavar="STEPS|TIME",
+        callback=lambda context, option, text: _parse_interval(text),
+        help="Steps, or a time like 30s, 10m or 2h, between checkpoints. Without it: what loses least, by the measured "
+        "cost of a save and the failures seen.",
+    ),
+    click.option("--keep-checkpoints", type=int, metavar="K", help="How many of the newest to keep; 0 for all."),
+    click.option(
+        "--resume/--no-resume", default=None, help="Begin from the newest checkpoint, or from new initial values."
+    ),
     click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every step's numbers as JSON."),
     click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the run's curves as PNG."),
     click.option(
@@ -115,6 +133,21 @@ _TRAINING_OPTIONS: Final = (
     click.option("--progress/--no-progress", default=True, help="Show progress on standard error."),
     click.option("--debug", is_flag=True, help="Show Python's traceback of an error."),
 )
+
+
+_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _parse_interval(text: str | None) -> dict[str, Any]:
+    """The fields of RunConfig for ``--save-every``."""
+    if text is None:
+        return {}
+    if text.isdecimal():
+        return {"save_every_steps": int(text), "save_every_s": None}
+    try:
+        return {"save_every_s": float(text[:-1]) * _UNITS[text[-1:]], "save_every_steps": None}
+    except (ValueError, KeyError) as error:
+        raise BadRequest(f"--save-every {text}: expected a number of steps, or a time like 30s, 10m or 2h") from error
 
 
 def _with_training_options(command: _Command) -> _Command:
@@ -213,7 +246,7 @@ def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[
         outputs = _Outputs(*(options[field.name] for field in fields(_Outputs)))
         trainer, batches = _call(build, settings)
         trainer.scaling = _override(trainer.scaling, options)
-        trainer.run = _override(trainer.run, options)
+        trainer.run = replace(_override(trainer.run, options), **options["save_every"])
         try:
             result = _fit(trainer, records, options["progress"])
         except KeyboardInterrupt:
@@ -387,6 +420,41 @@ def board(logdir: str, host: str, port: int, arguments: Sequence[str]) -> None:
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--host", host, "--port", str(port)]
     sys.stdout.flush()
     os.execv(sys.executable, [*command, *arguments])
+
+
+# -- checkpoints ---------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("path")
+@click.option("--json", "as_json", is_flag=True, help="Print a list of records: name, dtype, shape, bytes, parts.")
+@click.option("--verify", is_flag=True, help="Read everything and compare it with its checksums.")
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def checkpoint(path: str, as_json: bool, verify: bool, debug: bool) -> None:
+    """List the tensors of a checkpoint.
+
+    PATH is that of a checkpoint of tfray or TensorFlow (without .index), of a .safetensors file, or of a folder, whose
+    newest checkpoint is listed.
+    """
+    with _reported_errors(debug, ()):
+        opened = open_checkpoint(checkpoint_path(path))
+        entries = sorted(opened.tensors.values(), key=lambda entry: entry.name)
+        if verify:
+            verify_checkpoint(opened)
+    if as_json:
+        records = [
+            {"name": e.name, "dtype": e.dtype.name, "shape": e.shape, "bytes": e.size_bytes, "parts": len(e.slices)}
+            for e in entries
+        ]
+        click.echo(json.dumps(records))
+        return
+    table = Table("tensor", "dtype", "shape", "bytes", "parts", box=None, pad_edge=False)
+    for entry in entries:
+        shape = "x".join(map(str, entry.shape)) or "scalar"
+        table.add_row(entry.name, entry.dtype.name, shape, f"{entry.size_bytes:,}", str(len(entry.slices)))
+    Console().print(table)
+    total = f"{len(entries)} tensors, {sum(entry.size_bytes for entry in entries):,} bytes"
+    click.echo(f"{opened.prefix}: {total}{', all as they were written' if verify else ''}")
 
 
 # -- operations ----------------------------------------------------------------------------------------
