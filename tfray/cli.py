@@ -34,6 +34,9 @@ from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import exists
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.framework.cpu_threads import thread_count
+from tfray.library.profile_tables import show as show_profile
+from tfray.library.step_spans import merged
+from tfray.library.timeline import Timeline
 from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
 from tfray.training.checkpoint_utils import checkpoint_path
@@ -46,6 +49,9 @@ Build = Callable[..., Trainer | tuple[Trainer, Iterable[Batch]]]
 SCRIPT_MODULE: Final = "__tfray_script__"
 
 INTERRUPTED: Final = 130
+
+_TIMELINE: Final = "10:12"
+"""First and last of the steps that a timeline shows: by then everything is compiled, save what records."""
 
 
 class BadRequest(click.ClickException):
@@ -130,6 +136,9 @@ _TRAINING_OPTIONS: Final = (
     click.option(
         "--variables", "variables_path", type=click.Path(path_type=Path), help="Write the trained variables as NPZ."
     ),
+    click.option(
+        "--timeline", "timeline_path", type=click.Path(path_type=Path), help="Write a timeline of three steps as JSON."
+    ),
     click.option("--progress/--no-progress", default=True, help="Show progress on standard error."),
     click.option("--debug", is_flag=True, help="Show Python's traceback of an error."),
 )
@@ -194,10 +203,11 @@ class _Outputs:
     json_path: Path | None
     plot_path: Path | None
     variables_path: Path | None
+    timeline_path: Path | None = None
 
     def __post_init__(self) -> None:
         """Fail before training, not after it."""
-        for path in filter(None, (self.json_path, self.plot_path, self.variables_path)):
+        for path in filter(None, (self.json_path, self.plot_path, self.variables_path, self.timeline_path)):
             if path.is_dir():
                 raise BadRequest(f"cannot write {path}: it is a directory")
             try:
@@ -227,6 +237,10 @@ class _Outputs:
         if self.variables_path is not None and result is not None:
             report.write_variables(self.variables_path, result.variables)
             click.echo(f"wrote {self.variables_path}")
+        traces = [record.trace for record in records if record.trace is not None]
+        if self.timeline_path is not None and traces:
+            Timeline(merged(traces)).save(self.timeline_path)
+            click.echo(f"wrote {self.timeline_path}: open it at https://ui.perfetto.dev")
 
 
 def _describe_run(trainer: Trainer) -> str:
@@ -247,6 +261,9 @@ def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[
         trainer, batches = _call(build, settings)
         trainer.scaling = _override(trainer.scaling, options)
         trainer.run = replace(_override(trainer.run, options), **options["save_every"])
+        if outputs.timeline_path is not None and not trainer.run.trace_steps:
+            first = max(1, min(_parse_steps(_TIMELINE)[0], trainer.run.steps - 2))
+            trainer.run = replace(trainer.run, trace_steps=range(first, first + 3))
         try:
             result = _fit(trainer, records, options["progress"])
         except KeyboardInterrupt:
@@ -398,6 +415,59 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             parsed[key] = text
     return parsed
+
+
+# -- timelines -----------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("target", metavar="SCRIPT_OR_MODULE:FUNCTION")
+@click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
+@click.option(
+    "--steps",
+    "chosen",
+    default=_TIMELINE,
+    show_default=True,
+    metavar="FIRST:LAST",
+    help="Steps to record.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), default="timeline.json", show_default=True)
+@click.option("--workers", type=int, metavar="N", help="Replicas of the model.")
+@click.option("--ps", "parameter_servers", type=int, metavar="P", help="Shards that hold the variables.")
+@click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N.")
+@click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients.")
+@click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`.")
+@click.option("--local", is_flag=True, default=None, help="Train in this process, without Ray.")
+@click.option("--progress/--no-progress", default=True, help="Show progress on standard error.")
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def timeline(target: str, settings: Sequence[str], chosen: str, output: Path, **options: Any) -> None:
+    """Train a few steps, and write a timeline of some of them over all devices.
+
+    FUNCTION returns what `tfray run` takes. Perfetto (https://ui.perfetto.dev) and chrome://tracing open the file.
+    """
+    first, last = _parse_steps(chosen)
+    records: list[StepRecord] = []
+    with _reported_errors(options["debug"], records):
+        outputs = _Outputs(None, None, None, output)
+        trainer, _ = _call(load_function(target), _parse_settings(settings))
+        trainer.scaling = _override(trainer.scaling, options)
+        only = {"steps": last, "trace_steps": range(first, last + 1), "logdir": None}
+        trainer.run = replace(_override(trainer.run, options), **only)
+        _fit(trainer, records, options["progress"])
+        traces = [record.trace for record in records if record.trace is not None]
+        if not traces:
+            raise BadRequest(f"training ended after {len(records)} steps: there is nothing of {chosen} to show")
+        outputs.write(target, trainer, records, None, {})
+        click.echo(f"step {last}:")
+        show_profile(traces[-1])
+
+
+def _parse_steps(chosen: str) -> tuple[int, int]:
+    first, _, last = chosen.partition(":")
+    numbers = [text for text in (first, last or first) if text.isdecimal() and int(text) > 0]
+    if len(numbers) < 2 or int(numbers[0]) > int(numbers[1]):
+        raise BadRequest(f"{chosen!r} is not FIRST:LAST, numbers of steps from 1 on")
+    return int(numbers[0]), int(numbers[1])
 
 
 # -- TensorBoard ---------------------------------------------------------------------------------------
