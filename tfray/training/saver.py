@@ -426,7 +426,7 @@ def _add_snapshot(
             copies.append(checkpoint_ops.take_snapshot(handle, *_columns(saveables)))
             records.append(checkpoint_ops.write_snapshot(filename, handle, shard, len(groups)))
     merged = checkpoint_ops.merge_checkpoint(filename, records)
-    return group(*copies, name="snapshot"), identity(merged, name="snapshot_written")
+    return group(*copies, name="copy_all"), identity(merged, name="snapshot_written")
 
 
 class _Background:
