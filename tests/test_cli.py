@@ -435,10 +435,10 @@ import numpy as np
 import tfray as tf
 
 def build():
-    def model(features):
-        loss = tf.reduce_mean(tf.square(tf.layers.dense(features, 4)))
+    def model(features, labels):
+        loss = tf.reduce_mean(tf.square(tf.layers.dense(features, 4) - labels))
         return tf.train.ModelSpec(loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss))
-    source = tf.train.array_input(np.ones((8, 4), np.float32), batch_size=4)
+    source = tf.train.array_input(*2 * [np.ones((8, 4), np.float32)], batch_size=4)
     return tf.train.Trainer(model, source, run=tf.train.RunConfig(steps=5, local=True, logdir=None))
 """
 

@@ -451,7 +451,7 @@ def timeline(target: str, settings: Sequence[str], chosen: str, output: Path, **
         outputs = _Outputs(None, None, None, output)
         trainer, _ = _call(load_function(target), _parse_settings(settings))
         trainer.scaling = _override(trainer.scaling, options)
-        only = {"steps": last, "trace_steps": range(first, last + 1), "logdir": None}
+        only: dict[str, Any] = {"steps": last, "trace_steps": range(first, last + 1), "logdir": None}
         trainer.run = replace(_override(trainer.run, options), **only)
         _fit(trainer, records, options["progress"])
         traces = [record.trace for record in records if record.trace is not None]
