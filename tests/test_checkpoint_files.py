@@ -269,14 +269,12 @@ with tf.Session() as session:
     else:
         saver.restore(session, newest)
         saver.recover_last_checkpoints(tf.train.get_checkpoint_state(folder).all_model_checkpoint_paths)
-    print("ready", flush=True)
     while True:
         session.run(bump)
         number = int(session.run(step))
         # Every other save has the name of the one before: it is replaced, not added.
         saver.save(session, folder + "/m", number // 2, write_meta_graph=False)
-        if not asynchronous:
-            print(number, flush=True)
+        print(number, flush=True)
 """
 
 
@@ -298,17 +296,17 @@ def kill_while_saving(folder, rng, asynchronous):
     command = [sys.executable, "-c", SAVING, str(folder), str(asynchronous)]
     environment = os.environ | {"PYTHONPATH": str(Path(tf.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
-    assert process.stdout.readline() == "ready\n"
-    before = newest_step(folder)
-    time.sleep(rng.uniform(0, 0.15))
+    done = [int(process.stdout.readline())]
+    time.sleep(rng.uniform(0, 0.05))
     if rng.random() < 0.5:
         os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()
-    done = [int(line) for line in process.stdout.read().split()]
+    done += [int(line) for line in process.stdout.read().split()]
     process.wait()
     found = newest_step(folder)
-    assert found in ((done[-1], done[-1] + 1) if done else (before, before + 1)) or (asynchronous and found >= before)
+    # An asynchronous save is complete before the next one begins.
+    assert done[-1] - asynchronous <= found <= done[-1] + 1
     return found
 
 
@@ -326,9 +324,8 @@ def test_killed_while_saving_200_times(tmp_path):
     steps = []
     for number in range(200):
         steps.append(kill_while_saving(tmp_path, rng, asynchronous=bool(number % 2)))
-        assert len(data_files(tmp_path)) <= 12, "what interrupted saves leave does not pile up"
-    assert steps == sorted(steps) and steps[-1] > 100
-    assert len(stray_files(tmp_path)) <= len(data_files(tmp_path))
+        assert len(stray_files(tmp_path)) <= 2, "what interrupted saves leave does not pile up"
+    assert steps == sorted(steps) and steps[-1] > 200
 
 
 def kill_shards(ray, folder, kills):
