@@ -26,6 +26,7 @@ from typing import Any, Final
 import ray
 
 from tfray.actors.messages import REPLICA_DEVICE, SERVED, Presence, StepKey, StepRequest
+from tfray.actors.metrics import count_sent
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.packing import unpack
 from tfray.actors.peer_link import Link, LinkServer, fits
@@ -170,6 +171,7 @@ class DeviceActor:
 
     def _run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any]) -> Any:
         trace = DeviceTrace(self._device, request.trace) if request.trace else None
+        record: _StepRecord | None = None
         try:
             plan = self._plans.get(plan_id)
             if plan is None:
@@ -188,6 +190,8 @@ class DeviceActor:
             return fetched, trace.record(plan.traced().buffer_bytes)
         finally:
             self._end(request.own)
+            if record is not None and record.rendezvous is not None:
+                count_sent(self._device.name, record.rendezvous.sent_bytes)
 
     def _run(
         self,

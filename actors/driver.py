@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -20,8 +20,10 @@ from tfray.actors import random_states
 from tfray.actors.answers import Answers, tell, unpack
 from tfray.actors.cluster import Cluster
 from tfray.actors.messages import SERVED, StepKey, StepRequest
+from tfray.actors.metrics import StepMetrics
 from tfray.actors.remote_runner import register
 from tfray.actors.replica_protocol import Abandon, Commit, Complete, Decision, Join, ReplicaProtocol, Start
+from tfray.actors.step_traces import StepTraces
 from tfray.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -32,6 +34,7 @@ from tfray.errors import (
     UnavailableError,
 )
 from tfray.placement.replicate import CompiledReplicaStep
+from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
 
@@ -50,6 +53,7 @@ class StepReport:
         members: Replicas that counted.
         live: Replicas alive when it ended.
         dropped: Late gradients so far, over all steps.
+        records: What the devices recorded, if that was asked for.
     """
 
     step: int
@@ -58,6 +62,7 @@ class StepReport:
     members: tuple[int, ...]
     live: int
     dropped: int
+    records: list[DeviceRecord] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,8 @@ class ReplicaDriver:
         make_input: Opens the input of a replica.
         faults: What to do about workers that die.
         first_step: Number of the first step; above 1 when training is resumed.
+        traced_steps: Numbers of steps to record.
+        examples_per_replica: Examples that a replica reads for a step, for metrics; 0 if it is not known.
     """
 
     def __init__(
@@ -99,6 +106,8 @@ class ReplicaDriver:
         make_input: MakeInput,
         faults: FaultPolicy | None = None,
         first_step: int = 1,
+        traced_steps: Collection[int] = (),
+        examples_per_replica: int = 0,
     ) -> None:
         self._cluster = cluster
         self._compiled = compiled
@@ -107,6 +116,8 @@ class ReplicaDriver:
         self._functions = dict(functions)
         self._make_input = make_input
         self._faults = faults or FaultPolicy()
+        self._traces = StepTraces(cluster.actor, traced_steps)
+        self._metrics = StepMetrics(examples_per_replica)
         self._plan_id = uuid.uuid4().hex
         self._driver_id = uuid.uuid4().hex[:12]
         self._shards = [partition.device for partition in compiled.shards]
@@ -265,6 +276,7 @@ class ReplicaDriver:
             self._faults.step_timeout_s,
             receivers=receivers,
             members=start.members,
+            trace=self._traces.level(start.step),
         )
         for device in self._shards:
             self._run_step(device, self._plan_id, request, self._when_applied(start.step, device))
@@ -280,6 +292,7 @@ class ReplicaDriver:
             replica=replica,
             read_input=True,
             served=self._serve(step, replica) if self._compiled.serving else None,
+            trace=self._traces.level(step),
         )
         self._computing[replica] = step
         self._run_step(device, self._plan_id, request, self._when_delivered(step, replica))
@@ -290,9 +303,10 @@ class ReplicaDriver:
         """Let a device run its part of a step, and call `ended` with the answer."""
         peer = self._cluster.peer(device)
         message = {"do": "run_step", "plan": plan_id, "request": request.to_plain(), "waits": False}
-        answer: Any = self._answers.ask(peer, message)
+        answer: Any = None if request.trace else self._answers.ask(peer, message)
         if answer is None:
             answer = peer.handle.actor.run_step.remote(plan_id, request)
+        self._traces.called(answer, request.step[1])
         self._calls[answer] = ended
 
     def _serve(self, step: int, replica: int) -> StepKey:
@@ -307,6 +321,7 @@ class ReplicaDriver:
             receivers=(self._workers[replica],),
             served=key,
             serves=True,
+            trace=self._traces.level(step),
         )
         for shard in self._compiled.serving:
             self._run_step(shard, self._plan_id + SERVED, request, self._when_served(step, replica, shard))
@@ -315,7 +330,7 @@ class ReplicaDriver:
     def _when_served(self, step: int, replica: int, shard: str) -> Callable[[Any], list[Decision]]:
         def served(ref: Any) -> list[Decision]:
             try:
-                unpack(ref, shard)
+                self._traces.unpack(ref, shard, step)
             except CancelledError:
                 return []  # the replica is gone
             except UnavailableError:
@@ -342,7 +357,7 @@ class ReplicaDriver:
     def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
             try:
-                unpack(ref, device)
+                self._traces.unpack(ref, device, step)
             except CancelledError:
                 if step in self._waiting_shards:
                     raise
@@ -364,7 +379,7 @@ class ReplicaDriver:
 
         def delivered(ref: Any) -> list[Decision]:
             try:
-                values = unpack(ref, device)
+                values = self._traces.unpack(ref, device, step)
                 self._computing.pop(replica, None)
             except OutOfRangeError:
                 self._exhausted.add(replica)
@@ -391,7 +406,9 @@ class ReplicaDriver:
         values = [np.mean([row[i] for row in rows], axis=0) for i in range(len(rows[0]))] if rows else []
         duration_s = time.perf_counter() - self._started_at.pop(done.step)
         live, dropped = self._protocol.live, self._protocol.dropped
-        self._reports.append(StepReport(done.position, values, duration_s, done.members, live, dropped))
+        self._metrics.observe(duration_s, len(done.members), live, dropped)
+        records = self._traces.take(done.step)
+        self._reports.append(StepReport(done.position, values, duration_s, done.members, live, dropped, records))
 
     def _key(self, step: int) -> StepKey:
         return self._driver_id, step

@@ -27,6 +27,9 @@ class ObjectRendezvous:
         request: The step.
         peers: The other actors.
         to_host: Brings a tensor of the device into host memory.
+
+    Attributes:
+        sent_bytes: Bytes of all tensors sent, once for each receiver.
     """
 
     copies = True
@@ -35,6 +38,7 @@ class ObjectRendezvous:
         self._request = request
         self._peers = peers
         self._to_host = to_host
+        self.sent_bytes = 0
         self._outbox: dict[str, list[tuple[str, Any]]] = {}
         self._objects: dict[str, Any] = {}
         self._broadcast: list[tuple[str, Any]] = []
@@ -48,7 +52,9 @@ class ObjectRendezvous:
         with self._lock:
             if destination == REPLICA_DEVICE:
                 self._broadcast.append(item)
-            for receiver in self._receivers if destination == REPLICA_DEVICE else (destination,):
+            receivers = self._receivers if destination == REPLICA_DEVICE else (destination,)
+            self.sent_bytes += getattr(value, "nbytes", 0) * len(receivers)
+            for receiver in receivers:
                 self._outbox.setdefault(receiver, []).append(item)
 
     def flush(self) -> None:

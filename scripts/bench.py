@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 
 from benchmarks.cases import cases_of
-from benchmarks.measure import BRIEF, FULL, QUICK, Effort, Measurement, measure
+from benchmarks.measure import BRIEF, FULL, LONG, QUICK, Effort, Measurement, measure
 from benchmarks.report import json_lines, show
 from benchmarks.sides import Side, SideError
 
@@ -74,6 +74,15 @@ def nullstep(mb: float, workers: int, ps: int, **common: Any) -> None:
     sizes = f"_p{ps}_w{workers}"
     labels = {"scalar": f"scalar{sizes}", "dense": f"dense_{mb:g}mb{sizes}", "memory_copy": f"memory_copy_{mb:g}mb"}
     _run("nullstep", {"mb": mb, "workers": workers, "ps": ps}, labels, memory=True, **common)
+
+
+@main.command()
+@_common
+@click.option("--mb", type=click.FloatRange(min=0), default=2000.0, show_default=True, help="Size of the model.")
+@click.option("--folder", type=click.Path(exists=True, file_okay=False), help="Where to write; the disk to measure.")
+def checkpoint(mb: float, folder: str | None, **common: Any) -> None:
+    """Saving and restoring a model, the pause of an asynchronous save, and what the disk can do."""
+    _run("checkpoint", {"mb": mb, "folder": folder}, suffix=f"_{mb:g}mb", effort=LONG, **common)
 
 
 def _run(

@@ -14,6 +14,7 @@ export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 "$environment/bin/tfray" run examples/convnet.py:build \
   --address local --workers 3 --ps 2 --backup-workers 1 \
   --logdir runs/quickstart/tensorboard \
+  --checkpoint-dir runs/quickstart/checkpoints --no-resume \
   --json runs/quickstart/history.json \
   --plot runs/quickstart/curves.png \
   --variables runs/quickstart/variables.npz \

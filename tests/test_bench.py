@@ -118,6 +118,22 @@ def test_null_steps_report_memory_and_floors(tmp_path):
     assert copy["case"] == "memory_copy_8mb" and copy["impl"] == "floor" and 16 < copy["peak_mb"] < dense["peak_mb"]
 
 
+def test_measures_checkpoints_beside_the_floors(tmp_path, peer):
+    arguments = ["checkpoint", "--quick", "--mb", "8", "--folder", str(tmp_path), "--peer-python", sys.executable]
+    result = bench(*arguments, "--json", str(tmp_path / "lines"), **peer)
+    assert result.returncode == 0, result.stderr
+    lines = lines_of(tmp_path / "lines")
+    assert [(line["case"], line["impl"]) for line in lines] == [
+        ("save_8mb", "tfray"),
+        ("save_8mb", "tensorflow"),
+        ("restore_8mb", "tfray"),
+        ("restore_8mb", "tensorflow"),
+        ("snapshot_8mb", "tfray"),
+        ("write_8mb", "floor"),
+        ("read_8mb", "floor"),
+    ]
+
+
 def test_says_what_is_wrong(tmp_path):
     unknown = bench("mlp", "--case", "transformer")
     assert unknown.returncode == 2 and "it has softmax, mlp_256_256, convnet" in unknown.stderr

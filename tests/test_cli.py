@@ -396,3 +396,78 @@ def test_ops_missing_tells_what_programs_use_and_tfray_lacks():
         with pytest.raises(AttributeError):
             for part in name.split(".")[1:]:
                 found = getattr(found, part)
+
+
+# -- checkpoints ---------------------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_from_its_checkpoint(tmp_path):
+    target, folder = "script.py:build", str(tmp_path / "run")
+    options = ["--local", "--no-progress", "--checkpoint-dir", folder, "--save-every", "4"]
+    first = run("run", target, "--steps", "6", *options)
+    assert "6 steps" in first.output
+    again = run("run", target, "--steps", "9", *options)
+    assert "3 steps" in again.output
+    assert tf.train.latest_checkpoint(folder).endswith("-9")
+    listed = run("checkpoint", folder, "--verify")
+    assert "2x1" in listed.output and "all as they were written" in listed.output
+    records = {record["name"]: record for record in json.loads(run("checkpoint", folder, "--json").output)}
+    assert records["w"] == {"name": "w", "dtype": "float32", "shape": [2, 1], "bytes": 8, "parts": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "script.py:build", "--local", "--save-every", "5"], "checkpoint_dir"),
+        (["run", "script.py:build", "--local", "--save-every", "soon"], "10m"),
+        (["checkpoint", "/nowhere/at/all"], "no checkpoint"),
+    ],
+)
+def test_requests_about_checkpoints_that_cannot_be_met(arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2 and message in result.output
+
+
+# -- timelines -----------------------------------------------------------------------------------------
+
+TIMELINE_MODEL = """
+import numpy as np
+import tfray as tf
+
+def build():
+    def model(features, labels):
+        loss = tf.reduce_mean(tf.square(tf.layers.dense(features, 4) - labels))
+        return tf.train.ModelSpec(loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss))
+    source = tf.train.array_input(*2 * [np.ones((8, 4), np.float32)], batch_size=4)
+    return tf.train.Trainer(model, source, run=tf.train.RunConfig(steps=5, local=True, logdir=None))
+"""
+
+
+@pytest.fixture
+def timeline_model(tmp_path):
+    (tmp_path / "small.py").write_text(TIMELINE_MODEL)
+    return f"{tmp_path / 'small.py'}:build"
+
+
+def test_timeline_writes_what_perfetto_opens(timeline_model, tmp_path):
+    path = tmp_path / "step.json"
+    found = CliRunner().invoke(
+        cli.main, ["timeline", timeline_model, "--steps", "2:3", "-o", str(path), "--no-progress"]
+    )
+    assert found.exit_code == 0, found.output
+    assert "step 3:" in found.output and "peak memory" in found.output
+    events = json.loads(path.read_text())["traceEvents"]
+    assert sum(event["name"] == "ApplyGradientDescent" for event in events) == 4  # two variables, two steps
+
+
+def test_a_run_writes_a_timeline_on_request(timeline_model, tmp_path):
+    path = tmp_path / "step.json"
+    found = CliRunner().invoke(cli.main, ["run", timeline_model, "--timeline", str(path), "--no-progress"])
+    assert found.exit_code == 0 and f"wrote {path}" in found.output, found.output
+    assert json.loads(path.read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize("steps", ["0:1", "3:2", "x", "-1"])
+def test_timeline_refuses_steps_that_are_none(timeline_model, steps):
+    found = CliRunner().invoke(cli.main, ["timeline", timeline_model, "--steps", steps])
+    assert found.exit_code == 2 and "FIRST:LAST" in found.output

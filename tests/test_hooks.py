@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
 
 import numpy as np
 import pytest
-from test_event_files import events_in
+from test_event_files import events_in, tensorboard_view
 
 import tfray as tf
+from tfray.training import hooks_saving
 from tfray.training.hooks_saving import CheckpointSaverHook, SummarySaverHook
 
 
@@ -466,6 +468,55 @@ def test_summary_hooks_take_one_source(tmp_path):
     for wrong in ({}, {"scaffold": tf.train.Scaffold(), "summary_op": tf.constant("")}):
         with pytest.raises(ValueError, match="scaffold or a summary_op"):
             SummarySaverHook(save_steps=1, output_dir=str(tmp_path), **wrong)
+
+
+def test_checkpoints_are_saved_when_it_pays(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    _step, count = counting_model()
+
+    class SlowSaver(tf.train.Saver):
+        def save(self, *args, **kwargs):
+            now[0] += 8.0
+            return super().save(*args, **kwargs)
+
+    def each(steps):
+        now[0] += 30
+
+    timer = hooks_saving.AutomaticTimer()
+    hook = CheckpointSaverHook(str(tmp_path), save_secs="automatic", saver=SlowSaver())
+    run([hook], count, steps=80, each=each)
+    saved = saved_steps(tmp_path)
+    # The cost is smoothed: sqrt(2 * 4.25 s * 1 day) is about 860 s first, then longer.
+    assert saved[0] == 0 and saved[-1] == 80
+    assert 860 / 30 - 2 < saved[1] < 860 / 30 + 3 and saved[1] < saved[2] - saved[1]
+    timer.saved(8.0)
+    before = timer._interval.seconds
+    for _ in range(20):
+        timer.failed()
+    assert timer._interval.seconds < before / 3
+
+
+def test_intervals_of_checkpoints_are_checked(tmp_path):
+    for wrong in ({"save_secs": "sometimes"}, {"save_secs": "automatic", "save_steps": 3}, {}):
+        with pytest.raises(ValueError, match="one of them"):
+            CheckpointSaverHook(str(tmp_path), **wrong)
+
+
+# -- tracing -------------------------------------------------------------------------------------------
+
+
+def test_steps_are_traced(tmp_path):
+    _step, count = counting_model()
+    run([tf.train.ProfilerHook(save_steps=3, output_dir=str(tmp_path), show_memory=True)], count, steps=8)
+    tf.summary.FileWriterCache.clear()
+    timelines = sorted(path.name for path in tmp_path.glob("*.json"))
+    assert timelines == ["timeline-4.json", "timeline-7.json"]
+    events = json.loads((tmp_path / timelines[0]).read_text())["traceEvents"]
+    assert "AssignAdd" in {event["name"] for event in events}
+    view = tensorboard_view(tmp_path)
+    assert view.Tags()["run_metadata"] == ["step_4", "step_7"]
+    assert any(stats.node_name == "count" for stats in view.RunMetadata("step_4").step_stats.dev_stats[0].node_stats)
 
 
 # -- on Ray --------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tfray.formats.step_stats import (
     NodeExecStats,
     StepStats,
 )
-from tfray.library.step_spans import coverage, flows, peak_memory, spans_of
+from tfray.library.step_spans import coverage, flows, merged, peak_memory, spans_of
 from tfray.library.timeline import Timeline
 
 
@@ -232,3 +233,54 @@ def test_time_and_memory_of_steps(capsys, tmp_path):
     to_timeline = builder(quiet).with_timeline_output(str(tmp_path / "step.json")).build()
     profiler.profile_graph(to_timeline)
     check_trace((tmp_path / "step.json").read_text())
+
+
+# -- training ------------------------------------------------------------------------------------------
+
+
+def train(steps=4, traced=(3, 4), **scaling):
+    def model(features, labels):
+        hidden = tf.layers.dense(features, 256, activation=tf.nn.relu)
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.layers.dense(hidden, 10))
+        return tf.train.ModelSpec(loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss))
+
+    random = np.random.default_rng(0)
+    images, labels = random.normal(size=(2048, 256)).astype(np.float32), random.integers(0, 10, 2048)
+    config = tf.train.RunConfig(steps=steps, trace_steps=traced, logdir=None, local=not scaling)
+    source = tf.train.array_input(images, labels, batch_size=512, shuffle_seed=0)
+    return tf.train.Trainer(model, source, scaling=tf.train.ScalingConfig(**scaling), run=config).fit()
+
+
+def test_a_trainer_records_the_steps_that_are_asked_for():
+    history = train().history
+    assert [record.trace is not None for record in history] == [False, False, True, True]
+    assert "MatMul" in {row.type for row in tf.profiler.rows(history[-1].trace)}
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("scaling", [{"workers": 2, "parameter_servers": 2}, {"workers": 3, "backup_workers": 1}])
+def test_a_timeline_of_a_distributed_step(ray_local, scaling):
+    traces = [record.trace for record in train(steps=6, traced=(5, 6), **scaling).history if record.trace]
+    assert len(traces) == 2
+    spans = spans_of(traces[-1])
+    pairs = flows(spans)
+    assert len(pairs) >= 4 * 2 * 2  # four variables to and fro, for each replica that counts
+    assert all(received.start_ns >= sent.start_ns for sent, received in pairs)
+    for device in {span.device for span in spans}:
+        own = sorted((s for s in spans if s.device == device), key=lambda span: span.start_ns)
+        for earlier, later in pairwise(own):
+            assert later.start_ns >= earlier.end_ns, f"{earlier} and {later} overlap"
+    explained = coverage(spans)
+    assert len(explained) >= 3 and min(explained.values()) > 0.8, explained
+    check_trace(Timeline(traces[-1]).generate_chrome_trace_format())
+
+
+def test_several_steps_are_one_timeline():
+    metadata = recorded_step()
+    both = merged([metadata, metadata])
+    assert len(spans_of(both)) == 2 * len(spans_of(metadata))
+    assert sum(p.size_bytes for p in peak_memory(both)) >= sum(p.size_bytes for p in peak_memory(metadata))
+    held = [
+        n.node_name for device in both.dev_stats for n in device.node_stats if n.memory_stats.persistent_memory_size
+    ]
+    assert held == ["w"]

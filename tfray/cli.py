@@ -32,9 +32,14 @@ from tfray import listing, report
 from tfray.actors import ray_runtime
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import exists
+from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.framework.cpu_threads import thread_count
+from tfray.library.profile_tables import show as show_profile
+from tfray.library.step_spans import merged
+from tfray.library.timeline import Timeline
 from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
+from tfray.training.checkpoint_utils import checkpoint_path
 from tfray.training.inputs import Batch
 from tfray.training.trainer import Result, StepRecord, Trainer
 
@@ -44,6 +49,9 @@ Build = Callable[..., Trainer | tuple[Trainer, Iterable[Batch]]]
 SCRIPT_MODULE: Final = "__tfray_script__"
 
 INTERRUPTED: Final = 130
+
+_TIMELINE: Final = "10:12"
+"""First and last of the steps that a timeline shows: by then everything is compiled, save what records."""
 
 
 class BadRequest(click.ClickException):
@@ -107,14 +115,48 @@ _TRAINING_OPTIONS: Final = (
         metavar="FOLDER",
         help="Where TensorBoard's event file goes; a new folder in `runs` without it. See `tfray board`.",
     ),
+    click.option(
+        "--checkpoint-dir",
+        metavar="FOLDER",
+        help="Save checkpoints there, and go on from the newest one. Without it there are none.",
+    ),
+    click.option(
+        "--save-every",
+        metavar="STEPS|TIME",
+        callback=lambda context, option, text: _parse_interval(text),
+        help="Steps, or a time like 30s, 10m or 2h, between checkpoints. Without it: what loses least, by the measured "
+        "cost of a save and the failures seen.",
+    ),
+    click.option("--keep-checkpoints", type=int, metavar="K", help="How many of the newest to keep; 0 for all."),
+    click.option(
+        "--resume/--no-resume", default=None, help="Begin from the newest checkpoint, or from new initial values."
+    ),
     click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every step's numbers as JSON."),
     click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the run's curves as PNG."),
     click.option(
         "--variables", "variables_path", type=click.Path(path_type=Path), help="Write the trained variables as NPZ."
     ),
+    click.option(
+        "--timeline", "timeline_path", type=click.Path(path_type=Path), help="Write a timeline of three steps as JSON."
+    ),
     click.option("--progress/--no-progress", default=True, help="Show progress on standard error."),
     click.option("--debug", is_flag=True, help="Show Python's traceback of an error."),
 )
+
+
+_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _parse_interval(text: str | None) -> dict[str, Any]:
+    """The fields of RunConfig for ``--save-every``."""
+    if text is None:
+        return {}
+    if text.isdecimal():
+        return {"save_every_steps": int(text), "save_every_s": None}
+    try:
+        return {"save_every_s": float(text[:-1]) * _UNITS[text[-1:]], "save_every_steps": None}
+    except (ValueError, KeyError) as error:
+        raise BadRequest(f"--save-every {text}: expected a number of steps, or a time like 30s, 10m or 2h") from error
 
 
 def _with_training_options(command: _Command) -> _Command:
@@ -161,10 +203,11 @@ class _Outputs:
     json_path: Path | None
     plot_path: Path | None
     variables_path: Path | None
+    timeline_path: Path | None = None
 
     def __post_init__(self) -> None:
         """Fail before training, not after it."""
-        for path in filter(None, (self.json_path, self.plot_path, self.variables_path)):
+        for path in filter(None, (self.json_path, self.plot_path, self.variables_path, self.timeline_path)):
             if path.is_dir():
                 raise BadRequest(f"cannot write {path}: it is a directory")
             try:
@@ -194,6 +237,10 @@ class _Outputs:
         if self.variables_path is not None and result is not None:
             report.write_variables(self.variables_path, result.variables)
             click.echo(f"wrote {self.variables_path}")
+        traces = [record.trace for record in records if record.trace is not None]
+        if self.timeline_path is not None and traces:
+            Timeline(merged(traces)).save(self.timeline_path)
+            click.echo(f"wrote {self.timeline_path}: open it at https://ui.perfetto.dev")
 
 
 def _describe_run(trainer: Trainer) -> str:
@@ -213,7 +260,10 @@ def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[
         outputs = _Outputs(*(options[field.name] for field in fields(_Outputs)))
         trainer, batches = _call(build, settings)
         trainer.scaling = _override(trainer.scaling, options)
-        trainer.run = _override(trainer.run, options)
+        trainer.run = replace(_override(trainer.run, options), **options["save_every"])
+        if outputs.timeline_path is not None and not trainer.run.trace_steps:
+            first = max(1, min(_parse_steps(_TIMELINE)[0], trainer.run.steps - 2))
+            trainer.run = replace(trainer.run, trace_steps=range(first, first + 3))
         try:
             result = _fit(trainer, records, options["progress"])
         except KeyboardInterrupt:
@@ -367,6 +417,59 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     return parsed
 
 
+# -- timelines -----------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("target", metavar="SCRIPT_OR_MODULE:FUNCTION")
+@click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
+@click.option(
+    "--steps",
+    "chosen",
+    default=_TIMELINE,
+    show_default=True,
+    metavar="FIRST:LAST",
+    help="Steps to record.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), default="timeline.json", show_default=True)
+@click.option("--workers", type=int, metavar="N", help="Replicas of the model.")
+@click.option("--ps", "parameter_servers", type=int, metavar="P", help="Shards that hold the variables.")
+@click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N.")
+@click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients.")
+@click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`.")
+@click.option("--local", is_flag=True, default=None, help="Train in this process, without Ray.")
+@click.option("--progress/--no-progress", default=True, help="Show progress on standard error.")
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def timeline(target: str, settings: Sequence[str], chosen: str, output: Path, **options: Any) -> None:
+    """Train a few steps, and write a timeline of some of them over all devices.
+
+    FUNCTION returns what `tfray run` takes. Perfetto (https://ui.perfetto.dev) and chrome://tracing open the file.
+    """
+    first, last = _parse_steps(chosen)
+    records: list[StepRecord] = []
+    with _reported_errors(options["debug"], records):
+        outputs = _Outputs(None, None, None, output)
+        trainer, _ = _call(load_function(target), _parse_settings(settings))
+        trainer.scaling = _override(trainer.scaling, options)
+        only: dict[str, Any] = {"steps": last, "trace_steps": range(first, last + 1), "logdir": None}
+        trainer.run = replace(_override(trainer.run, options), **only)
+        _fit(trainer, records, options["progress"])
+        traces = [record.trace for record in records if record.trace is not None]
+        if not traces:
+            raise BadRequest(f"training ended after {len(records)} steps: there is nothing of {chosen} to show")
+        outputs.write(target, trainer, records, None, {})
+        click.echo(f"step {last}:")
+        show_profile(traces[-1])
+
+
+def _parse_steps(chosen: str) -> tuple[int, int]:
+    first, _, last = chosen.partition(":")
+    numbers = [text for text in (first, last or first) if text.isdecimal() and int(text) > 0]
+    if len(numbers) < 2 or int(numbers[0]) > int(numbers[1]):
+        raise BadRequest(f"{chosen!r} is not FIRST:LAST, numbers of steps from 1 on")
+    return int(numbers[0]), int(numbers[1])
+
+
 # -- TensorBoard ---------------------------------------------------------------------------------------
 
 
@@ -387,6 +490,41 @@ def board(logdir: str, host: str, port: int, arguments: Sequence[str]) -> None:
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--host", host, "--port", str(port)]
     sys.stdout.flush()
     os.execv(sys.executable, [*command, *arguments])
+
+
+# -- checkpoints ---------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("path")
+@click.option("--json", "as_json", is_flag=True, help="Print a list of records: name, dtype, shape, bytes, parts.")
+@click.option("--verify", is_flag=True, help="Read everything and compare it with its checksums.")
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def checkpoint(path: str, as_json: bool, verify: bool, debug: bool) -> None:
+    """List the tensors of a checkpoint.
+
+    PATH is that of a checkpoint of tfray or TensorFlow (without .index), of a .safetensors file, or of a folder, whose
+    newest checkpoint is listed.
+    """
+    with _reported_errors(debug, ()):
+        opened = open_checkpoint(checkpoint_path(path))
+        entries = sorted(opened.tensors.values(), key=lambda entry: entry.name)
+        if verify:
+            verify_checkpoint(opened)
+    if as_json:
+        records = [
+            {"name": e.name, "dtype": e.dtype.name, "shape": e.shape, "bytes": e.size_bytes, "parts": len(e.slices)}
+            for e in entries
+        ]
+        click.echo(json.dumps(records))
+        return
+    table = Table("tensor", "dtype", "shape", "bytes", "parts", box=None, pad_edge=False)
+    for entry in entries:
+        shape = "x".join(map(str, entry.shape)) or "scalar"
+        table.add_row(entry.name, entry.dtype.name, shape, f"{entry.size_bytes:,}", str(len(entry.slices)))
+    Console().print(table)
+    total = f"{len(entries)} tensors, {sum(entry.size_bytes for entry in entries):,} bytes"
+    click.echo(f"{opened.prefix}: {total}{', all as they were written' if verify else ''}")
 
 
 # -- operations ----------------------------------------------------------------------------------------

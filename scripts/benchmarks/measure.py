@@ -36,6 +36,8 @@ class Effort:
 FULL: Final = Effort()
 BRIEF: Final = Effort(rounds=8, block_s=0.12, warm_up_s=0.4)
 """For benchmarks of a hundred cases."""
+LONG: Final = Effort(rounds=8, block_s=0.1, warm_up_s=0.1, least_steps=1)
+"""For steps that take seconds."""
 QUICK: Final = Effort(rounds=3, block_s=0.05, warm_up_s=0.1, least_steps=1)
 
 

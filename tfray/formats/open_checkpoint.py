@@ -32,3 +32,16 @@ def open_checkpoint(prefix: str) -> CheckpointFiles:
     if is_table(contents):
         return TensorBundle(prefix, contents)
     raise DataLossError(f"{prefix}{INDEX_SUFFIX} is damaged, or no checkpoint of tfray or TensorFlow")
+
+
+def verify_checkpoint(checkpoint: CheckpointFiles) -> None:
+    """Read everything that is in a checkpoint.
+
+    Raises:
+        DataLossError: A byte is not as it was written; the message names file and tensor.
+    """
+    if isinstance(checkpoint, ArrowCheckpoint):
+        checkpoint.verify()
+    else:
+        for name in checkpoint.tensors:
+            checkpoint.read(name)

@@ -8,43 +8,16 @@ from typing import Final
 from tfray.framework.graph import Graph, Operation, Tensor
 
 _PER_OUTPUT: Final = frozenset(
-    [
-        "Add",
-        "AddV2",
-        "BiasAdd",
-        "Cos",
-        "Div",
-        "Equal",
-        "Exp",
-        "Greater",
-        "GreaterEqual",
-        "Less",
-        "LessEqual",
-        "Log",
-        "Maximum",
-        "Minimum",
-        "Mul",
-        "Neg",
-        "NotEqual",
-        "Pow",
-        "RealDiv",
-        "Reciprocal",
-        "Relu",
-        "ReluGrad",
-        "Rsqrt",
-        "Sigmoid",
-        "Sin",
-        "Sqrt",
-        "Square",
-        "SquaredDifference",
-        "Sub",
-        "Tanh",
-    ]
+    {
+        *("Add", "AddV2", "BiasAdd", "Sub", "Mul", "Div", "RealDiv", "Maximum", "Minimum", "Pow", "SquaredDifference"),
+        *("Neg", "Reciprocal", "Square", "Sqrt", "Rsqrt", "Exp", "Log", "Sin", "Cos", "Tanh", "Sigmoid"),
+        *("Relu", "ReluGrad", "Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual"),
+    }
 )
 """One for each element of the result."""
 
 _PER_INPUT: Final = frozenset(
-    ["Sum", "Mean", "Max", "Min", "Prod", "Any", "All", "ArgMax", "ArgMin", "L2Loss", "BiasAddGrad", "AddN"]
+    {"Sum", "Mean", "Max", "Min", "Prod", "Any", "All", "ArgMax", "ArgMin", "L2Loss", "BiasAddGrad", "AddN"}
 )
 """One for each element of what is reduced."""
 

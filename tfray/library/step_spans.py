@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tfray.formats.step_stats import NodeExecStats, RunMetadata, StepStats
+from tfray.formats.step_stats import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 
 _LABEL: Final = re.compile(r"(.*?) = (\w+)\((.*)\)", re.DOTALL)
 _TURNS: Final = re.compile(r"\d+(\.\d+)*\|")
@@ -60,6 +60,19 @@ class StepSpan:
 def stats_of(recorded: RunMetadata | StepStats) -> StepStats:
     """The step's statistics, whichever of the two was given."""
     return recorded.step_stats if isinstance(recorded, RunMetadata) else recorded
+
+
+def merged(steps: Iterable[RunMetadata | StepStats]) -> StepStats:
+    """Several steps as one. What a device holds all the time counts once."""
+    devices: dict[str, DeviceStepStats] = {}
+    for stats in map(stats_of, steps):
+        for device in stats.dev_stats:
+            known = device.device in devices
+            into = devices.setdefault(device.device, DeviceStepStats(device=device.device))
+            into.node_stats.extend(node for node in device.node_stats if _duration(node) or not known)
+            for thread, name in device.thread_names.items():
+                into.thread_names[thread] = name
+    return StepStats(dev_stats=list(devices.values()))
 
 
 def spans_of(recorded: RunMetadata | StepStats) -> list[StepSpan]:
@@ -127,13 +140,15 @@ def flows(spans: Iterable[StepSpan]) -> list[tuple[StepSpan, StepSpan]]:
 
 
 def coverage(spans: Sequence[StepSpan]) -> dict[str, float]:
-    """For each device, the part of the step that its spans explain: from its first span to its last."""
+    """For each device, the part of the time from its first span to its last in which there is one."""
     parts: dict[str, float] = {}
     for device in dict.fromkeys(span.device for span in spans):
-        own = [span for span in spans if span.device == device]
-        whole = max(span.end_ns for span in own) - min(span.start_ns for span in own)
-        threads = len({span.thread for span in own})
-        parts[device] = sum(span.self_ns for span in own) / (whole * threads) if whole else 1.0
+        own = sorted((span.start_ns, span.end_ns) for span in spans if span.device == device)
+        covered, reached = 0, own[0][0]
+        for start, end in own:
+            covered += max(0, end - max(start, reached))
+            reached = max(reached, end)
+        parts[device] = covered / (reached - own[0][0]) if reached > own[0][0] else 1.0
     return parts
 
 

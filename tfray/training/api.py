@@ -79,6 +79,7 @@ from tfray.training.hooks import (
 from tfray.training.hooks_saving import (
     CheckpointSaverHook as CheckpointSaverHook,
     CheckpointSaverListener as CheckpointSaverListener,
+    ProfilerHook as ProfilerHook,
     SummarySaverHook as SummarySaverHook,
 )
 from tfray.training.input_producers import (

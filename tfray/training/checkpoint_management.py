@@ -233,8 +233,13 @@ def _wait_for_new(folder: PathLike, known: str | None, timeout: float | None, po
         time.sleep(poll_s)
 
 
-def stray_files(folder: PathLike) -> list[str]:
-    """Paths of what interrupted saves have left in a folder: shards that no manifest names, and temporary files."""
+def stray_files(folder: PathLike, stem: str = "") -> list[str]:
+    """Paths of what interrupted saves have left in a folder: shards that no manifest names, and temporary files.
+
+    Args:
+        folder: The folder.
+        stem: Only files whose name begins so.
+    """
     path = as_path(folder)
     names = files.list_folder(path) if files.is_folder(path) else []
     complete = {name.removesuffix(INDEX_SUFFIX) for name in names if name.endswith(INDEX_SUFFIX)}
@@ -243,4 +248,4 @@ def stray_files(folder: PathLike) -> list[str]:
         prefix, found, _ = name.partition(".data-")
         if found and name.endswith(".arrow") and prefix not in complete:
             strays.append(name)
-    return [sibling(f"{path.rstrip('/')}/x", name) for name in strays]
+    return [sibling(f"{path.rstrip('/')}/x", name) for name in strays if name.startswith(stem)]

@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.events import SessionLog
+from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library import logging
 from tfray.library.event_writer import FileWriter, FileWriterCache
+from tfray.library.timeline import Timeline
+from tfray.training.checkpoint_interval import AutomaticInterval, FailureRecord
 from tfray.training.graph_files import write_graph
 from tfray.training.hooks import SecondOrStepTimer, require_global_step
 from tfray.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+
+AUTOMATIC: Final = "automatic"
+"""For seconds between checkpoints: what the measured cost of a save and the failures so far suggest."""
+
+_ASSUMED_MEAN_TIME_BETWEEN_FAILURES_S: Final = 86400.0
+
+
+class AutomaticTimer(SecondOrStepTimer):
+    """Says when a checkpoint is due by Young and Daly's formula."""
+
+    def __init__(self) -> None:
+        super().__init__(every_secs=0.0)
+        self._failures = FailureRecord(_ASSUMED_MEAN_TIME_BETWEEN_FAILURES_S)
+        self._interval = AutomaticInterval(self._failures)
+        self._since = time.monotonic()
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        """Whether it is due at a step."""
+        self._every_secs = self._interval.seconds
+        return super().should_trigger_for_step(step)
+
+    def saved(self, pause_s: float) -> None:
+        """Record how long training paused for a save."""
+        now = time.monotonic()
+        self._failures.trained_s += now - self._since
+        self._since = now
+        self._interval.saved(pause_s, pause_s)
+
+    def failed(self) -> None:
+        """Record that state was lost."""
+        self._failures.failures += 1
 
 
 class CheckpointSaverListener:
@@ -38,7 +74,8 @@ class CheckpointSaverHook(SessionRunHook):
 
     Args:
         checkpoint_dir: Folder of the checkpoints.
-        save_secs: Seconds from one to the next.
+        save_secs: Seconds from one to the next; ``"automatic"`` for the interval that loses least time, by the measured
+            cost of a save and the failures seen so far (Young and Daly's formula).
         save_steps: Steps from one to the next.
         saver: Saves them; that of `scaffold`, or the one in ``GraphKeys.SAVERS``, when None.
         checkpoint_basename: Begins their names.
@@ -53,7 +90,7 @@ class CheckpointSaverHook(SessionRunHook):
     def __init__(
         self,
         checkpoint_dir: files.PathLike,
-        save_secs: float | None = None,
+        save_secs: float | str | None = None,
         save_steps: int | None = None,
         saver: Any = None,
         checkpoint_basename: str = "model.ckpt",
@@ -69,15 +106,19 @@ class CheckpointSaverHook(SessionRunHook):
         self._scaffold = scaffold
         self._listeners = list(listeners or ())
         self._save_graph_def = save_graph_def
-        self._timer = SecondOrStepTimer(save_secs, save_steps)
+        self._timer = _timer_for(save_secs, save_steps)
 
     def begin(self) -> None:
+        self._sessions = 0
         self._writer = FileWriterCache.get(self._folder)
         self._global_step = require_global_step("CheckpointSaverHook")
         for listener in self._listeners:
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
+        self._sessions += 1
+        if self._sessions > 1 and isinstance(self._timer, AutomaticTimer):
+            self._timer.failed()
         step = int(session.run(self._global_step))
         graph = get_default_graph()
         if self._save_graph_def:
@@ -111,7 +152,10 @@ class CheckpointSaverHook(SessionRunHook):
         """Save a checkpoint; returns whether a listener asks to stop."""
         for listener in self._listeners:
             listener.before_save(session, step)
+        started = time.monotonic()
         saved = self._get_saver().save(session, self._path, global_step=step)
+        if isinstance(self._timer, AutomaticTimer):
+            self._timer.saved(time.monotonic() - started)
         logging.info("saved a checkpoint for step %d: %s", step, saved)
         log = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=str(saved or self._path))
         self._writer.add_session_log(log, step)
@@ -129,6 +173,14 @@ class CheckpointSaverHook(SessionRunHook):
                 )
             self._saver = found[0]
         return self._saver
+
+
+def _timer_for(save_secs: float | str | None, save_steps: int | None) -> SecondOrStepTimer:
+    if not isinstance(save_secs, str):
+        return SecondOrStepTimer(save_secs, save_steps)
+    if save_secs != AUTOMATIC or save_steps is not None:
+        raise ValueError(f"save_secs is {save_secs!r} with save_steps {save_steps}: give one of them, or {AUTOMATIC!r}")
+    return AutomaticTimer()
 
 
 class SummarySaverHook(SessionRunHook):
@@ -199,3 +251,58 @@ class SummarySaverHook(SessionRunHook):
         if found is None:
             return []
         return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+class ProfilerHook(SessionRunHook):
+    """Traces a step every so many steps or seconds, and writes it as ``timeline-<step>.json`` for chrome://tracing.
+
+    Args:
+        save_steps: Steps from one time to the next.
+        save_secs: Seconds from one time to the next.
+        output_dir: Folder of the files, and of an event file by which TensorBoard shows the steps in the graph.
+        show_dataflow: Draw what flows from operation to operation.
+        show_memory: Draw memory.
+    """
+
+    def __init__(
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: files.PathLike = "",
+        show_dataflow: bool = True,
+        show_memory: bool = False,
+    ) -> None:
+        self._folder = files.as_path(output_dir) or "."
+        self._writer = FileWriterCache.get(self._folder)
+        self._show = {"show_dataflow": show_dataflow, "show_memory": show_memory}
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
+
+    def begin(self) -> None:
+        self._next_step: int | None = None
+        self._global_step = require_global_step("ProfilerHook")
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        # The first step is compiled: what it takes tells little.
+        self._due = self._next_step is not None and self._timer.should_trigger_for_step(self._next_step)
+        options = RunOptions(trace_level=RunOptions.FULL_TRACE) if self._due else None
+        return SessionRunArgs(self._global_step, options=options)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        step = int(run_values.results) + 1
+        if self._next_step is None:
+            self._timer.update_last_triggered_step(step)
+        if self._due:
+            step = int(run_context.session.run(self._global_step))
+            self._timer.update_last_triggered_step(step)
+            self._save(step, run_values.run_metadata)
+        self._next_step = step + 1
+
+    def _save(self, step: int, run_metadata: RunMetadata) -> None:
+        path = f"{self._folder.rstrip('/')}/timeline-{step}.json"
+        trace = Timeline(run_metadata.step_stats).generate_chrome_trace_format(**self._show)
+        files.write_bytes(path, trace.encode())
+        logging.info("wrote the timeline of step %d: %s", step, path)
+        self._writer.add_run_metadata(run_metadata, f"step_{step}", step)
+
+    def end(self, session: Any) -> None:
+        self._writer.flush()

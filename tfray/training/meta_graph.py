@@ -57,9 +57,10 @@ class MetaGraphDef:
                 raise ValueError(f"it is of version {plain['tfray_meta_graph']!r}")
             collections = {str(name): list(members) for name, members in plain["collections"].items()}
             saver = None if plain["saver"] is None else saver_from_plain(plain["saver"])
+            graph = plain["graph"]
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise DataLossError(f"not a meta graph of tfray: {type(error).__name__}: {error}") from error
-        return cls(GraphDef.from_plain(plain["graph"]), saver, collections)
+        return cls(GraphDef.from_plain(graph), saver, collections)
 
 
 def saver_to_plain(definition: SaverDef) -> str:

@@ -54,11 +54,13 @@ class BuiltModel:
         graph: The graph.
         spec: What the function returned.
         placeholders: Stand for the arrays of a batch, in the order of `flatten_batch`.
+        batch_size: Examples of the batch for which it was built.
     """
 
     graph: Graph
     spec: ModelSpec
     placeholders: list[Tensor]
+    batch_size: int = 0
 
     @property
     def fetches(self) -> dict[str, Tensor]:
@@ -104,7 +106,8 @@ def build_model(
         takes_mode = "mode" in inspect.signature(model_fn).parameters
         spec = model_fn(features, labels, mode=mode) if takes_mode else model_fn(features, labels)
     _check_spec(model_fn, spec, mode)
-    return BuiltModel(graph, spec, placeholders)
+    sizes = [np.shape(array)[0] for _, array in flatten_batch(example) if np.ndim(array)]
+    return BuiltModel(graph, spec, placeholders, sizes[0] if sizes else 0)
 
 
 def _placeholder(name: str, array: Any) -> Tensor:

@@ -16,7 +16,7 @@ from tfray.library import logging
 from tfray.session import Session
 from tfray.training.hooked_session import RECOVERABLE, HookedSession, StepContext
 from tfray.training.hooks import StepCounterHook
-from tfray.training.hooks_saving import CheckpointSaverHook, SummarySaverHook
+from tfray.training.hooks_saving import AUTOMATIC, CheckpointSaverHook, SummarySaverHook
 from tfray.training.preemption import EXIT_CODE, PreemptionNotice
 from tfray.training.scaffold import Scaffold
 from tfray.training.session_manager import SessionManager
@@ -385,7 +385,8 @@ def MonitoredTrainingSession(
         scaffold: What the model needs besides the training step.
         hooks: Hooks of every worker.
         chief_only_hooks: Further hooks of the chief.
-        save_checkpoint_secs: Seconds from one checkpoint to the next; 600 unless steps are given, None for no saving.
+        save_checkpoint_secs: Seconds from one checkpoint to the next; None for no saving. Unless these or the steps are
+            given, the interval is chosen that loses least time: see `CheckpointSaverHook`.
         save_summaries_steps: Steps from one summary to the next; 100 unless seconds are given, None for none.
         save_summaries_secs: Seconds from one summary to the next.
         config: Options of the session.
@@ -404,7 +405,7 @@ def MonitoredTrainingSession(
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return _TrainingSession(worker, list(hooks or ()), stop_grace_period_secs)
     summaries_steps, summaries_secs = _interval(save_summaries_steps, save_summaries_secs, (100, None))
-    save_steps, save_secs = _interval(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
+    save_steps, save_secs = _interval(save_checkpoint_steps, save_checkpoint_secs, (None, AUTOMATIC))
     all_hooks: list[SessionRunHook] = []
     folder = summary_dir or checkpoint_dir
     if folder:
@@ -422,7 +423,7 @@ def MonitoredTrainingSession(
     return _TrainingSession(chief, all_hooks, stop_grace_period_secs)
 
 
-def _interval(steps: Any, secs: Any, default: tuple[int | None, float | None]) -> tuple[Any, Any]:
+def _interval(steps: Any, secs: Any, default: tuple[int | None, float | str | None]) -> tuple[Any, Any]:
     """Steps and seconds between two times, of which the default holds if neither is given."""
     if steps is USE_DEFAULT and secs is USE_DEFAULT:
         return default

@@ -58,6 +58,8 @@ class RunLog:
         """Write a step's numbers, unless others have just been written."""
         if self._writer is None:
             return
+        if record.trace is not None:
+            self._writer.add_run_metadata(record.trace, f"step_{record.step}", record.step)
         self._pending = record
         if self._last is None or time.monotonic() - self._time >= INTERVAL_S:
             self._write(record)

@@ -370,6 +370,8 @@ class Saver:
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[PathLike]) -> None:
         """After a restart, take up the checkpoints of an earlier saver, so that they are deleted in their time.
 
+        What interrupted saves under the same name have left beside them is deleted at once.
+
         Args:
             checkpoint_paths: Their paths, oldest first. Those that are gone are left out.
         """
@@ -379,7 +381,10 @@ class Saver:
             found += [(path, times[0])] if times else []
         self._retention.replace(found)
         if found:
-            self._retention.read_metrics(os.path.dirname(found[-1][0]))
+            folder, name = os.path.split(found[-1][0])
+            self._retention.read_metrics(folder)
+            for stray in checkpoint_management.stray_files(folder or ".", name.rstrip("0123456789")):
+                files.remove(stray)
 
 
 def _is_number(value: Any) -> bool:
@@ -426,7 +431,7 @@ def _add_snapshot(
             copies.append(checkpoint_ops.take_snapshot(handle, *_columns(saveables)))
             records.append(checkpoint_ops.write_snapshot(filename, handle, shard, len(groups)))
     merged = checkpoint_ops.merge_checkpoint(filename, records)
-    return group(*copies, name="snapshot"), identity(merged, name="snapshot_written")
+    return group(*copies, name="copy_all"), identity(merged, name="snapshot_written")
 
 
 class _Background:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.formats.files import PathLike
+from tfray.formats.step_stats import RunMetadata
 from tfray.library import variables as variables_lib
+from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from tfray.actors.driver import ReplicaDriver, StepReport
 
 DAY_S: Final = 86400.0
+
+_FULL_TRACE = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,7 @@ class RunConfig:
         mean_time_between_failures_s: What to assume before any failure was seen; a day for each process that holds
             state when None.
         max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
+        trace_steps: Numbers of steps to record, for `StepRecord.trace`.
     """
 
     steps: int = 100
@@ -119,6 +125,7 @@ class RunConfig:
     asynchronous_checkpoints: bool = True
     mean_time_between_failures_s: float | None = None
     max_recoveries: int = 8
+    trace_steps: Collection[int] = ()
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -144,6 +151,7 @@ class StepRecord:
         live: Replicas alive.
         dropped: Late gradients dropped so far.
         members: Replicas that counted.
+        trace: What the devices recorded, if the step is one of `RunConfig.trace_steps`.
     """
 
     step: int
@@ -152,6 +160,7 @@ class StepRecord:
     live: int = 1
     dropped: int = 0
     members: tuple[int, ...] = (0,)
+    trace: RunMetadata | None = None
 
 
 @dataclass(frozen=True)
@@ -270,11 +279,16 @@ class Trainer:
     ) -> Iterator[StepRecord]:
         step = session.make_callable([model.fetches, model.train_operation], model.placeholders)
         for number, batch in zip(range(checkpoints.step + 1, self.run.steps + 1), batches, strict=False):
-            started = time.perf_counter()
-            values, _ = step(*[array for _, array in flatten_batch(batch)])
+            arrays = [array for _, array in flatten_batch(batch)]
+            started, trace = time.perf_counter(), None
+            if number in self.run.trace_steps:
+                trace, feeds = RunMetadata(), dict(zip(model.placeholders, arrays, strict=True))
+                values, _ = session.run([model.fetches, model.train_operation], feeds, _FULL_TRACE, trace)
+            else:
+                values, _ = step(*arrays)
             metrics = {name: float(value) for name, value in values.items()}
             checkpoints.step = number
-            yield StepRecord(number, metrics, time.perf_counter() - started)
+            yield StepRecord(number, metrics, time.perf_counter() - started, trace=trace)
             if checkpoints.is_due():
                 checkpoints.save(session)
                 checkpoints.exit_if_preempted()
@@ -380,6 +394,8 @@ class Trainer:
             lambda replica, first: _InputOpener(self._input_fn, self._context(replica, first), compiled.feeds),
             FaultPolicy(max_restarts=self.run.max_worker_restarts, step_timeout_s=self.run.step_timeout_s),
             first_step,
+            self.run.trace_steps,
+            model.batch_size,
         )
 
     def _context(self, replica: int, first_step: int) -> InputContext:
@@ -444,7 +460,8 @@ class _InputOpener:
 
 def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
     metrics = {name: float(value) for name, value in zip(names, report.values, strict=False)}
-    return StepRecord(report.step, metrics, report.duration_s, report.live, report.dropped, report.members)
+    trace = run_metadata(report.records) if report.records else None
+    return StepRecord(report.step, metrics, report.duration_s, report.live, report.dropped, report.members, trace)
 
 
 def _initializer(model: BuiltModel) -> Any:

@@ -1,0 +1,376 @@
+"""Checkpoint files: what they hold, that damage is noticed, and that nothing is left half done."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tfray as tf
+from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnavailableError
+from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name, write_manifest
+from tfray.formats.checkpoint_shard import Piece, write_shard
+from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
+from tfray.formats.safetensors import save_safetensors
+from tfray.training.checkpoint_management import get_checkpoint_state, stray_files
+
+ARRAYS = {
+    "weights": np.arange(300, dtype=np.float32).reshape(20, 15),
+    "names": np.array([b"one", b"", b"three"], object),
+    "step": np.array(7, np.int64),
+    "empty": np.zeros((3, 0)),
+}
+
+
+def write(folder, arrays=ARRAYS):
+    """A checkpoint of two shards: all arrays, and one in two parts."""
+    prefix = f"{folder}/model"
+    parts = np.arange(12.0).reshape(6, 2)
+    first = [Piece.whole(name, array) for name, array in arrays.items()]
+    groups = [[*first, Piece("parts", parts[:4], [6, 2], [0, 0])], [Piece("parts", parts[4:], [6, 2], [4, 0])]]
+    records = [write_shard(f"{folder}/{data_name(prefix, i, 2)}", group) for i, group in enumerate(groups)]
+    write_manifest(prefix, Manifest.of_shards(records))
+    return prefix
+
+
+def data_files(folder):
+    return sorted(path for path in Path(folder).iterdir() if ".data-" in path.name)
+
+
+def test_arrays_are_views_of_the_mapped_file(tmp_path):
+    checkpoint = open_checkpoint(write(tmp_path))
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(checkpoint.read(name), array)
+    weights = checkpoint.read("weights")
+    assert not weights.flags.owndata and not weights.flags.writeable and weights.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(checkpoint.read("parts"), np.arange(12.0).reshape(6, 2))
+    np.testing.assert_array_equal(checkpoint.read("parts", [3, 1], [2, 1]), [[7], [9]])
+    with pytest.raises(InvalidArgumentError, match="no part"):
+        checkpoint.read("parts", [5, 0], [2, 2])
+
+
+def test_shards_are_arrow_files(tmp_path):
+    write(tmp_path)
+    rows = [row for path in data_files(tmp_path) for row in pa.ipc.open_file(path).read_all().to_pylist()]
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["weights"]["shape"] == [20, 15] and by_name["weights"]["dtype"] == "float32"
+    assert by_name["weights"]["data"] == ARRAYS["weights"].tobytes()
+    assert [row["offset"] for row in rows if row["name"] == "parts"] == [[0, 0], [4, 0]]
+
+
+def test_an_older_save_of_the_same_name_is_replaced(tmp_path):
+    write(tmp_path)
+    before = data_files(tmp_path)
+    opened = open_checkpoint(f"{tmp_path}/model")
+    mapped = opened.read("weights")
+    write(tmp_path, {**ARRAYS, "step": np.array(8, np.int64)})
+    assert not set(before) & set(data_files(tmp_path))
+    assert open_checkpoint(f"{tmp_path}/model").read("step") == 8
+    np.testing.assert_array_equal(mapped, ARRAYS["weights"])  # what was mapped stays
+
+
+def test_parts_that_do_not_make_a_whole_are_refused(tmp_path):
+    piece = Piece("w", np.zeros(2), [5], [0])
+    with pytest.raises(InvalidArgumentError, match=r"'w' have 2 elements"):
+        Manifest.of_shards([write_shard(f"{tmp_path}/a", [piece])])
+    twice = [write_shard(f"{tmp_path}/{name}", [Piece.whole("w", np.zeros(2, dtype))]) for name, dtype in ("bf", "cd")]
+    with pytest.raises(InvalidArgumentError, match="different names"):
+        Manifest.of_shards(twice)
+
+
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("where", ["data", "index"])
+def test_every_flipped_byte_is_noticed(tmp_path, where, stride):
+    prefix = write(tmp_path)
+    path = Path(f"{prefix}.index") if where == "index" else data_files(tmp_path)[0]
+    names = set()
+    contents = path.read_bytes()
+    for position in range(0, len(contents), stride):
+        path.write_bytes(
+            contents[:position] + bytes([contents[position] ^ (1 << position % 8)]) + contents[position + 1 :]
+        )
+        with pytest.raises(DataLossError, match="damaged") as caught:
+            verify_checkpoint(open_checkpoint(prefix))
+        assert path.name in str(caught.value)
+        names.update(name for name in [*ARRAYS, "parts"] if f"tensor {name!r}" in str(caught.value))
+    if where == "data":
+        assert names == {*ARRAYS, "parts"} - {"empty"}
+
+
+def test_missing_and_cut_files_are_noticed(tmp_path):
+    prefix = write(tmp_path)
+    first, _ = data_files(tmp_path)
+    first.write_bytes(first.read_bytes()[:-1])
+    with pytest.raises(DataLossError, match=first.name):
+        verify_checkpoint(open_checkpoint(prefix))
+    prefix = write(tmp_path)
+    data_files(tmp_path)[1].unlink()
+    with pytest.raises(DataLossError, match="is missing"):
+        open_checkpoint(prefix).read("parts")
+
+
+def test_other_file_systems(tmp_path, monkeypatch):
+    """What is not local is not mapped; pyarrow reads and writes it."""
+    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+    from tfray.formats import files
+
+    store = files.ArrowStore(SubTreeFileSystem(str(tmp_path), LocalFileSystem()))
+    monkeypatch.setattr(files, "_arrow_store", lambda uri: (store, "bucket"))
+    variable = tf.Variable(np.arange(5.0), name="v")
+    saver = tf.train.Saver(max_to_keep=1)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        for step in range(3):
+            path = saver.save(session, "store://bucket/folder/m", step)
+        session.run(variable.assign(np.zeros(5)))
+        saver.restore(session, tf.train.latest_checkpoint("store://bucket/folder"))
+        np.testing.assert_array_equal(session.run(variable), np.arange(5.0))
+    assert path == "store://bucket/folder/m-2"
+    assert {p.name.partition(".")[0] for p in (tmp_path / "bucket/folder").iterdir()} == {"checkpoint", "m-2"}
+
+
+# -- anything at all -----------------------------------------------------------------------------------
+
+
+def mutated(data, contents):
+    """Bytes with a few of them changed, cut out, doubled or cut off."""
+    contents = bytearray(contents)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, max(0, len(contents) - 1)))
+        match data.draw(st.sampled_from(["flip", "set", "cut", "remove", "double", "insert"])):
+            case "flip" if contents:
+                contents[at] ^= 1 << data.draw(st.integers(0, 7))
+            case "set":
+                contents[at : at + 4] = data.draw(
+                    st.sampled_from([b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff", b"9999"])
+                )
+            case "cut":
+                del contents[at:]
+            case "remove":
+                del contents[at : at + data.draw(st.integers(1, 9))]
+            case "double":
+                contents[at:at] = contents[at : at + data.draw(st.integers(1, 40))]
+            case "insert":
+                contents[at:at] = data.draw(st.binary(max_size=8))
+    return bytes(contents)
+
+
+def check_mutations(folder, data, resign):
+    """A file that was changed gives the values from before, or a clear error."""
+    kind = data.draw(st.sampled_from(["arrow", "bundle", "safetensors", "state", "meta"]))
+    folder = Path(folder) / kind
+    if not folder.exists():
+        folder.mkdir()
+        prepare(kind, folder)
+    victim = data.draw(st.sampled_from(sorted(path for path in folder.iterdir() if path.suffix != ".npz")))
+    contents = victim.read_bytes()
+    changed = mutated(data, contents)
+    if kind == "arrow" and victim.suffix == ".index" and resign:
+        changed = signed_again(data, contents)
+    victim.write_bytes(changed)
+    try:
+        read(kind, folder)
+    except OpError as error:
+        assert str(error)
+    finally:
+        victim.write_bytes(contents)
+
+
+def prepare(kind, folder):
+    if kind == "arrow":
+        write(folder)
+    elif kind == "bundle":
+        for path in (Path(__file__).parent / "golden" / "checkpoints").glob("model-20.*"):
+            (folder / path.name.replace("model-20", "model")).write_bytes(path.read_bytes())
+    elif kind == "safetensors":
+        save_safetensors({"a": np.arange(6.0), "b": np.array([True])}, folder / "model.safetensors")
+    elif kind == "state":
+        tf.train.update_checkpoint_state(folder, "a-1", ["a-0", "a-1"], all_model_checkpoint_timestamps=[1.5, 2.5])
+    else:
+        with tf.Graph().as_default() as graph:
+            tf.get_variable("w", [2, 3])
+            tf.train.export_meta_graph(folder / "graph.meta", graph=graph, saver_def=tf.train.Saver().saver_def)
+
+
+def read(kind, folder):
+    if kind == "state":
+        get_checkpoint_state(folder)
+    elif kind == "meta":
+        with tf.Graph().as_default():
+            tf.train.import_meta_graph(folder / "graph.meta")
+    else:
+        prefix = f"{folder}/model.safetensors" if kind == "safetensors" else f"{folder}/model"
+        verify_checkpoint(open_checkpoint(prefix))
+
+
+def signed_again(data, contents):
+    """A manifest with changed contents under a checksum that fits: what a malicious file may be."""
+    start = contents.index(b'"manifest":') + len(b'"manifest":')
+    plain = json.loads(contents[start:-2])
+    holder, key = plain, None
+    while isinstance(holder, (dict, list)) and holder:
+        key = data.draw(st.sampled_from(list(holder) if isinstance(holder, dict) else list(range(len(holder)))))
+        inner = holder[key]
+        if not isinstance(inner, (dict, list)) or not inner or data.draw(st.integers(0, 3)) == 0:
+            break
+        holder = inner
+    holder[key] = data.draw(st.sampled_from([None, -1, 0, 2**62, 1e300, "x", [], {}, [1, 2], "../../etc/passwd", True]))
+    body = json.dumps(plain, separators=(",", ":")).encode()
+    from tfray.formats.checkpoint_shard import checksum
+
+    return b'{"tfray_checkpoint":1,"checksum":"%016x","manifest":%s}\n' % (checksum(body), body)
+
+
+CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+NO_TIME = {"deadline": None, "suppress_health_check": CHECKS, "database": None}
+
+
+@settings(max_examples=400, **NO_TIME)
+@given(data=st.data(), resign=st.booleans())
+def test_anything_else_is_a_clear_error(tmp_path, data, resign):
+    check_mutations(tmp_path, data, resign)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@settings(max_examples=10000, **NO_TIME)
+@given(data=st.data(), resign=st.booleans())
+def test_ten_thousand_other_files(tmp_path, data, resign):
+    check_mutations(tmp_path, data, resign)
+
+
+# -- kill -9 -------------------------------------------------------------------------------------------
+
+SAVING = """
+import sys
+import numpy as np
+import tfray as tf
+folder, asynchronous = sys.argv[1], sys.argv[2] == "True"
+step = tf.get_variable("step", [], tf.int64, initializer=tf.zeros_initializer())
+variables = [tf.get_variable(f"v{i}", [20000 + i], tf.int64, initializer=tf.zeros_initializer()) for i in range(4)]
+bump = [variable.assign_add(tf.ones_like(variable)) for variable in [step, *variables]]
+saver = tf.train.Saver(max_to_keep=2, asynchronous=asynchronous)
+with tf.Session() as session:
+    newest = tf.train.latest_checkpoint(folder)
+    if newest is None:
+        session.run(tf.global_variables_initializer())
+    else:
+        saver.restore(session, newest)
+        saver.recover_last_checkpoints(tf.train.get_checkpoint_state(folder).all_model_checkpoint_paths)
+    while True:
+        session.run(bump)
+        number = int(session.run(step))
+        # Every other save has the name of the one before: it is replaced, not added.
+        saver.save(session, folder + "/m", number // 2, write_meta_graph=False)
+        print(number, flush=True)
+"""
+
+
+def newest_step(folder):
+    """The step of the newest checkpoint, which must be complete; 0 when there is none."""
+    path = tf.train.latest_checkpoint(folder)
+    if path is None:
+        return 0
+    checkpoint = ArrowCheckpoint(path)
+    checkpoint.verify()
+    step = int(checkpoint.read("step"))
+    for name in checkpoint.tensors:
+        assert np.unique(checkpoint.read(name)).tolist() == [step], f"{name} is not of step {step}"
+    return step
+
+
+def kill_while_saving(folder, rng, asynchronous):
+    """Let a process save in a loop, and kill it, or its group, at a random moment."""
+    command = [sys.executable, "-c", SAVING, str(folder), str(asynchronous)]
+    environment = os.environ | {"PYTHONPATH": str(Path(tf.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    done = [int(process.stdout.readline())]
+    time.sleep(rng.uniform(0, 0.05))
+    if rng.random() < 0.5:
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    done += [int(line) for line in process.stdout.read().split()]
+    process.wait()
+    found = newest_step(folder)
+    # An asynchronous save is complete before the next one begins.
+    assert done[-1] - asynchronous <= found <= done[-1] + 1
+    return found
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_killed_while_saving(tmp_path, asynchronous):
+    rng = random.Random(4)
+    steps = [kill_while_saving(tmp_path, rng, asynchronous) for _ in range(3)]
+    assert steps == sorted(steps)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_killed_while_saving_200_times(tmp_path):
+    rng = random.Random(5)
+    steps = []
+    for number in range(200):
+        steps.append(kill_while_saving(tmp_path, rng, asynchronous=bool(number % 2)))
+        assert len(stray_files(tmp_path)) <= 2, "what interrupted saves leave does not pile up"
+    assert steps == sorted(steps) and steps[-1] > 200
+
+
+def kill_shards(ray, folder, kills):
+    """Save on two shards in a loop, and kill one of them at random moments."""
+    rng = random.Random(6)
+    jobs = {"ps": tf.JobSpec(2, num_cpus=0.1)}
+    step = tf.get_variable("step", [], tf.int64, initializer=tf.zeros_initializer())
+    variables = [step]
+    for task in range(2):
+        with tf.device(f"/job:ps/task:{task}"):
+            variables.append(tf.get_variable(f"v{task}", [400000], tf.int64, initializer=tf.zeros_initializer()))
+    bump = [variable.assign_add(tf.ones_like(variable)) for variable in variables]
+    init, saver = tf.global_variables_initializer(), tf.train.Saver(max_to_keep=2)
+    with tf.Cluster(jobs) as cluster:
+        for _ in range(kills):
+            with tf.Session(cluster) as session:
+                newest = tf.train.latest_checkpoint(folder)
+                if newest is None:
+                    session.run(init)
+                else:
+                    saver.restore(session, newest)
+                done = killed = newest_step(folder)
+                try:
+                    while True:
+                        session.run(bump)
+                        saver.save(session, f"{folder}/m", done // 2, write_meta_graph=False)
+                        done += 1
+                        if killed is not None and rng.random() < 0.3:
+                            killed = None
+                            device = cluster.devices[rng.randrange(2)]
+                            _, pid = ray.get(cluster.actor(device).ready.remote())
+                            delay = f"sleep {rng.uniform(0, 0.05)}; kill -9 {pid}"
+                            subprocess.Popen(["sh", "-c", delay])
+                except UnavailableError:
+                    assert newest_step(folder) in (done, done + 1)
+            cluster.replace_dead()
+
+
+@pytest.mark.ray
+def test_shards_killed_while_saving(ray_local, tmp_path):
+    kill_shards(ray_local, tmp_path, 2)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_shards_killed_while_saving_40_times(ray_local, tmp_path):
+    kill_shards(ray_local, tmp_path, 40)
