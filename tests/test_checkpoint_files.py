@@ -356,7 +356,7 @@ def kill_shards(ray, folder, kills):
                         if killed is not None and rng.random() < 0.3:
                             killed = None
                             device = cluster.devices[rng.randrange(2)]
-                            _, pid = ray.get(cluster.actor(device).ready.remote())
+                            pid = ray.get(cluster.actor(device).ready.remote()).pid
                             delay = f"sleep {rng.uniform(0, 0.05)}; kill -9 {pid}"
                             subprocess.Popen(["sh", "-c", delay])
                 except UnavailableError:

@@ -204,7 +204,7 @@ def clusters(monkeypatch):
 
 
 def kill(ray, cluster, device):
-    _, pid = ray.get(cluster.actor(device).ready.remote())
+    pid = ray.get(cluster.actor(device).ready.remote()).pid
     os.kill(pid, signal.SIGKILL)
 
 
