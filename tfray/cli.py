@@ -113,7 +113,8 @@ _TRAINING_OPTIONS: Final = (
     click.option(
         "--logdir",
         metavar="FOLDER",
-        help="Where TensorBoard's event file goes; a new folder in `runs` without it. See `tfray board`.",
+        help="Where TensorBoard's event file goes. Without it: a new folder in $TFRAY_LOGDIR, which is `runs` unless "
+        "set, and nowhere if set to nothing. See `tfray board`.",
     ),
     click.option(
         "--checkpoint-dir",
