@@ -12,6 +12,7 @@ LAZY: Final = {
     "contrib": "tfray.contrib",
     "data": "tfray.library.data",
     "feature_column": "tfray.library.feature_column",
+    "debug": "tfray.library.debug",
     "distributions": "tfray.library.distributions",
     "flags": "tfray.library.flags",
     "gfile": "tfray.library.gfile",
