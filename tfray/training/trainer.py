@@ -15,6 +15,7 @@ from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.formats.files import PathLike
 from tfray.formats.step_stats import RunMetadata
+from tfray.framework.graph import Graph
 from tfray.library import variables as variables_lib
 from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
@@ -258,6 +259,11 @@ class Trainer:
                 totals = {name: total + float(values[name]) * size for name, total in totals.items()}
                 count += size
         return {name: total / count for name, total in totals.items()}
+
+    def graph(self) -> Graph:
+        """The graph of the model, built for the first batch of the input."""
+        first = self._first_batch(iter(self._input_fn(self._context(0, 1))))
+        return build_model(self._model_fn, first, seed=self.run.seed).graph
 
     # -- in this process -------------------------------------------------------------------------
 
