@@ -307,6 +307,27 @@ def test_initializers_take_values_from_a_checkpoint(path, shards):
         assert session.run(other) == 8.0
 
 
+def test_the_functions_of_contrib_framework(path):
+    saved_layers(path)
+    framework = tf.contrib.framework
+    with tf.Graph().as_default(), tf.Session() as session:
+        bias, absent = tf.Variable(np.zeros((3, 1)), name="old/b"), tf.Variable(2.0, name="absent")
+        session.run(tf.global_variables_initializer())
+        restore = framework.assign_from_checkpoint_fn(
+            path, [bias, absent], ignore_missing_vars=True, reshape_variables=True
+        )
+        restore(session)
+        np.testing.assert_array_equal(session.run(bias), np.ones((3, 1)))
+        assert framework.assign_from_checkpoint_fn(path, [absent], ignore_missing_vars=True) is None
+        operation, feeds = framework.assign_from_checkpoint(
+            path, {"alone": tf.Variable(0.0, dtype=tf.float64, name="a")}
+        )
+        session.run(operation, feeds)
+        assert session.run(tf.global_variables()[-1]) == 7.0
+        with pytest.raises(NotFoundError):
+            framework.load_variable(path, "absent")
+
+
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [
