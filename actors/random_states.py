@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tfray.actors.answers import unpack
 from tfray.actors.cluster import Cluster
 from tfray.errors import UnavailableError
-
-PREFIX: Final = "random_state@"
-"""Begins the names of streams in checkpoints; the device and the stream's own name follow."""
+from tfray.ops.random_streams import RANDOM_STATE
 
 
 def collect(cluster: Cluster, devices: Sequence[str]) -> dict[str, Any]:
@@ -24,7 +22,7 @@ def collect(cluster: Cluster, devices: Sequence[str]) -> dict[str, Any]:
             if not device.startswith("/job:worker/"):
                 raise
             continue
-        found.update({f"{PREFIX}{device}@{name}": array for name, array in states.items()})
+        found.update({f"{RANDOM_STATE}{device}@{name}": array for name, array in states.items()})
     return found
 
 
@@ -32,7 +30,7 @@ def restore(cluster: Cluster, devices: Sequence[str], arrays: Mapping[str, Any])
     """Put the streams of devices where they were; those that were not saved begin anew."""
     calls = {}
     for device in devices:
-        start = f"{PREFIX}{device}@"
+        start = f"{RANDOM_STATE}{device}@"
         own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         calls[cluster.actor(device).restore_random_states.remote(own)] = device
     for ref, device in calls.items():

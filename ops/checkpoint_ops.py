@@ -26,13 +26,14 @@ from tfray.formats.checkpoint import (
 )
 from tfray.formats.checkpoint_shard import FileEntry, Piece, ShardRecord, SliceEntry, write_shard
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.cpu_threads import parallel_for, thread_count
-from tfray.framework.dtypes import as_dtype
+from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, on_every_device, register
 from tfray.framework.shape_functions import no_outputs, scalar
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.ops.random_streams import RandomStream, stream_for
 from tfray.ops.text import as_strings
 
@@ -462,6 +463,64 @@ RESTORE_SHARD = register(
         kernels=on_every_device(_restore_shard_kernel),
         stateful=True,
         access="update",
+    )
+)
+
+
+def restore_tensor(
+    prefix: Any,
+    tensor_name: str,
+    dtype: DTypeLike,
+    shape: ShapeLike = None,
+    part: Part = None,
+    name: str | None = None,
+) -> Tensor:
+    """A tensor of a checkpoint as a value.
+
+    Args:
+        prefix: A string scalar: path of the checkpoint.
+        tensor_name: Name of the tensor in it.
+        dtype: Dtype of the tensor.
+        shape: Its static shape, or that of the part.
+        part: ``(shape of the whole, offset of the part)`` to read only a part of that shape.
+        name: Name of the operation.
+
+    Raises:
+        NotFoundError: While running: there is no such checkpoint, or it lacks the tensor.
+        InvalidArgumentError: While running: the tensor has another dtype or shape.
+        DataLossError: While running: a file is damaged.
+    """
+    shape = TensorShape(shape)
+    if part is not None and not shape.is_fully_defined():
+        raise InvalidArgumentError(f"part of {tensor_name!r}: its shape {shape} is not known")
+    attrs = {"tensor_name": tensor_name, "dtype": as_dtype(dtype), "shape": shape, "part": part, "reshape": False}
+    return add_op(RESTORE_TENSOR, prefix, name=name, **attrs)
+
+
+def _restore_tensor_kernel(ctx: KernelContext, prefix: Array) -> Array:
+    checkpoint = open_checkpoint(files.as_path(as_strings(prefix)[()]))
+    name, part, shape = ctx.attr("tensor_name"), ctx.attr("part"), ctx.attr("shape")
+    sizes = None if shape.rank is None else shape.as_list()
+    _check_entry(ctx, checkpoint, name, part, (ctx.attr("dtype").name, sizes))
+    # A copy: what is mapped cannot be written over when nobody needs it any more.
+    return np.array(checkpoint.read(name) if part is None else checkpoint.read(name, part[1], sizes))
+
+
+def _restore_tensor_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(0)
+    return [op.attrs["shape"]]
+
+
+RESTORE_TENSOR = register(
+    OpDef(
+        name="RestoreTensor",
+        inputs=("prefix: string",),
+        outputs=("value: dtype",),
+        attrs=("tensor_name", "shape", "part", "reshape"),
+        types={"dtype": dtypes.VALUES},
+        shape=_restore_tensor_shape,
+        kernels=on_cpu(_restore_tensor_kernel),
+        stateful=True,
     )
 )
 

@@ -12,7 +12,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -36,6 +36,13 @@ class DatasetValue(ABC):
     @abstractmethod
     def __iter__(self) -> Iterator[Element]:
         """A new pass over the elements."""
+
+    def rewind(self) -> None:
+        """Let the next pass be like the first one."""
+        for value in vars(self).values():
+            for each in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(each, DatasetValue):
+                    each.rewind()
 
 
 # -- sources -------------------------------------------------------------------------------------------
@@ -287,6 +294,10 @@ class Shuffled(DatasetValue):
         self._reshuffle = reshuffle
         self._passes = itertools.count()
 
+    def rewind(self) -> None:
+        super().rewind()
+        self._passes = itertools.count()
+
     def __iter__(self) -> Iterator[Element]:
         number = next(self._passes) if self._reshuffle else 0
         return self._shuffled(np.random.default_rng([*self._seeds, number]))
@@ -532,7 +543,11 @@ class IteratorResource:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._dataset: DatasetValue | None = None
         self._elements: Iterator[Element] | None = None
+        self._position = 0
+        self._skipped = 0
+        """Elements to pass over at the beginning, because a checkpoint says that they were taken."""
         self._lock = threading.Lock()
 
     @property
@@ -543,20 +558,50 @@ class IteratorResource:
     def restart(self, dataset: DatasetValue) -> None:
         """Begin at the first element of `dataset`."""
         with self._lock:
-            self._elements = iter(dataset)
+            self._skipped = 0
+            self._begin(dataset)
 
     def start(self, dataset: DatasetValue) -> None:
         """Begin at the first element of `dataset`, unless it has begun already."""
         with self._lock:
             if self._elements is None:
-                self._elements = iter(dataset)
+                self._begin(dataset)
+
+    def _begin(self, dataset: DatasetValue) -> None:
+        self._dataset, self._elements, self._position = dataset, iter(dataset), 0
+        while self._position < self._skipped:
+            if next(self._elements, None) is None:
+                raise InvalidArgumentError(
+                    f"iterator {self.name!r} was saved after {self._skipped} elements, and its dataset has only "
+                    f"{self._position}: it is another one"
+                )
+            self._position += 1
+        self._skipped = 0
+
+    def state(self) -> dict[str, Array]:
+        """How many elements were taken, for a checkpoint."""
+        with self._lock:
+            return {"position": np.array(self._position or self._skipped, np.int64)}
+
+    def restore_state(self, arrays: Mapping[str, Array]) -> None:
+        """Go to where the iterator was: its dataset is begun anew, and what was taken is passed over.
+
+        An iterator that has not begun goes there when it does.
+        """
+        with self._lock:
+            self._skipped = int(arrays["position"])
+            if self._dataset is not None:
+                self._dataset.rewind()
+                self._begin(self._dataset)
 
     def next(self) -> Element | None:
         """The next element, or None at the end."""
         with self._lock:
             assert self._elements is not None
             try:
-                return next(self._elements, None)
+                element = next(self._elements, None)
+                self._position += element is not None
+                return element
             except (OpError, StopIteration):
                 raise
             except (ValueError, TypeError, OSError) as error:

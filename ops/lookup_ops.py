@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -110,6 +111,19 @@ class Table:
             found_keys[:] = keys
             found_values[...] = values
         return found_keys, found_values
+
+    def state(self) -> dict[str, Array]:
+        """The entries as arrays, for a checkpoint."""
+        keys, values = self.export()
+        return {"keys": keys, "values": values}
+
+    def restore_state(self, arrays: Mapping[str, Array]) -> None:
+        """Take the entries that `state` gave, instead of those that are there."""
+        rows = arrays["values"]
+        values = list(np.array(rows)) if self.value_shape else rows.tolist()
+        with self.lock:
+            self.entries = dict(zip(arrays["keys"].tolist(), values, strict=True))
+            self.is_ready = True
 
 
 # -- handles -------------------------------------------------------------------------------------------

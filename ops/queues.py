@@ -9,12 +9,12 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import CancelledError, InvalidArgumentError, OutOfRangeError
+from tfray.errors import CancelledError, DataLossError, InvalidArgumentError, OutOfRangeError
 from tfray.framework.dtypes import DType
 from tfray.framework.op_def import Array
 from tfray.framework.tensor_shape import TensorShape
@@ -75,6 +75,38 @@ class Queue(SharedResource):
     def fits(self, shape: tuple[int, ...], index: int) -> bool:
         """Whether a component of an element may have that shape."""
         return shape == self._sizes[index]
+
+    # -- checkpoints -------------------------------------------------------------------------------
+
+    def _ordered(self) -> list[Element]:
+        """The elements, so that pushing them in this order gives the same queue."""
+        return list(self._elements)
+
+    def state(self) -> dict[str, Array]:
+        """The elements and whether the queue is closed, as arrays; what waits for the queue is not part of it."""
+        with self.lock:
+            elements, arrays = self._ordered(), {"closed": np.array(self.closed)}
+        arrays["size"] = np.array(len(elements), np.int64)
+        for index, element in enumerate(elements):
+            for part, value in enumerate(self.components_of(element)):
+                arrays[f"{index}/{part}"] = np.asarray(value)
+        return arrays
+
+    def restore_state(self, arrays: Mapping[str, Array]) -> None:
+        """Take the elements that `state` gave, instead of those that are there. Raises `DataLossError`."""
+        try:
+            elements = [
+                tuple(_kept(np.asarray(arrays[f"{index}/{part}"])) for part in range(len(self.dtypes)))
+                for index in range(int(arrays["size"]))
+            ]
+        except KeyError as error:
+            raise DataLossError(f"what was saved of {self.describe()} has no element {error}") from error
+        with self.lock:
+            self.closed = bool(arrays["closed"])
+            self._elements = self._no_elements()
+            self._push(elements)
+            finished = self._serve()
+        wake(finished)
 
     # -- operations --------------------------------------------------------------------------------
 
@@ -304,6 +336,9 @@ class PriorityQueue(Queue):
         self._arrivals, self._returns = itertools.count(), itertools.count(-1, -1)
         return []
 
+    def _ordered(self) -> list[Element]:
+        return [element for _, _, element in sorted(self._elements, key=lambda entry: entry[:2])]
+
     def _push(self, elements: Iterable[Element]) -> None:
         for element in elements:
             heapq.heappush(self._elements, (element[0], next(self._arrivals), element))
@@ -346,6 +381,15 @@ class ShuffleQueue(Queue):
 
     def _no_elements(self) -> Any:
         return []
+
+    def state(self) -> dict[str, Array]:
+        numbers = np.array(self._numbers)
+        return super().state() | self._stream.state() | {"numbers": numbers}
+
+    def restore_state(self, arrays: Mapping[str, Array]) -> None:
+        self._stream.restore_state(arrays)
+        self._numbers = np.asarray(arrays["numbers"], np.float64).tolist()
+        super().restore_state(arrays)
 
     def _pop(self, count: int) -> list[Element]:
         return [self._pop_one() for _ in range(count)]

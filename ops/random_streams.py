@@ -18,6 +18,9 @@ CHUNK: Final = 1 << 17
 STATE_WORDS: Final = 14
 """Numbers that tell where a stream is: key, counter, what is left of the last block, and how it is used."""
 
+RANDOM_STATE: Final = "random_state@"
+"""Begins the names of streams in checkpoints of training; the device and the stream's own name follow."""
+
 Result = TypeVar("Result")
 if TYPE_CHECKING:  # importing numpy.random takes longer than the rest of numpy's first use
     Writer = Callable[[np.random.Generator, Array], None]

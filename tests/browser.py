@@ -12,6 +12,8 @@ import time
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
+PATIENCE_S = 30.0
+
 TEXTS = """
 (() => {
   const texts = [];
@@ -30,23 +32,28 @@ TEXTS = """
 """
 """All text of the page, that in shadow trees too."""
 
-PLACE = """
+FIND = """
 ((wanted) => {
-  let place = null;
+  const found = [];
   const visit = (node) => {
     const own = Array.from(node.childNodes).filter((child) => child.nodeType === Node.TEXT_NODE);
-    if (own.some((child) => child.textContent.trim() === wanted)) {
-      const box = node.getBoundingClientRect();
-      if (box.width > 0 && box.height > 0) place = [box.x + box.width / 2, box.y + box.height / 2];
-    }
+    if (own.some((child) => child.textContent.trim() === wanted)) found.push(node);
     if (node.shadowRoot) node.shadowRoot.childNodes.forEach((child) => child.childNodes && visit(child));
     node.childNodes.forEach((child) => child.nodeType === Node.ELEMENT_NODE && visit(child));
   };
   if (document.body) visit(document.body);
-  return place;
+  return found;
 })(%s)
 """
-"""The middle of the last visible element whose own text is this one."""
+"""The elements whose own text is this one."""
+
+PLACE = """
+%s.map((node) => node.getBoundingClientRect())
+  .filter((box) => box.width > 0 && box.height > 0)
+  .map((box) => [box.x + box.width / 2, box.y + box.height / 2])
+  .at(-1)
+"""
+"""The middle of the last of them that is visible."""
 
 
 def program():
@@ -126,12 +133,24 @@ class Browser:
             time.sleep(0.2)
         return found
 
-    def double_click(self, text):
-        """Click twice where a text is shown."""
-        x, y = self.evaluate(PLACE % json.dumps(text))
-        for count in (1, 2):
+    def click(self, text, times=1):
+        """Click where a text is shown, once it is."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (place := self.evaluate(PLACE % (FIND % json.dumps(text)).strip())) is None:
+            assert time.monotonic() < deadline, f"{text!r} is not to be seen"
+            time.sleep(0.1)
+        x, y = place
+        for count in range(1, times + 1):
             for kind in ("mousePressed", "mouseReleased"):
                 self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
+
+    def choose(self, text):
+        """Click on what has a text, though it be within a menu that is closed."""
+        self.evaluate(f"{(FIND % json.dumps(text)).strip()}.at(-1).click()")
+
+    def double_click(self, text):
+        """Click twice where a text is shown."""
+        self.click(text, 2)
 
     def screenshot(self, path):
         """Save what the page looks like as PNG."""

@@ -471,3 +471,48 @@ def test_a_run_writes_a_timeline_on_request(timeline_model, tmp_path):
 def test_timeline_refuses_steps_that_are_none(timeline_model, steps):
     found = CliRunner().invoke(cli.main, ["timeline", timeline_model, "--steps", steps])
     assert found.exit_code == 2 and "FIRST:LAST" in found.output
+
+
+def test_a_graph_is_shown_as_a_tree(timeline_model, tmp_path):
+    found = CliRunner().invoke(cli.main, ["graph", timeline_model, "--depth", "2"])
+    assert found.exit_code == 0, found.output
+    assert "dense/" in found.output and "MatMul" in found.output
+    (tmp_path / "plain.py").write_text("import tfray as tf\ndef build(size=2): tf.zeros([size], name='nothing')\n")
+    found = CliRunner().invoke(cli.main, ["graph", f"{tmp_path / 'plain.py'}:build", "size=3", "--constants"])
+    assert found.exit_code == 0 and "float32[3]" in found.output, found.output
+
+
+FAILING_MODEL = """
+import numpy as np
+import tfray as tf
+
+def broken(values):
+    secret = "the kernel's own frame"
+    raise ValueError("broken on purpose")
+
+def build():
+    def model(features, labels):
+        w = tf.Variable(1.0)
+        failing = tf.py_func(broken, [features], tf.float32, name="failing")  # the user's line
+        loss = w * tf.reduce_mean(tf.reshape(failing, [-1]))
+        return tf.train.ModelSpec(loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss))
+    source = tf.train.array_input(*2 * [np.ones((8, 4), np.float32)], batch_size=4)
+    return tf.train.Trainer(model, source, run=tf.train.RunConfig(steps=5, logdir=None))
+"""
+
+
+def test_pdb_drops_into_the_kernel_with_the_users_line_in_sight(tmp_path):
+    (tmp_path / "failing.py").write_text(FAILING_MODEL)
+    target = f"{tmp_path / 'failing.py'}:build"
+    found = subprocess.run(  # click's test runner keeps debuggers to the terminal
+        [sys.executable, "-m", "tfray.cli", "run", target, "--local", "--pdb", "--no-progress"],
+        input="p secret\nq\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert found.returncode == 1
+    assert "the kernel's own frame" in found.stdout and "operation: failing" in found.stdout
+    assert "failing.py:12" in found.stdout
+    refused = CliRunner().invoke(cli.main, ["run", target, "--pdb"])
+    assert refused.exit_code == 2 and "--local" in refused.output

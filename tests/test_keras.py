@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from test_event_files import tensorboard_view
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError
@@ -431,3 +432,19 @@ def test_a_line_for_each_epoch(capsys):
 def test_what_is_refused(build, words):
     with pytest.raises(InvalidArgumentError, match=words):
         build()
+
+
+def test_tensorboard_is_told(tmp_path):
+    model = keras.Sequential([keras.layers.Dense(4, input_shape=(3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.random.default_rng(0).normal(size=(32, 3)).astype(np.float32)
+    board = keras.callbacks.TensorBoard(str(tmp_path), histogram_freq=2, write_images=True, update_freq="batch")
+    history = model.fit(x, x[:, :1], epochs=3, batch_size=8, verbose=0, validation_split=0.25, callbacks=[board])
+    view = tensorboard_view(tmp_path)
+    assert [event.value for event in view.Scalars("epoch_loss")] == pytest.approx(history.history["loss"], rel=1e-5)
+    assert len(view.Scalars("epoch_val_loss")) == 3
+    assert len(view.Scalars("batch_loss")) == 9
+    assert len(view.Tags()["histograms"]) == 4 and len(view.Tags()["images"]) == 2
+    assert view.Graph().node
+    with pytest.raises(tf.errors.InvalidArgumentError, match="update_freq"):
+        keras.callbacks.TensorBoard(update_freq="often")

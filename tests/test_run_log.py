@@ -57,7 +57,6 @@ def test_folders_of_runs(tmp_path, monkeypatch):
     monkeypatch.delenv(run_log.FOLDER_VARIABLE)
     first = run_folder("")
     assert first.startswith("runs/2")
-    (tmp_path / first).mkdir(parents=True)
     assert run_folder("") != first
     assert run_folder(None) is None
     assert run_folder("mine") == "mine"
@@ -66,6 +65,9 @@ def test_folders_of_runs(tmp_path, monkeypatch):
     monkeypatch.setenv(run_log.FOLDER_VARIABLE, "")
     assert run_folder("") is None
     assert run_folder("mine") == "mine"
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(run_log.FOLDER_VARIABLE, "file")
+    assert run_folder("") is None  # it cannot be made: training goes on without
 
 
 def test_a_run_without_a_folder_writes_nothing(tmp_path, monkeypatch):

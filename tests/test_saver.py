@@ -276,6 +276,75 @@ def test_a_scope_is_exported_without_its_name(tmp_path):
         assert session.run(graph.get_tensor_by_name("twice:0")) == 6.0
 
 
+# -- starting from a checkpoint ------------------------------------------------------------------------
+
+
+def saved_layers(path):
+    """A checkpoint with ``old/w``, ``old/b`` and ``alone``."""
+    for name, value in [("old/w", np.arange(12.0).reshape(4, 3)), ("old/b", np.ones(3)), ("alone", np.array(7.0))]:
+        tf.Variable(value, name=name)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, path)
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_initializers_take_values_from_a_checkpoint(path, shards):
+    saved_layers(path)
+    with tf.Graph().as_default(), tf.Session() as session:
+        partitioner = tf.fixed_size_partitioner(shards) if shards else None
+        with tf.variable_scope("new", partitioner=partitioner):
+            weights = tf.get_variable("w", [4, 3], tf.float64)
+            bias = tf.get_variable("b", [3], tf.float64)
+        other, fresh = tf.get_variable("other", [], tf.float64), tf.Variable(5.0, name="fresh")
+        tf.train.init_from_checkpoint(path, {"old/": "new/", "alone": other})
+        session.run(tf.global_variables_initializer())
+        values = session.run([tf.convert_to_tensor(weights), tf.convert_to_tensor(bias), other, fresh])
+        np.testing.assert_array_equal(values[0], np.arange(12.0).reshape(4, 3))
+        np.testing.assert_array_equal(values[1], np.ones(3))
+        assert values[2:] == [7.0, 5.0]
+        other.load(8.0, session)
+        assert session.run(other) == 8.0
+
+
+def test_the_functions_of_contrib_framework(path):
+    saved_layers(path)
+    framework = tf.contrib.framework
+    with tf.Graph().as_default(), tf.Session() as session:
+        bias, absent = tf.Variable(np.zeros((3, 1)), name="old/b"), tf.Variable(2.0, name="absent")
+        session.run(tf.global_variables_initializer())
+        restore = framework.assign_from_checkpoint_fn(
+            path, [bias, absent], ignore_missing_vars=True, reshape_variables=True
+        )
+        restore(session)
+        np.testing.assert_array_equal(session.run(bias), np.ones((3, 1)))
+        assert framework.assign_from_checkpoint_fn(path, [absent], ignore_missing_vars=True) is None
+        operation, feeds = framework.assign_from_checkpoint(
+            path, {"alone": tf.Variable(0.0, dtype=tf.float64, name="a")}
+        )
+        session.run(operation, feeds)
+        assert session.run(tf.global_variables()[-1]) == 7.0
+        with pytest.raises(NotFoundError):
+            framework.load_variable(path, "absent")
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"absent": "v"}, "no tensor 'absent'"),
+        ({"old/w": "v"}, r"shape \[4, 3\]"),
+        ({"old/b": "nothing"}, "no variable 'nothing'"),
+        ({"old/b": "scope/"}, "'old/b/'"),
+    ],
+)
+def test_assignments_that_cannot_be(path, mapping, message):
+    saved_layers(path)
+    with tf.Graph().as_default():
+        tf.Variable(np.ones(3), name="v")
+        with pytest.raises(InvalidArgumentError, match=message):
+            tf.train.init_from_checkpoint(path, mapping)
+
+
 # -- refusals ------------------------------------------------------------------------------------------
 
 

@@ -236,6 +236,24 @@ def test_a_cluster_run_that_is_resumed_equals_one_that_was_not(ray_local, tmp_pa
 
 
 @pytest.mark.ray
+def test_a_run_goes_on_with_other_numbers_of_actors(ray_local, tmp_path):
+    data = tf.train.array_input(*classification_data(), batch_size=24, shuffle_seed=1)
+
+    def fit(steps, size, **options):
+        run = tf.train.RunConfig(steps, seed=3, checkpoint_dir=tmp_path, logdir=None, **options)
+        return tf.train.Trainer(dense_model(OPTIMIZERS["adam"]), data, size, run).fit()
+
+    fit(6, scaling(2, 2))
+    fit(12, scaling(1, 3))
+    last = fit(18, scaling(), local=True)
+    whole = tf.train.RunConfig(18, local=True, seed=3, logdir=None)
+    expected = tf.train.Trainer(dense_model(OPTIMIZERS["adam"]), data, scaling(), whole).fit()
+    assert [record.step for record in last.history] == list(range(13, 19))
+    for name, value in expected.variables.items():
+        np.testing.assert_allclose(last.variables[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.ray
 def test_a_lost_shard_ends_training_without_checkpoints(ray_local, clusters):
     def on_step(record):
         if record.step == 3:

@@ -15,6 +15,7 @@ import importlib.util
 import inspect
 import json
 import os
+import pdb
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import exists
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.framework.cpu_threads import thread_count
+from tfray.library.graph_tree import show as show_graph
 from tfray.library.profile_tables import show as show_profile
 from tfray.library.step_spans import merged
 from tfray.library.timeline import Timeline
@@ -113,7 +115,8 @@ _TRAINING_OPTIONS: Final = (
     click.option(
         "--logdir",
         metavar="FOLDER",
-        help="Where TensorBoard's event file goes; a new folder in `runs` without it. See `tfray board`.",
+        help="Where TensorBoard's event file goes. Without it: a new folder in $TFRAY_LOGDIR, which is `runs` unless "
+        "set, and nowhere if set to nothing. See `tfray board`.",
     ),
     click.option(
         "--checkpoint-dir",
@@ -141,6 +144,7 @@ _TRAINING_OPTIONS: Final = (
     ),
     click.option("--progress/--no-progress", default=True, help="Show progress on standard error."),
     click.option("--debug", is_flag=True, help="Show Python's traceback of an error."),
+    click.option("--pdb", "post_mortem", is_flag=True, help="With --local: open the debugger where an error occurs."),
 )
 
 
@@ -256,7 +260,9 @@ def _describe_run(trainer: Trainer) -> str:
 
 def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[str, Any]) -> None:
     records: list[StepRecord] = []
-    with _reported_errors(options["debug"], records):
+    with _reported_errors(options["debug"], records), _post_mortem(options["post_mortem"]):
+        if options["post_mortem"] and not options["local"]:
+            raise BadRequest("--pdb needs --local: on Ray operations run in other processes")
         outputs = _Outputs(*(options[field.name] for field in fields(_Outputs)))
         trainer, batches = _call(build, settings)
         trainer.scaling = _override(trainer.scaling, options)
@@ -278,17 +284,23 @@ def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[
 def _call(build: Build, settings: Mapping[str, Any]) -> tuple[Trainer, Iterable[Batch] | None]:
     """Call the user's function and check what it returns."""
     name = getattr(build, "__name__", repr(build))
-    try:
-        inspect.signature(build).bind(**settings)
-    except TypeError as error:
-        raise BadRequest(f"{name}{inspect.signature(build)} cannot be called with {dict(settings)}: {error}") from error
-    built = build(**settings)
+    built = _checked_call(build, settings)
     trainer, batches = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     if not isinstance(trainer, Trainer):
         raise BadRequest(
             f"{name} returned a {type(trainer).__name__}, expected a tf.train.Trainer, or one and its test batches"
         )
     return trainer, batches
+
+
+def _checked_call(build: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
+    """Call the user's function."""
+    try:
+        inspect.signature(build).bind(**settings)
+    except TypeError as error:
+        name = getattr(build, "__name__", repr(build))
+        raise BadRequest(f"{name}{inspect.signature(build)} cannot be called with {dict(settings)}: {error}") from error
+    return build(**settings)
 
 
 def _fields(config: Any) -> dict[str, Any]:
@@ -349,6 +361,21 @@ def _reported_errors(debug: bool, records: Sequence[StepRecord]) -> Iterator[Non
         if not records and not error.op_name and not error.device and not error.site:
             failure = BadRequest(str(error))
         raise failure from error
+
+
+@contextlib.contextmanager
+def _post_mortem(wanted: bool) -> Iterator[None]:
+    """Open the debugger in the kernel that failed."""
+    try:
+        yield
+    except OpError as error:
+        if wanted:
+            click.echo(str(error))
+            cause: BaseException = error
+            while cause.__cause__ not in (None, cause):  # the kernel's own error, before the operation was named
+                cause = cause.__cause__ or cause
+            pdb.post_mortem(cause.__traceback__)
+        raise
 
 
 # -- finding the function ------------------------------------------------------------------------------
@@ -468,6 +495,30 @@ def _parse_steps(chosen: str) -> tuple[int, int]:
     if len(numbers) < 2 or int(numbers[0]) > int(numbers[1]):
         raise BadRequest(f"{chosen!r} is not FIRST:LAST, numbers of steps from 1 on")
     return int(numbers[0]), int(numbers[1])
+
+
+# -- graphs --------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("target", metavar="SCRIPT_OR_MODULE:FUNCTION")
+@click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
+@click.option("--scope", default="", metavar="SCOPE", help="Show only what is below this name scope.")
+@click.option("--depth", type=click.IntRange(min=1), help="Levels to show.")
+@click.option("--constants", is_flag=True, help="Show constants too.")
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def graph(target: str, settings: Sequence[str], scope: str, depth: int | None, constants: bool, debug: bool) -> None:
+    """Show a graph as a tree of name scopes.
+
+    FUNCTION builds it in the default graph, or returns what `tfray run` takes.
+    """
+    with _reported_errors(debug, ()):
+        build = load_function(target)
+        found = tfray.Graph()
+        with found.as_default():
+            built = _checked_call(build, _parse_settings(settings))
+        trainer = built[0] if isinstance(built, tuple) and built else built
+        show_graph(trainer.graph() if isinstance(trainer, Trainer) else found, scope, depth, constants)
 
 
 # -- TensorBoard ---------------------------------------------------------------------------------------

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.config import ConfigProto, OptimizerOptions, RunOptions
+from tfray.config import ConfigProto, GraphOptions, OptimizerOptions, RunOptions
 from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
@@ -24,13 +25,17 @@ from tfray.framework.graph import (
 )
 from tfray.framework.graph_def import to_graph_def
 from tfray.placement.pipeline import compile_step
-from tfray.runtime.local import LocalRunner
+from tfray.runtime.local import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
 from tfray.runtime.runner import RegisteredStep, Runner
 from tfray.runtime.step_report import step_stats
+from tfray.runtime.tracing import Observer
 
 _CALLABLE: Final = object()
 """Marks the steps of `Session.make_callable`, which stay when the graph changes."""
+
+_OBSERVED: Final = object()
+"""Marks the steps of `Session.run_observed`, which nothing optimises."""
 
 
 class Session:
@@ -106,6 +111,22 @@ class Session:
             return step.run(values, timeout_s)
         return step.run_recorded(values, timeout_s, options, run_metadata)
 
+    def run_observed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, observer: Observer) -> Any:
+        """Run every operation as written, in this process, and show what each returns, for debuggers.
+
+        Args:
+            fetches: See `run`.
+            feed_dict: See `run`.
+            observer: Called after each operation, on the thread that ran it, with the device's name, the operation and
+                its values, which it must not change or keep. What it raises ends the step.
+        """
+        if not isinstance(self._runner, LocalRunner):
+            raise InvalidArgumentError("steps on a cluster cannot be observed: use a session of this process")
+        feeds = dict(feed_dict or {})
+        key = (_OBSERVED, _key(fetches), tuple(feeds), self._graph.version)
+        step = self._steps.get(key) or self._prepare(key, fetches, list(feeds))
+        return step.run_observed(list(feeds.values()), self._timeout_s(), observer)
+
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function of the values of `feed_list`, in order, that returns the values of `fetches`.
 
@@ -134,7 +155,10 @@ class Session:
                 version = self._graph.version
                 for stale in [other for other in self._steps if other[-1] != version and other[0] is not _CALLABLE]:
                     self._steps.pop(stale).close()
-                self._steps[key] = _PreparedStep(self._graph, self._runner, self._config, fetches, feeds)
+                config = self._config
+                if key[0] is _OBSERVED:
+                    config = replace(config, graph_options=GraphOptions(OptimizerOptions(OptimizerOptions.L0)))
+                self._steps[key] = _PreparedStep(self._graph, self._runner, config, fetches, feeds)
             return self._steps[key]
 
     def close(self) -> None:
@@ -256,6 +280,15 @@ class _PreparedStep:
         if options.output_partition_graphs:
             graphs = [to_graph_proto(to_graph_def(partition.graph)) for partition in self._partitions]
             run_metadata.partition_graphs.extend(graphs)
+        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
+
+    def run_observed(self, values: Sequence[Any], timeout_s: float | None, observer: Observer) -> Any:
+        """Run, and show every value to `observer`."""
+        fed = self._convert(values)
+        outputs: list[list[Any]] = []
+        if isinstance(self._registered, LocalStep):
+            feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
+            outputs, _ = self._registered.run_traced(feeds, timeout_s, observer=observer)
         return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 
     def _convert(self, values: Sequence[Any]) -> list[Any]:

@@ -7,5 +7,15 @@ SAMPLES: list[object] = []
 _WHY = "works on files and resources; see tests/test_saver.py"
 
 TESTED_ELSEWHERE = dict.fromkeys(
-    ("SaveShard", "MergeCheckpoint", "Snapshot", "TakeSnapshot", "WriteSnapshot", "RestoreShard", "RandomStates"), _WHY
+    (
+        "SaveShard",
+        "MergeCheckpoint",
+        "Snapshot",
+        "TakeSnapshot",
+        "WriteSnapshot",
+        "RestoreShard",
+        "RestoreTensor",
+        "RandomStates",
+    ),
+    _WHY,
 )

@@ -22,6 +22,16 @@ from tfray.library.model_variables import (
     model_variable as model_variable,
     variable as variable,
 )
+from tfray.training.assign_from_checkpoint import (
+    assign_from_checkpoint as assign_from_checkpoint,
+    assign_from_checkpoint_fn as assign_from_checkpoint_fn,
+)
+from tfray.training.checkpoint_utils import (
+    init_from_checkpoint as init_from_checkpoint,
+    list_variables as list_variables,
+    load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
+)
 from tfray.training.global_step import (
     assert_global_step as assert_global_step,
     create_global_step as create_global_step,

@@ -6,3 +6,4 @@ from tfray.training.device_setter import (
     byte_size_load_fn as byte_size_load_fn,
 )
 from tfray.training.hparams import HParams as HParams
+from tfray.training.train_loop import train as train

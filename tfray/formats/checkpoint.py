@@ -11,9 +11,11 @@ more memory is asked for than the files hold.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -29,6 +31,9 @@ from tfray.framework.dtypes import DType, as_dtype
 
 INDEX_SUFFIX: Final = ".index"
 FORMAT_VERSION: Final = 1
+BACKGROUND_BYTES: Final = 64 << 20
+"""From this size on files are removed in the background."""
+
 _HEAD: Final = b'{"tfray_checkpoint":%d,"checksum":"' % FORMAT_VERSION
 _BETWEEN: Final = b'","manifest":'
 _TAIL: Final = b"}\n"
@@ -216,13 +221,28 @@ def write_manifest(prefix: str, manifest: Manifest) -> None:
 
 
 def remove_data(prefix: str, keep: Iterable[str] = ()) -> None:
-    """Remove the shard files of a prefix, complete or not, but those named."""
+    """Remove the shard files of a prefix, complete or not, but those named.
+
+    Large ones go in the background: to give back gigabytes takes a file system a good part of a second.
+    """
     base, kept = os.path.basename(prefix), set(keep)
     folder = os.path.dirname(prefix) or "."
-    for name in files.list_folder(folder) if files.is_folder(folder) else []:
-        ours = name.startswith((f"{base}.data-", f"{base}{INDEX_SUFFIX}.tmp-"))
-        if ours and name not in kept:
-            _remove_quietly(sibling(prefix, name))
+    names = files.list_folder(folder) if files.is_folder(folder) else []
+    ours = [name for name in names if name.startswith((f"{base}.data-", f"{base}{INDEX_SUFFIX}.tmp-"))]
+    # By name, now: the next save of this prefix may have begun when they are removed.
+    paths = [sibling(prefix, name) for name in ours if name not in kept]
+    if sum(map(_size_of, paths)) < BACKGROUND_BYTES:
+        for path in paths:
+            _remove_quietly(path)
+    else:
+        threading.Thread(target=_remove_all, args=(paths,), name="tfray-remove").start()
+
+
+def _size_of(path: str) -> int:
+    try:
+        return files.stat(path).length
+    except NotFoundError:
+        return 0
 
 
 def _remove_quietly(path: str) -> None:
@@ -230,6 +250,12 @@ def _remove_quietly(path: str) -> None:
         files.remove(path)
     except NotFoundError:
         return  # another save of the same prefix, or the store itself, was faster
+
+
+def _remove_all(paths: Iterable[str]) -> None:
+    for path in paths:
+        with contextlib.suppress(OpError):  # what stays is no part of a checkpoint, and the next save tries again
+            files.remove(path)
 
 
 def remove_checkpoint(prefix: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.formats.graph_proto import AttrList, AttrValue, GraphProto, NodeProto
+from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeDim, TensorShapeProto, make_tensor_proto
 from tfray.framework.dtypes import DType, variant
 from tfray.framework.graph import Graph
@@ -27,11 +28,30 @@ _VARIANT_NUMBER: Final = 21
 
 def to_graph_proto(graph: Graph | GraphDef) -> GraphProto:
     """The message that describes a graph to TensorBoard."""
+    return draw_graph(graph)[0]
+
+
+def draw_graph(graph: Graph | GraphDef) -> tuple[GraphProto, dict[str, str]]:
+    """The message that describes a graph to TensorBoard.
+
+    Returns:
+        The message, and the names in it of the operations of regions, by their own names.
+    """
     nodes = (graph.as_graph_def() if isinstance(graph, Graph) else graph).node
-    proto = GraphProto()
+    proto, drawing = GraphProto(), _Drawing(nodes)
     proto.versions.producer = _PRODUCER
-    proto.node.extend(_Drawing(nodes).nodes(nodes, {}))
-    return proto
+    proto.node.extend(drawing.nodes(nodes, {}))
+    return proto, drawing.names
+
+
+def rename_operations(run_metadata: RunMetadata, names: Mapping[str, str]) -> RunMetadata:
+    """What a step told of itself, with operations named as `draw_graph` has named them."""
+    renamed = RunMetadata.FromString(run_metadata.SerializeToString())
+    for device in renamed.step_stats.dev_stats:
+        for stats in device.node_stats:
+            if stats.node_name in names:
+                stats.node_name = names[stats.node_name]
+    return renamed
 
 
 class _Drawing:
@@ -39,6 +59,7 @@ class _Drawing:
 
     def __init__(self, nodes: list[NodeDef]) -> None:
         self._taken = {node.name for node in nodes}
+        self.names: dict[str, str] = {}
 
     def nodes(self, nodes: list[NodeDef], renamed: Mapping[str, str]) -> Iterator[NodeProto]:
         """The nodes of operations, of which some are `renamed`, each behind those of its regions."""
@@ -63,6 +84,7 @@ class _Drawing:
         """The nodes of a region, to whose last inputs the last `passed` of `inputs` go; adds to `returned`."""
         scope = self._scope_for(f"{owner}/{region}")
         renamed = {node.name: self._name_for(node.name, owner, scope) for node in content.node}
+        self.names |= renamed
         inner = [renamed[name.partition(":")[0]] for name in content.inputs[len(content.inputs) - passed :]]
         data = [text for text in inputs if not text.startswith("^")]
         sources = dict(zip(inner, data[len(data) - passed :], strict=True))

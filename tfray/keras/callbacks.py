@@ -6,7 +6,13 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.formats.events import Summary
 from tfray.keras import backend
+from tfray.library.event_writer import FileWriter
+from tfray.ops.summary_ops import encode_image, make_histogram
 
 
 class Callback:
@@ -255,3 +261,76 @@ class TerminateOnNaN(Callback):
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if not math.isfinite((logs or {}).get("loss", 0.0)):
             self.model.stop_training = True
+
+
+class TensorBoard(Callback):
+    """Writes what happens during training for TensorBoard: see ``tfray board``.
+
+    Losses and metrics become ``epoch_loss``, ``epoch_val_loss``, ..., and ``batch_loss``, ... where `update_freq` asks
+    for batches.
+
+    Args:
+        log_dir: Folder of the event file.
+        histogram_freq: Epochs from one histogram of the weights to the next; 0 for none.
+        batch_size: Accepted for Keras's sake.
+        write_graph: Write the graph.
+        write_images: Show weights that are matrices as images, with the histograms.
+        update_freq: ``"epoch"``, ``"batch"``, or a number of examples from one batch that is written to the next.
+    """
+
+    def __init__(
+        self,
+        log_dir: str = "logs",
+        histogram_freq: int = 0,
+        batch_size: int = 32,
+        write_graph: bool = True,
+        write_images: bool = False,
+        update_freq: str | int = "epoch",
+    ) -> None:
+        self.log_dir = log_dir
+        self.histogram_freq = histogram_freq
+        self.write_graph = write_graph
+        self.write_images = write_images
+        self._every = {"epoch": math.inf, "batch": 1}.get(update_freq) if isinstance(update_freq, str) else update_freq
+        if self._every is None:
+            raise InvalidArgumentError(f"update_freq is {update_freq!r}, expected 'epoch', 'batch' or a number")
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._writer = FileWriter(self.log_dir)
+        self._batches = 0
+        self._examples = self._written = 0
+        if self.write_graph:
+            self._writer.add_graph(backend.get_session().graph)
+
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        logs = logs or {}
+        self._batches += 1
+        self._examples += logs.get("size", 1)
+        if self._every is not None and self._examples - self._written >= self._every:
+            self._written = self._examples
+            self._write("batch_", logs, self._batches)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._write("epoch_", logs or {}, epoch)
+        if self.histogram_freq and epoch % self.histogram_freq == 0:
+            self._write_weights(epoch)
+        self._writer.flush()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self._writer.close()
+
+    def _write(self, prefix: str, logs: dict[str, Any], step: int) -> None:
+        numbers = {name: number for name, number in logs.items() if name not in ("batch", "size")}
+        values = [Summary.Value(tag=prefix + name, simple_value=float(number)) for name, number in numbers.items()]
+        self._writer.add_summary(Summary(value=values), step)
+
+    def _write_weights(self, epoch: int) -> None:
+        values = []
+        for weight, array in zip(self.model.weights, self.model.get_weights(), strict=True):
+            tag = weight.name.replace(":", "_")
+            values.append(Summary.Value(tag=tag, histo=make_histogram(array)))
+            if self.write_images and array.ndim == 2 and array.size:
+                span = max(float(array.max() - array.min()), 1e-12)
+                pixels = ((array - array.min()) * (255 / span)).astype(np.uint8)[..., None]
+                values.append(Summary.Value(tag=f"{tag}/image", image=encode_image(pixels)))
+        self._writer.add_summary(Summary(value=values), epoch)

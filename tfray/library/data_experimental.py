@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.library.datasets import AUTOTUNE as AUTOTUNE
 from tfray.library.datasets import Dataset, Options
+from tfray.library.saveable_resource import SaveableResource
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -21,6 +22,20 @@ class AutoShardPolicy(Enum):
     AUTO = 0
     FILE = 1
     DATA = 2
+
+
+def make_saveable_from_iterator(iterator: Any, external_state_policy: Any = None) -> SaveableResource:
+    """The place of an iterator in its dataset, to be saved with the variables.
+
+    Add it to the collection ``saveable_objects``, or to a Saver's ``var_list``. When it is restored, as many elements
+    are passed over as had been taken; so the dataset must give them in the same order, from a fixed seed where it
+    shuffles.
+
+    Args:
+        iterator: A `tf.data.Iterator`. One with an initializer has to be initialised before it is restored.
+        external_state_policy: Accepted for TensorFlow's sake.
+    """
+    return SaveableResource(iterator._handle.op.name, iterator._handle)
 
 
 def map_and_batch(

@@ -21,7 +21,8 @@ from tfray.formats.events import (
     TaggedRunMetadata,
     as_summary,
 )
-from tfray.formats.tensorboard_graph import to_graph_proto
+from tfray.formats.step_stats import RunMetadata
+from tfray.formats.tensorboard_graph import draw_graph, rename_operations, to_graph_proto
 from tfray.framework.graph import Graph
 from tfray.framework.graph_def import GraphDef
 
@@ -206,6 +207,8 @@ class FileWriter:
         self._described: set[str] = set()
         """Tags whose metadata have been written."""
         self._profiled: set[str] = set()
+        self._drawn_names: dict[str, str] = {}
+        """Names in the graph, as it is drawn, of operations of branches and loops."""
         if graph is not None or graph_def is not None:
             self.add_graph(graph, graph_def=graph_def)
 
@@ -260,7 +263,8 @@ class FileWriter:
         found = graph_def if graph is None else graph
         if not isinstance(found, (Graph, GraphDef)):
             raise ValueError(f"{found!r} is no graph: expected a tf.Graph, such as session.graph")
-        self._add(global_step, graph_def=to_graph_proto(found).SerializeToString())
+        proto, self._drawn_names = draw_graph(found)
+        self._add(global_step, graph_def=proto.SerializeToString())
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
         """Add the graph of a meta graph.
@@ -278,8 +282,8 @@ class FileWriter:
         proto = MetaGraphProto(graph_def=to_graph_proto(graph_def))
         self._add(global_step, meta_graph_def=proto.SerializeToString())
 
-    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Add what a step told of itself: TensorBoard shows memory and compute time in the graph.
+    def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:
+        """Add what a step told of itself: TensorBoard shows memory and compute time in the graph, if that was added.
 
         Args:
             run_metadata: The `tf.RunMetadata`.
@@ -292,7 +296,8 @@ class FileWriter:
         if tag in self._profiled:
             raise ValueError(f"there are run metadata with the tag {tag!r} already")
         self._profiled.add(tag)
-        tagged = TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        drawn = rename_operations(run_metadata, self._drawn_names)
+        tagged = TaggedRunMetadata(tag=tag, run_metadata=drawn.SerializeToString())
         self._add(global_step, tagged_run_metadata=tagged)
 
     def add_event(self, event: Event) -> None:

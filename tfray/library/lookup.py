@@ -14,6 +14,7 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.library.saveable_resource import SaveableResource
 from tfray.ops import array_ops, lookup_ops, math_ops, string_number_ops
 from tfray.ops.grouping_ops import group
 
@@ -297,7 +298,7 @@ class MutableHashTable(LookupInterface):
         default_value: The value of keys that are not there; its shape is that of all values.
         shared_name: Name of the table on its device.
         name: Name of the operation.
-        checkpoint: Accepted; contents are not part of checkpoints.
+        checkpoint: Whether a Saver without ``var_list`` saves the entries.
     """
 
     def __init__(
@@ -314,6 +315,9 @@ class MutableHashTable(LookupInterface):
             key_dtype, value_dtype, shared_name or "", self._default.shape, is_mutable=True, name=name
         )
         super().__init__(as_dtype(key_dtype), as_dtype(value_dtype), self.resource_handle.op.name.rpartition("/")[2])
+        if checkpoint:
+            saveable = SaveableResource(self.resource_handle.op.name, self.resource_handle)
+            self.resource_handle.graph.add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
 
     def size(self, name: str | None = None) -> Tensor:
         """How many entries there are: an int64 scalar."""

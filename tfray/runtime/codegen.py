@@ -119,7 +119,10 @@ class CompiledBody:
             else:
                 outputs = function(step, *inputs)
         except Exception as error:
-            raise _explain(error) from error
+            explained = _explain(error)
+            if explained is error:
+                raise
+            raise explained from error
         self.release(function)
         return outputs
 

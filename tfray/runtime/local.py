@@ -21,7 +21,7 @@ from tfray.runtime.device import Device, local_device_names
 from tfray.runtime.executor import PlanRun, Step, advance_all, run_plan, wait_for_more
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
-from tfray.runtime.tracing import HARDWARE_TRACE, DeviceRecord, DeviceTrace, TracedRun, TracedStep
+from tfray.runtime.tracing import HARDWARE_TRACE, DeviceRecord, DeviceTrace, Observer, TracedRun, TracedStep
 
 _step_ids = itertools.count(1)
 
@@ -146,12 +146,16 @@ class LocalStep:
             return self._run_all(feeds, deadline, mailbox)
 
     def run_traced(
-        self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None, level: int = HARDWARE_TRACE
+        self,
+        feeds: Sequence[Sequence[Any]],
+        timeout_s: float | None = None,
+        level: int = HARDWARE_TRACE,
+        observer: Observer | None = None,
     ) -> tuple[list[list[Any]], list[DeviceRecord]]:
-        """Run once, and tell what each device did."""
+        """Run once, and tell what each device did. `observer` sees every value; see `DeviceTrace`."""
         devices = self._runner.devices_by_name()
         plans = [plan.traced() for plan in self._plans]
-        traces = {plan.device.name: DeviceTrace(devices[plan.device.name], level) for plan in plans}
+        traces = {plan.device.name: DeviceTrace(devices[plan.device.name], level, observer) for plan in plans}
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         if self._spans:
             results = self._run_threads(feeds, deadline, traces)

@@ -237,6 +237,7 @@ class Plan:
             sends_copy=self._sends_copy,
             fetched=fetched,
             updated_elsewhere=updated,
+            fuses=self.optimize,
             traced=self._is_traced,
         )
 

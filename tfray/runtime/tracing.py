@@ -37,6 +37,10 @@ _COMPILED_NS: Final = 100_000
 _Measured = tuple[tuple[int, ...] | None, int, int]
 
 
+Observer = Callable[[str, TracedOp, Sequence[Any]], None]
+"""Takes the name of a device, an operation, and the values that it has returned."""
+
+
 class Output(NamedTuple):
     """A value that an operation returned. `allocated` bytes are new, and not part of reused memory."""
 
@@ -98,6 +102,8 @@ class DeviceTrace:
     Args:
         device: The device.
         level: `tf.RunOptions.trace_level`.
+        observer: Called with the device's name, each operation and what it returned. The values are only its own to
+            look at: what they lie in may be written over later.
 
     Attributes:
         start: When the step began on the device.
@@ -109,8 +115,9 @@ class DeviceTrace:
 
     clock = staticmethod(time.perf_counter_ns)
 
-    def __init__(self, device: Device, level: int) -> None:
+    def __init__(self, device: Device, level: int, observer: Observer | None = None) -> None:
         self._device = device
+        self._observer = observer
         self.now: Callable[[], int] = time.perf_counter_ns
         if device.type == "GPU" and level >= HARDWARE_TRACE:
             self.now = self._synchronized
@@ -142,6 +149,8 @@ class DeviceTrace:
         """An operation has run and returned `values`."""
         if self.resumed > start:
             start, self.resumed = self.resumed, 0
+        if self._observer is not None and values:
+            self._observer(self._device.name, op, values)
         self._spans.append((op, start, end, [self._measure(op, i, value) for i, value in enumerate(values)]))
 
     def ran_together(

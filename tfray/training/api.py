@@ -43,6 +43,7 @@ from tfray.training.checkpoint_management import (
 from tfray.training.checkpoint_utils import (
     CheckpointReader as CheckpointReader,
     NewCheckpointReader as NewCheckpointReader,
+    init_from_checkpoint as init_from_checkpoint,
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
@@ -130,10 +131,8 @@ from tfray.training.queue_runner import (
     start_queue_runners as start_queue_runners,
 )
 from tfray.training.rms_prop import RMSPropOptimizer as RMSPropOptimizer
-from tfray.training.saveables import (
-    SaveableResource as SaveableResource,
-    random_state_saveables as random_state_saveables,
-)
+from tfray.library.saveable_resource import SaveableResource as SaveableResource
+from tfray.training.saveables import random_state_saveables as random_state_saveables
 from tfray.training.saver import Saver as Saver
 from tfray.training.scaffold import Scaffold as Scaffold
 from tfray.training.session_manager import SessionManager as SessionManager

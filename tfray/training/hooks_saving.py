@@ -120,10 +120,8 @@ class CheckpointSaverHook(SessionRunHook):
         if self._sessions > 1 and isinstance(self._timer, AutomaticTimer):
             self._timer.failed()
         step = int(session.run(self._global_step))
-        graph = get_default_graph()
-        if self._save_graph_def:
-            write_graph(graph, self._folder, "graph.pbtxt")
-        self._writer.add_graph(graph)
+        if self._sessions == 1:
+            self._write_graph()
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
 
@@ -147,6 +145,12 @@ class CheckpointSaverHook(SessionRunHook):
             wait()
         for listener in self._listeners:
             listener.end(session, step)
+
+    def _write_graph(self) -> None:
+        graph = get_default_graph()
+        if self._save_graph_def:
+            write_graph(graph, self._folder, "graph.pbtxt")
+        self._writer.add_graph(graph)
 
     def _save(self, session: Any, step: int) -> bool:
         """Save a checkpoint; returns whether a listener asks to stop."""

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final
 from uuid import uuid4
@@ -16,11 +16,13 @@ from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpE
 from tfray.formats import files
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework.graph import Graph
+from tfray.ops.random_streams import RANDOM_STATE, restore_states, states_of
+from tfray.runtime.device import Device
+from tfray.runtime.local import LocalRunner
 from tfray.session import Session
 from tfray.training import checkpoint_management
 from tfray.training.checkpoint_interval import AutomaticInterval, FailureRecord
 from tfray.training.preemption import EXIT_CODE, PreemptionNotice
-from tfray.training.saveables import default_saveables
 from tfray.training.saver import Saver
 
 NAME: Final = "model.ckpt"
@@ -42,7 +44,6 @@ class RunCheckpoints:
         resume: Whether to begin from the newest one that is there.
         asynchronous: Whether they are written in the background.
         assumed_s: Mean time between failures, as long as nothing is known.
-        also: Further state to save.
 
     Attributes:
         step: How many steps are done.
@@ -59,7 +60,6 @@ class RunCheckpoints:
         resume: bool = True,
         asynchronous: bool = False,
         assumed_s: float = 86400.0,
-        also: Sequence[Any] = (),
     ) -> None:
         self.step = 0
         self._folder = None if folder is None else files.as_path(folder).rstrip("/") or "/"
@@ -74,10 +74,7 @@ class RunCheckpoints:
         self._since = self._clock = time.monotonic()
         if folder is not None:
             with graph.as_default():
-                variables = [*default_saveables(graph), *also]
-                self._saver = Saver(
-                    variables, max_to_keep=keep, asynchronous=asynchronous, allow_empty=True, takes_arrays=True
-                )
+                self._saver = Saver(max_to_keep=keep, asynchronous=asynchronous, allow_empty=True, takes_arrays=True)
 
     @property
     def active(self) -> bool:
@@ -225,6 +222,28 @@ class RunCheckpoints:
         temporary = f"{self._folder}/{RECORD_FILE}.tmp-{uuid4().hex[:12]}"
         files.write_bytes(temporary, json.dumps(plain).encode())
         files.rename(temporary, f"{self._folder}/{RECORD_FILE}", overwrite=True)
+
+
+def random_states(session: Session) -> dict[str, Any]:
+    """Where the random streams of a session in this process are, by names for a checkpoint."""
+    found = {}
+    for name, device in _devices_of(session).items():
+        found.update({f"{RANDOM_STATE}{name}@{stream}": array for stream, array in states_of(device.resources).items()})
+    return found
+
+
+def restore_random_states(session: Session, arrays: Mapping[str, Any]) -> None:
+    """Put the streams where they were; those that were not saved begin anew."""
+    for name, device in _devices_of(session).items():
+        start = f"{RANDOM_STATE}{name}@"
+        own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+        restore_states(device.resources, own)
+
+
+def _devices_of(session: Session) -> dict[str, Device]:
+    runner = session._runner
+    assert isinstance(runner, LocalRunner)
+    return runner.devices_by_name()
 
 
 _REMEDY: Final = "choose another checkpoint_dir, or resume=False"

@@ -7,9 +7,11 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
+from tfray.errors import OpError
 from tfray.formats import files
 from tfray.formats.events import SessionLog, Summary
 from tfray.framework.graph import Graph
+from tfray.library import logging
 from tfray.library.event_writer import FileWriter
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ INTERVAL_S: Final = 0.1
 
 
 def run_folder(logdir: files.PathLike | None) -> str | None:
-    """The folder of a run's event file: `logdir`, for ``""`` a new one, or None for none."""
+    """The folder of a run's event file: `logdir`, for ``""`` a new one if it can be made, or None for none."""
     if logdir is None:
         return None
     folder = files.as_path(logdir)
@@ -35,6 +37,11 @@ def run_folder(logdir: files.PathLike | None) -> str | None:
     while files.exists(path):
         number += 1
         path = f"{start}-{number}"
+    try:
+        files.make_folders(path)
+    except OpError as error:  # nobody has asked for this folder
+        logging.warning("training is not logged for TensorBoard: %s", error.message)
+        return None
     return path
 
 

@@ -6,43 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfray.framework import dtypes
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.op_def import lookup
 from tfray.framework.region import ops_within
 from tfray.library.partitioned_variables import PartitionedVariable
+from tfray.library.queues import QueueBase
+from tfray.library.saveable_resource import SaveableResource
 from tfray.library.variables import Variable
 from tfray.ops.checkpoint_ops import Part, random_states
-
-
-class SaveableResource:
-    """State on a device that is no variable: the place in a dataset, the elements of a queue, random streams.
-
-    It is saved and restored with the variables when it stands in a Saver's ``var_list`` or in the collection
-    ``GraphKeys.SAVEABLE_OBJECTS``. What is behind the handle has ``state()``, which gives arrays by name, and
-    ``restore_state(arrays)``.
-
-    Args:
-        name: Its name in checkpoints.
-        handle: The handle.
-    """
-
-    def __init__(self, name: str, handle: Tensor) -> None:
-        if not isinstance(handle, Tensor) or handle.dtype is not dtypes.resource:
-            raise TypeError(f"{handle!r} is no handle of a resource")
-        self.name = name
-        self.handle = handle
-
-    @property
-    def op(self) -> Operation:
-        """The operation that makes the handle."""
-        return self.handle.op
-
-    @property
-    def device(self) -> str:
-        """The device asked for."""
-        return self.handle.device
 
 
 @dataclass(frozen=True)
@@ -66,8 +38,8 @@ def saveables_of(var_list: Any) -> list[Saveable]:
     """The resources that a ``var_list`` names.
 
     Args:
-        var_list: Variables, partitioned variables, lists of the parts of one, and `SaveableResource` objects: a
-            sequence of them, or a dictionary from names in the checkpoint.
+        var_list: Variables, partitioned variables, lists of the parts of one, queues, and `SaveableResource` objects:
+            a sequence of them, or a dictionary from names in the checkpoint.
 
     Raises:
         TypeError: Something in it cannot be saved.
@@ -87,6 +59,8 @@ def saveables_of(var_list: Any) -> list[Saveable]:
 def _named(value: Any, name: str | None) -> Iterator[Saveable]:
     if isinstance(value, SaveableResource):
         yield Saveable(name or value.name, value.handle, None, None)
+    elif isinstance(value, QueueBase):
+        yield Saveable(name or value.queue_ref.op.name, value.queue_ref, None, None)
     elif isinstance(value, (PartitionedVariable, list, tuple)):
         for part in value:
             yield from _named(part, name)
@@ -99,9 +73,6 @@ def _named(value: Any, name: str | None) -> Iterator[Saveable]:
         else:
             part = list(info.full_shape), list(info.var_offset)
             yield Saveable(name or info.full_name, value.handle, part, (value.dtype.name, list(info.var_shape)))
-    elif hasattr(value, "_saveables"):
-        for name_within, inner in value._saveables(name).items():
-            yield from _named(inner, name_within)
     else:
         raise TypeError(f"{value!r} cannot be saved: expected a variable, or the parts of a partitioned one")
 

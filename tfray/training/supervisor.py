@@ -123,6 +123,7 @@ class Supervisor:
         self._save_path = f"{self._logdir.rstrip('/')}/{checkpoint_basename}" if is_chief and self._logdir else None
         self._coord = Coordinator()
         self._graph_written = False
+        self._started = False
         self._manager = session_manager or SessionManager(
             local_init_op=self._local_init_op,
             ready_op=self._ready_op,
@@ -225,6 +226,7 @@ class Supervisor:
             start_standard_services: Start the threads of `start_standard_services`, and the queue runners.
         """
         self._coord.clear_stop()
+        self._started = True
         if self._writer is not None:
             self._writer.reopen()
         if not self._is_chief:
@@ -367,7 +369,8 @@ class Supervisor:
         try:
             self._coord.join(threads, self._stop_grace_secs, ignore_live_threads)
         finally:
-            if close_summary_writer and self._writer is not None:
+            if close_summary_writer and self._started and self._writer is not None:
+                self._started = False
                 self._writer.reopen()
                 self._writer.add_session_log(SessionLog(status=SessionLog.STOP))
                 self._writer.close()

@@ -15,15 +15,15 @@ from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.formats.files import PathLike
 from tfray.formats.step_stats import RunMetadata
+from tfray.framework.graph import Graph
 from tfray.library import variables as variables_lib
 from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
 from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
-from tfray.training.run_checkpoints import RunCheckpoints
+from tfray.training.run_checkpoints import RunCheckpoints, random_states, restore_random_states
 from tfray.training.run_log import RunLog, run_folder
-from tfray.training.saveables import random_state_saveables
 
 if TYPE_CHECKING:
     from tfray.actors.cluster import Cluster
@@ -259,16 +259,21 @@ class Trainer:
                 count += size
         return {name: total / count for name, total in totals.items()}
 
+    def graph(self) -> Graph:
+        """The graph of the model, built for the first batch of the input."""
+        first = self._first_batch(iter(self._input_fn(self._context(0, 1))))
+        return build_model(self._model_fn, first, seed=self.run.seed).graph
+
     # -- in this process -------------------------------------------------------------------------
 
     def _fit_locally(self) -> Result:
         batches = iter(self._input_fn(InputContext()))
         first = self._first_batch(batches)
         model = build_model(self._model_fn, first, seed=self.run.seed)
-        checkpoints = self._checkpoints(model, random_state_saveables(model.graph))
+        checkpoints = self._checkpoints(model)
         with checkpoints, Session(graph=model.graph) as session, checkpoints.settled():
             session.run(_initializer(model))
-            checkpoints.restore(session)
+            restore_random_states(session, checkpoints.restore(session))
             begin = checkpoints.step + 1
             again = itertools.chain([first], batches) if begin == 1 else self._input_fn(InputContext(first_step=begin))
             steps = self._local_steps(model, session, again, checkpoints)
@@ -290,9 +295,9 @@ class Trainer:
             checkpoints.step = number
             yield StepRecord(number, metrics, time.perf_counter() - started, trace=trace)
             if checkpoints.is_due():
-                checkpoints.save(session)
+                checkpoints.save(session, lambda: random_states(session))
                 checkpoints.exit_if_preempted()
-        checkpoints.save(session)
+        checkpoints.save(session, lambda: random_states(session))
 
     # -- on a cluster ----------------------------------------------------------------------------
 
@@ -403,7 +408,7 @@ class Trainer:
 
     # -- both ------------------------------------------------------------------------------------
 
-    def _checkpoints(self, model: BuiltModel, also: Sequence[Any] = ()) -> RunCheckpoints:
+    def _checkpoints(self, model: BuiltModel) -> RunCheckpoints:
         run = self.run
         holders = 1 if run.local else self.scaling.parameter_servers + 1
         return RunCheckpoints(
@@ -415,7 +420,6 @@ class Trainer:
             resume=run.resume,
             asynchronous=run.asynchronous_checkpoints,
             assumed_s=run.mean_time_between_failures_s or DAY_S / holders,
-            also=also,
         )
 
     @staticmethod

@@ -1,0 +1,331 @@
+"""Saved models: written, loaded with and without a session, frozen, and damaged."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tfray as tf
+from tfray.library import graph_util
+
+SERVE = [tf.saved_model.tag_constants.SERVING]
+KEY = tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+IMAGES = np.random.default_rng(0).normal(size=(5, 8, 8, 1)).astype(np.float32)
+
+
+def build_convnet(units=16):
+    """A small convnet that is trained for a few steps: (session, images, scores, their values)."""
+    tf.set_random_seed(1)
+    images = tf.placeholder(tf.float32, [None, 8, 8, 1], name="images")
+    labels = tf.placeholder(tf.int32, [None], name="labels")
+    hidden = tf.layers.conv2d(images, 4, 3, activation=tf.nn.relu)
+    hidden = tf.layers.flatten(tf.layers.max_pooling2d(hidden, 2, 2))
+    hidden = tf.layers.dense(hidden, units, activation=tf.nn.relu)
+    logits = tf.layers.dense(tf.layers.dropout(hidden, training=False), 3)
+    scores = tf.nn.softmax(logits, name="scores")
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+    train = tf.train.AdamOptimizer(0.01).minimize(loss)
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    for _ in range(3):
+        session.run(train, {images: IMAGES, labels: [0, 1, 2, 0, 1]})
+    return session, images, scores, session.run(scores, {images: IMAGES})
+
+
+# -- exporting and loading -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_an_exported_model_is_loaded_in_one_line(tmp_path, frozen):
+    session, images, scores, expected = build_convnet(64)
+    folder = tmp_path / "model"
+    tf.saved_model.export(session, folder, {"images": images}, {"scores": scores}, frozen=frozen)
+    model = tf.saved_model.load_model(folder)
+    for result in (model(IMAGES), model(images=IMAGES)):
+        assert np.array_equal(result["scores"], expected)
+    assert model.inputs["images"].tensor_shape.as_list() == [None, 8, 8, 1]
+    assert model.outputs["scores"].dtype is tf.float32
+    with ThreadPoolExecutor(4) as pool:
+        rows = list(pool.map(lambda i: model(IMAGES[i : i + 1])["scores"][0], range(5)))
+    assert np.allclose(rows, expected, atol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="takes images"):
+        model(IMAGES, IMAGES)
+    with pytest.raises(tf.errors.NotFoundError, match="serving_default"):
+        tf.saved_model.load_model(folder, signature="other")
+    model.close()
+    if frozen:
+        plain = json.loads((folder / "saved_model.json").read_text())
+        kinds = {node["op"] for node in plain["graphs"][0]["meta_graph"]["graph"]["node"]}
+        assert not kinds & {"Variable", "ReadVariable", "Assign", "ApplyAdam"}
+        assert len((folder / "saved_model.json").read_bytes()) < 20_000  # large constants are in the other file
+
+
+def test_a_model_with_variables_goes_on_training(tmp_path):
+    session, images, scores, expected = build_convnet()
+    tf.saved_model.simple_save(session, tmp_path / "model", {"images": images}, {"scores": scores})
+    with tf.Graph().as_default(), tf.Session() as again:
+        loaded = tf.saved_model.loader.load(again, SERVE, str(tmp_path / "model"))
+        signature = loaded.signature_def[KEY]
+        assert signature.method_name == tf.saved_model.signature_constants.PREDICT_METHOD_NAME
+        assert np.array_equal(again.run(signature.outputs["scores"].name, {"images:0": IMAGES}), expected)
+        assert len(tf.trainable_variables()) == 6
+        train = again.graph.get_collection("train_op")
+        again.run(train, {"images:0": IMAGES, "labels:0": [0, 1, 2, 0, 1]})
+        assert not np.array_equal(again.run("scores:0", {"images:0": IMAGES}), expected)
+
+
+def test_the_builder_of_tensorflow_1(tmp_path):
+    x = tf.placeholder(tf.float32, [2], name="x")
+    w = tf.Variable([2.0, 3.0], name="w")
+    y = tf.multiply(x, w, name="y")
+    builder = tf.saved_model.builder.SavedModelBuilder(str(tmp_path / "model"))
+    info = tf.saved_model.utils.build_tensor_info
+    signature = tf.saved_model.signature_def_utils.build_signature_def(
+        inputs={"x": info(x)},
+        outputs={"y": info(y)},
+        method_name=tf.saved_model.signature_constants.PREDICT_METHOD_NAME,
+    )
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        builder.add_meta_graph_and_variables(session, SERVE, signature_def_map={KEY: signature, "again": signature})
+        builder.add_meta_graph(["train"])
+    path = builder.save(as_text=True)
+    assert path.endswith("saved_model.json") and tf.saved_model.maybe_saved_model_directory(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.loader.load(session, SERVE, tmp_path / "model", import_scope="old")
+        assert session.run("old/y:0", {"old/x:0": [1, 1]}).tolist() == [2, 3]
+    with pytest.raises(tf.errors.NotFoundError, match="train"):
+        tf.saved_model.load_model(tmp_path / "model", tags=["gpu"])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="there already"):
+        tf.saved_model.builder.SavedModelBuilder(tmp_path / "model")
+    with pytest.raises(tf.errors.NotFoundError, match="no saved model"):
+        tf.saved_model.load_model(tmp_path)
+
+
+def test_assets_and_what_runs_after_loading(tmp_path):
+    vocabulary = tmp_path / "words.txt"
+    vocabulary.write_text("ant\nbee\n")
+    words = tf.placeholder(tf.string, [None], name="words")
+    path = tf.constant(str(vocabulary), name="path")
+    table = tf.contrib.lookup.index_table_from_file(path, default_value=-1)
+    ids = table.lookup(words)
+    with tf.Session() as session:
+        builder = tf.saved_model.builder.SavedModelBuilder(tmp_path / "model")
+        signature = tf.saved_model.signature_def_utils.predict_signature_def({"words": words}, {"ids": ids})
+        builder.add_meta_graph_and_variables(
+            session, SERVE, {KEY: signature}, assets_collection=[path], main_op=tf.tables_initializer()
+        )
+        builder.save()
+    vocabulary.unlink()
+    assert tf.saved_model.load_model(tmp_path / "model")(["bee", "cat"])["ids"].tolist() == [1, -1]
+
+
+# -- freezing ------------------------------------------------------------------------------------------
+
+
+def frozen_values(outputs, feeds=None):
+    """Values of tensors before and after freezing."""
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        before = session.run(outputs, feeds)
+        names = [tensor.op.name for tensor in outputs]
+        frozen = tf.graph_util.convert_variables_to_constants(session, session.graph.as_graph_def(), names)
+    assert not {node.op for node in frozen.node} & {"Variable", "ReadVariable", "ResourceGather", "Assign"}
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = tf.import_graph_def(frozen, return_elements=[tensor.name for tensor in outputs], name="")
+        after = session.run(found, {tensor.name: value for tensor, value in (feeds or {}).items()})
+    return before, after
+
+
+def test_freezing_gathers_loops_and_branches():
+    table = tf.Variable(np.arange(12, dtype=np.float32).reshape(4, 3), name="table")
+    x = tf.placeholder(tf.float32, [], name="x")
+    rows = tf.nn.embedding_lookup(table, [2, 0])
+
+    def turn(i, total):
+        return i + 1, total + tf.reduce_sum(tf.gather(table, [i]))
+
+    _, total = tf.while_loop(lambda i, _: i < 3, turn, [0, x])
+    chosen = tf.cond(x > 0, lambda: tf.reduce_sum(tf.gather(table, [1])), lambda: tf.reduce_max(table))
+    for value in (1.0, -1.0):
+        before, after = frozen_values([rows, total, chosen], {x: value})
+        for a, b in zip(before, after, strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_some_variables_may_stay():
+    a, b = tf.Variable(1.0, name="a"), tf.Variable(2.0, name="b")
+    tf.add(a, b, name="sum")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        definition = session.graph.as_graph_def()
+        convert = tf.graph_util.convert_variables_to_constants
+        for options in ({"variable_names_whitelist": ["a"]}, {"variable_names_blacklist": ["b"]}):
+            kept = convert(session, definition, ["sum"], **options)
+            assert [node.name for node in kept.node if node.op == "Variable"] == ["b"]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be frozen"):
+            convert(session, definition, ["a/Assign"])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="'nothing'"):
+            convert(session, definition, ["nothing"])
+
+
+def test_sub_graphs_and_nodes_of_training():
+    x = tf.placeholder(tf.float32, [], name="x")
+    y = tf.identity(tf.check_numerics(tf.identity(x, name="one"), "bad", name="check"), name="two")
+    with tf.control_dependencies([y]):
+        tf.add(y, 1.0, name="z")
+    tf.negative(x, name="other")
+    definition = tf.get_default_graph().as_graph_def()
+    cut = tf.graph_util.extract_sub_graph(definition, ["z"])
+    assert "other" not in {node.name for node in cut.node} and len(definition.node) == len(cut.node) + 1
+    slim = graph_util.remove_training_nodes(cut)
+    assert {"one", "check"}.isdisjoint({node.name for node in slim.node})
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(slim, name="")
+        assert session.run("z:0", {"x:0": 2.0}) == 3.0
+
+
+def test_graphs_go_to_files_and_come_back(tmp_path):
+    tf.add(tf.placeholder(tf.float32, [], name="x"), 1.0, name="y")
+    path = tf.train.write_graph(tf.get_default_graph(), str(tmp_path), "graph.pb", as_text=False)
+    definition = tf.GraphDef()
+    with open(path, "rb") as file:
+        definition.ParseFromString(file.read())
+    with tf.Graph().as_default(), tf.Session() as session:
+        (y,) = tf.import_graph_def(definition, return_elements=["y:0"])
+        assert session.run(y, {"import/x:0": 1.0}) == 2.0
+
+
+# -- damage --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A saved model, and the bytes of its two small files."""
+    folder = tmp_path_factory.mktemp("exported") / "model"
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        w = tf.Variable(np.ones((3, 200), np.float32), name="w")
+        big = tf.constant(np.arange(200 * 40, dtype=np.float32).reshape(200, 40))
+        _, y = tf.while_loop(lambda i, _: i < 2, lambda i, a: (i + 1, a * 2.0), [0, tf.matmul(tf.matmul(x, w), big)])
+        with tf.Session() as session:
+            session.run(w.initializer)
+            tf.saved_model.export(session, folder, {"x": x}, {"y": y})
+    return folder
+
+
+def check_mutated(folder, name, mutated):
+    """A mutated file is refused with one clear error, or is still a model; memory stays bounded either way."""
+    path = folder / name
+    original = path.read_bytes()
+    path.write_bytes(mutated)
+    tracemalloc.start()
+    try:
+        with tf.Graph().as_default():
+            tf.saved_model.load_model(folder).close()
+    except tf.errors.OpError as error:
+        assert str(error)
+    finally:
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        tracemalloc.stop()
+        path.write_bytes(original)
+
+
+def mutate(data, edits):
+    mutated = bytearray(data)
+    for place, kind, value in edits:
+        at = place % max(len(mutated), 1)
+        if kind == "set" and mutated:
+            mutated[at] = value
+        elif kind == "cut":
+            del mutated[at : at + value]
+        elif kind == "repeat":
+            mutated[at:at] = mutated[at : at + value]
+        else:
+            mutated[at:at] = b"9" * (value % 20)
+    return bytes(mutated)
+
+
+EDITS = st.lists(
+    st.tuples(st.integers(0, 1 << 20), st.sampled_from(["set", "cut", "repeat", "digits"]), st.integers(0, 255)),
+    min_size=1,
+    max_size=4,
+)
+
+
+def fuzz(folder, examples):
+    names = ["saved_model.json", "variables/variables.index"]
+
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.sampled_from(names), EDITS)
+    def check(name, edits):
+        check_mutated(folder, name, mutate((folder / name).read_bytes(), edits))
+
+    check()
+
+
+def test_mutated_models_are_refused_or_load(exported):
+    fuzz(exported, 150)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_ten_thousand_mutated_models(exported):
+    fuzz(exported, 10_000)
+
+
+JSON_VALUES = st.one_of(
+    st.none(), st.integers(-5, 1 << 70), st.text(max_size=5), st.just([]), st.just({}), st.just(1e99)
+)
+
+
+def fuzz_fields(folder, examples):
+    """Replace single values of the JSON tree by others that JSON allows."""
+    path = folder / "saved_model.json"
+
+    def places(value, found):
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, item in items:
+            found.append((value, key))
+            places(item, found)
+        return found
+
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.integers(0, 1 << 20), JSON_VALUES)
+    def check(index, replacement):
+        plain = json.loads(path.read_text())
+        found = places(plain, [])
+        parent, key = found[index % len(found)]
+        parent[key] = replacement
+        check_mutated(folder, "saved_model.json", json.dumps(plain).encode())
+
+    check()
+
+
+def test_models_with_wrong_fields_are_refused_or_load(exported):
+    fuzz_fields(exported, 150)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_ten_thousand_models_with_wrong_fields(exported):
+    fuzz_fields(exported, 10_000)
+
+
+def test_a_flipped_bit_in_the_values_is_found(exported):
+    (data,) = (exported / "variables").glob("*.arrow")
+    original = data.read_bytes()
+    mutated = bytearray(original)
+    mutated[len(mutated) // 2] ^= 1
+    data.write_bytes(bytes(mutated))
+    try:
+        with pytest.raises(tf.errors.DataLossError, match="constants"):
+            tf.saved_model.load_model(exported)
+    finally:
+        data.write_bytes(original)

@@ -1,0 +1,183 @@
+"""`tf.graph_util`: graphs in plain form, cut down and frozen for deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.dtypes import DType
+from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
+from tfray.framework.tensor_shape import TensorShape
+
+
+def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDef:
+    """What `dest_nodes`, and all that they need, make of a graph.
+
+    Args:
+        graph_def: The graph.
+        dest_nodes: Names of operations.
+
+    Raises:
+        InvalidArgumentError: One of them is not there.
+    """
+    if isinstance(dest_nodes, str):
+        raise TypeError("dest_nodes must be a list of names")
+    by_name = {node.name: node for node in graph_def.node}
+    waiting = [name.partition(":")[0] for name in dest_nodes]
+    needed: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in needed:
+            continue
+        if name not in by_name:
+            raise InvalidArgumentError(f"operation {name!r} is not in the graph")
+        needed.add(name)
+        waiting += [text.removeprefix("^").partition(":")[0] for text in by_name[name].input]
+    return replace(graph_def, node=[node for node in graph_def.node if node.name in needed])
+
+
+def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str] | None = None) -> GraphDef:
+    """A graph without operations that only pass their input on or check it.
+
+    Args:
+        input_graph: The graph.
+        protected_nodes: Names of operations to keep.
+    """
+    protected = set(protected_nodes or ())
+    for node in input_graph.node:
+        # What an operation is colocated with, or waits for, must stay.
+        protected.update(text[1:] for text in node.input if text.startswith("^"))
+    source: dict[str, str] = {}
+    kept = []
+    for node in input_graph.node:
+        inputs = [source.get(_full(text), text) for text in node.input]
+        skipped = node.op in ("Identity", "CheckNumerics") and node.name not in protected and len(inputs) == 1
+        if skipped:
+            source[f"{node.name}:0"] = inputs[0]
+        else:
+            kept.append(replace(node, input=inputs))
+    gone = {name.partition(":")[0] for name in source}
+    for node in kept:
+        if "_class" in node.attr:
+            node.attr = {**node.attr, "_class": [name for name in node.attr["_class"] if name not in gone]}
+    return replace(input_graph, node=kept)
+
+
+def convert_variables_to_constants(
+    sess: Any,
+    input_graph_def: GraphDef,
+    output_node_names: Sequence[str],
+    variable_names_whitelist: Collection[str] | None = None,
+    variable_names_blacklist: Collection[str] | None = None,
+) -> GraphDef:
+    """A graph whose variables have become constants, cut down to what some operations need.
+
+    Args:
+        sess: The session that holds the values.
+        input_graph_def: The graph: that of the session, or part of it.
+        output_node_names: Names of the operations to keep, with what they need.
+        variable_names_whitelist: Convert only these variables.
+        variable_names_blacklist: Do not convert these.
+
+    Raises:
+        InvalidArgumentError: An operation is not there, or one that is kept changes a variable.
+    """
+    cut = extract_sub_graph(input_graph_def, output_node_names)
+    chosen = [
+        node
+        for node in cut.node
+        if node.op == "Variable"
+        and (variable_names_whitelist is None or node.name in variable_names_whitelist)
+        and node.name not in (variable_names_blacklist or ())
+    ]
+    values = sess.run({node.name: f"{node.name}:0" for node in chosen}) if chosen else {}
+    frozen = freeze(cut, {name: np.asarray(value) for name, value in values.items()})
+    return extract_sub_graph(frozen, output_node_names)
+
+
+def freeze(graph_def: GraphDef, values: Mapping[str, np.ndarray[Any, Any]]) -> GraphDef:
+    """The graph with constants in place of variables.
+
+    Args:
+        graph_def: The graph.
+        values: Value of each variable, by the name of its operation.
+    """
+    known: dict[str, tuple[DType, TensorShape]] = {}
+    nodes = []
+    for node in graph_def.node:
+        if node.op == "Variable" and node.name in values:
+            dtype, value = node.attr["dtype"], values[node.name]
+            known[f"{node.name}:0"] = dtype, TensorShape(value.shape)
+            attrs = {"value": np.asarray(value, dtype.numpy), "dtype": dtype}
+            nodes.append(replace(node, op="Const", input=[], attr=attrs, shapes=[TensorShape(value.shape)]))
+        else:
+            nodes.append(_without_handles(node, known))
+    return replace(graph_def, node=nodes)
+
+
+def _full(text: str) -> str:
+    return text if ":" in text or text.startswith("^") else f"{text}:0"
+
+
+def _without_handles(node: NodeDef, known: Mapping[str, tuple[DType, TensorShape]]) -> NodeDef:
+    """An operation that takes values where it took handles."""
+    taken = [known.get(_full(text)) for text in node.input]
+    if not any(taken):
+        return node
+    attrs = {name: value for name, value in node.attr.items() if name != "_class"}
+    inputs = list(node.input)
+    if any(isinstance(value, RegionDef) for value in attrs.values()):
+        return replace(node, attr=_with_regions(node, attrs, taken))
+    dtype, shape = next(each for each in taken if each is not None)
+    if node.op in ("ReadVariable", "ReadOrDefault"):
+        return replace(node, op="Identity", input=[inputs[0], *_controls(inputs)], attr={"T": dtype})
+    if node.op == "ResourceGather":
+        wanted = {"axis": 0, "batch_dims": 0, "T": dtype, "Tindices": attrs["Tindices"]}
+        return replace(node, op="GatherV2", attr=wanted)
+    if node.op == "IsVariableInitialized":
+        return replace(node, op="Const", input=_controls(inputs), attr={"value": np.array(True), "dtype": dtypes.bool_})
+    if node.op == "VariableShape" and shape.is_fully_defined():
+        out = attrs["out_type"]
+        value = np.array(shape.as_list(), out.numpy)
+        return replace(node, op="Const", input=_controls(inputs), attr={"value": value, "dtype": out})
+    raise InvalidArgumentError(
+        f"operation {node.name!r} ({node.op}) uses variable {inputs[0]!r} otherwise than by reading it, and cannot "
+        "be frozen: export the graph without it, or with its variables",
+        op_name=node.name,
+    )
+
+
+def _controls(inputs: Iterable[str]) -> list[str]:
+    return [text for text in inputs if text.startswith("^")]
+
+
+def _with_regions(
+    node: NodeDef, attrs: Mapping[str, Any], taken: Sequence[tuple[DType, TensorShape] | None]
+) -> dict[str, Any]:
+    """The attributes of a branch or a loop whose regions take values where they took handles."""
+    taken = taken[: len(node.input) - len(_controls(node.input))]
+    parameters = attrs.get("parameters", 0)
+    changed = dict(attrs)
+    for name, region in attrs.items():
+        if isinstance(region, RegionDef):
+            passed = taken[len(taken) - len(region.inputs) + parameters :]
+            entering = zip(region.inputs[parameters:], passed, strict=True)
+            changed[name] = _region(region, {_full(inner): value for inner, value in entering if value is not None})
+    return changed
+
+
+def _region(region: RegionDef, known: dict[str, tuple[DType, TensorShape]]) -> RegionDef:
+    nodes = []
+    for node in region.node:
+        entered = known.get(f"{node.name}:0") if node.op == "RegionInput" else None
+        if entered is not None:
+            dtype, shape = entered
+            nodes.append(replace(node, attr={**node.attr, "dtype": dtype, "shape": shape}, shapes=[shape]))
+        else:
+            nodes.append(_without_handles(node, known))
+    return RegionDef(nodes, region.inputs, region.outputs)

@@ -1,0 +1,35 @@
+"""State on devices besides variables, as something that a Saver can save."""
+
+from __future__ import annotations
+
+from tfray.framework import dtypes
+from tfray.framework.graph import Operation, Tensor
+
+
+class SaveableResource:
+    """State on a device that is no variable: the place in a dataset, the elements of a queue, random streams.
+
+    It is saved and restored with the variables when it stands in a Saver's ``var_list`` or in the collection
+    ``GraphKeys.SAVEABLE_OBJECTS``. What is behind the handle has ``state()``, which gives arrays by name, and
+    ``restore_state(arrays)``.
+
+    Args:
+        name: Its name in checkpoints.
+        handle: The handle.
+    """
+
+    def __init__(self, name: str, handle: Tensor) -> None:
+        if not isinstance(handle, Tensor) or handle.dtype is not dtypes.resource:
+            raise TypeError(f"{handle!r} is no handle of a resource")
+        self.name = name
+        self.handle = handle
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes the handle."""
+        return self.handle.op
+
+    @property
+    def device(self) -> str:
+        """The device asked for."""
+        return self.handle.device
