@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -281,7 +281,7 @@ class Trainer:
 
     def _local_steps(
         self, model: BuiltModel, session: Session, batches: Iterable[Batch], checkpoints: RunCheckpoints
-    ) -> Iterator[StepRecord]:
+    ) -> Generator[StepRecord, None, None]:
         step = session.make_callable([model.fetches, model.train_operation], model.placeholders)
         for number, batch in zip(range(checkpoints.step + 1, self.run.steps + 1), batches, strict=False):
             arrays = [array for _, array in flatten_batch(batch)]
@@ -313,7 +313,7 @@ class Trainer:
 
     def _cluster_records(
         self, model: BuiltModel, cluster: Cluster, checkpoints: RunCheckpoints, final: dict[str, Any]
-    ) -> Iterator[StepRecord]:
+    ) -> Generator[StepRecord, None, None]:
         """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
         recoveries = 0
         while True:
@@ -333,7 +333,7 @@ class Trainer:
 
     def _cluster_steps(
         self, model: BuiltModel, cluster: Cluster, checkpoints: RunCheckpoints, session: Session
-    ) -> Iterator[StepRecord]:
+    ) -> Generator[StepRecord, None, None]:
         session.run(_initializer(model))
         arrays = checkpoints.restore(session)
         if checkpoints.step >= self.run.steps:
@@ -430,12 +430,16 @@ class Trainer:
         return first
 
     def _collect(
-        self, model: BuiltModel, records: Iterable[StepRecord], read_variables: Callable[[], dict[str, Any]]
+        self,
+        model: BuiltModel,
+        records: Generator[StepRecord, None, None],
+        read_variables: Callable[[], dict[str, Any]],
     ) -> Result:
         history: list[StepRecord] = []
         folder = run_folder(self.run.logdir)
         started = time.perf_counter()
-        with RunLog(folder, model.graph) as log:
+        # What the records hold open is closed with them, also when `on_step` raises.
+        with RunLog(folder, model.graph) as log, closing(records):
             for record in records:
                 while history and history[-1].step >= record.step:
                     history.pop()  # of steps that were lost
