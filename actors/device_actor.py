@@ -37,7 +37,6 @@ from tfray.errors import (
     CancelledError,
     DataLossError,
     DeadlineExceededError,
-    FailedPreconditionError,
     OpError,
     OutOfRangeError,
     UnknownError,
@@ -175,7 +174,9 @@ class DeviceActor:
         try:
             plan = self._plans.get(plan_id)
             if plan is None:
-                raise FailedPreconditionError("the step is not registered here: its session or trainer has ended")
+                raise AbortedError(
+                    "the step is not registered here: the device was started anew since, or its session has ended"
+                )
             record = self._begin(plan, request)
             if trace is not None:
                 trace.begin()

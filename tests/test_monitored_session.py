@@ -470,6 +470,22 @@ def test_workers_wait_for_the_chief(ray_local):
             assert task.result(60)
 
 
+@pytest.mark.ray
+def test_workers_recover_when_the_chief_has_replaced_a_device(ray_local, short_pauses):
+    with tf.device(PS):
+        _step, count = counting_model()
+    with tf.Cluster(JOBS) as cluster:
+        scaffold = tf.train.Scaffold().finalize()
+        with (
+            tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold, cluster)) as chief,
+            tf.train.MonitoredSession(tf.train.WorkerSessionCreator(scaffold, cluster)) as worker,
+        ):
+            assert [int(session.run(count)) for session in (chief, worker)] == [1, 2]
+            ray_local.kill(cluster.actor(PS))
+            wait_for(lambda: int(chief.run(count)) == 1)  # it dies soon
+            assert int(worker.run(count)) == 2
+
+
 def test_threads_end_with_the_session():
     before = threading.active_count()
     values = tf.train.input_producer(tf.constant([1, 2, 3]), shuffle=False).dequeue()

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.config import ConfigProto, RunOptions
-from tfray.errors import DeadlineExceededError, FailedPreconditionError
+from tfray.errors import AbortedError, DeadlineExceededError, FailedPreconditionError, UnavailableError
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.library import logging
 from tfray.session import Session
@@ -149,6 +149,8 @@ class SessionManager:
             session = Session(master, self._graph, config)
             try:
                 missing = self._run_local_init_op(session) or self._missing(session, self._ready_op)
+            except (AbortedError, UnavailableError) as error:
+                missing = error.message  # the chief may be about to replace what is gone
             except BaseException:
                 session.close()
                 raise
