@@ -148,7 +148,7 @@ def test_a_model_learns_from_queues_on_actors(capsys, ray_local):
 def test_the_programs_of_the_readme_run(capsys, ray_local, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     programs = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(programs) == 6
+    assert len(programs) == 9
     names: dict[str, object] = {"__name__": "readme"}
     for program in programs:
         exec(compile(program, "README.md", "exec"), names)
