@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -67,6 +68,21 @@ def test_shards_are_arrow_files(tmp_path):
     assert by_name["weights"]["shape"] == [20, 15] and by_name["weights"]["dtype"] == "float32"
     assert by_name["weights"]["data"] == ARRAYS["weights"].tobytes()
     assert [row["offset"] for row in rows if row["name"] == "parts"] == [[0, 0], [4, 0]]
+
+
+@pytest.mark.parametrize("folder", ["disk", "/dev/shm"])
+@pytest.mark.parametrize("extra", [0, 1, 4095])
+def test_large_arrays_are_written_past_the_cache_where_that_can_be(tmp_path, folder, extra):
+    large = np.random.default_rng(extra).integers(0, 255, (9 << 20) + extra, dtype=np.uint8)
+    arrays = {"a": large[:7], "large": large, "b": large[:100], "again": large[1:-3], "c": np.array(5)}
+    with tempfile.TemporaryDirectory(dir=tmp_path if folder == "disk" else folder) as where:
+        checkpoint = open_checkpoint(write(where, arrays))
+        verify_checkpoint(checkpoint)
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(checkpoint.read(name), array)
+        assert checkpoint.tensors["large"].slices[0].position % 4096 == 0
+        rows = pa.ipc.open_file(data_files(where)[0]).read_all().to_pylist()
+        assert rows[1]["data"] == large.tobytes()
 
 
 def test_an_older_save_of_the_same_name_is_replaced(tmp_path):

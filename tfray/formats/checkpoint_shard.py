@@ -1,9 +1,9 @@
 """Shard files of checkpoints: Arrow IPC files with one record batch for each tensor, or slice of one.
 
-The bytes of a tensor begin at a multiple of 64 in the file, so that a mapped file gives arrays without a copy; padding
-in the metadata of each batch sees to that. They go from the array's memory to the file without a copy either. Every
-byte of a file is under one of three checksums: that of a tensor's data, that of what stands before it, or that of the
-file's end.
+The bytes of a tensor begin at a multiple of 64 in the file, large ones at that of a page, so that a mapped file gives
+arrays without a copy; padding in the metadata of each batch sees to that. They go from the array's memory to the file
+without a copy of the whole. Every byte of a file is under one of three checksums: that of a tensor's data, that of what
+stands before it, or that of the file's end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from tfray.errors import DataLossError
-from tfray.formats import files
+from tfray.formats import direct_file, files
+from tfray.formats.direct_file import DirectFile
 from tfray.formats.mapped_file import MappedFile
 from tfray.framework.dtypes import DType, as_dtype
 
@@ -161,12 +162,12 @@ def write_shard(path: str, pieces: Iterable[Piece]) -> ShardRecord:
     return ShardRecord(FileEntry(name, sink.written, end, end_checksum), slices)
 
 
-def _open_for_writing(path: str) -> BinaryIO:
+def _open_for_writing(path: str) -> BinaryIO | DirectFile:
     store, inner, _ = files.locate(path)
     if not isinstance(store, files.LocalStore):
         return files.open_file(path, "wb")
     with files.failures_of(path):
-        return open(inner, "xb", buffering=0)
+        return DirectFile(inner)
 
 
 class _Sink:
@@ -174,7 +175,7 @@ class _Sink:
 
     closed = False
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO | DirectFile) -> None:
         self._file = file
         self._header = bytearray()
         self.data: Any = None
@@ -233,7 +234,7 @@ def _write_piece(writer: Any, sink: _Sink, file: str, piece: Piece) -> tuple[str
     summed = checksum(octets)
     fields = piece.name, dtype, shape, list(piece.full_shape), list(piece.offset), summed
     header_length = _header_length(len(piece.name.encode()), len(dtype), array.ndim, sink.tell() == 0)
-    padding = -(sink.tell() + header_length) % ALIGNMENT
+    padding = -(sink.tell() + header_length) % (ALIGNMENT if data.size < direct_file.LEAST_BYTES else direct_file.PAGE)
     sink.data, sink.placed = data if data.size else None, None
     writer.write_batch(_batch(fields, data), custom_metadata={"padding": " " * padding})
     position, header, header_checksum = sink.placed or (sink.tell(), 0, checksum(b""))
