@@ -23,6 +23,7 @@ from tfray.actors import ray_runtime
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.errors import (
+    AbortedError,
     CancelledError,
     DeadlineExceededError,
     FailedPreconditionError,
@@ -490,7 +491,7 @@ def test_a_step_that_comes_after_its_plan_has_gone_leaves_nothing(shared):
     ray.get(actor.abort.remote(key, "another device failed"))
     assert status(shared, PS)["steps"] == 1
     outcome, error = ray.get(actor.run_step.remote("no such plan", StepRequest(key, 1)))
-    assert outcome == "error" and isinstance(error, FailedPreconditionError)
+    assert outcome == "error" and isinstance(error, AbortedError)
     ray.get(actor.abort.remote(key, "late"))
     assert status(shared, PS)["steps"] == 0
 
