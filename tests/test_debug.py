@@ -195,6 +195,14 @@ def test_numerics_are_checked_on_request():
             session.run(tf.verify_tensor_all_finite(x, "no good"), {x: np.nan})
 
 
+def test_the_namespace_of_checks():
+    with tf.Session() as session:
+        session.run(tf.debugging.assert_equal(tf.constant(1), 1))
+        assert session.run(tf.debugging.is_finite(np.float32(np.inf))) == np.False_
+        with pytest.raises(tf.errors.InvalidArgumentError, match="bad"):
+            session.run(tf.debugging.check_numerics(np.float32(np.nan), "bad"))
+
+
 # -- trees ---------------------------------------------------------------------------------------------
 
 

@@ -93,7 +93,6 @@ def test_fused_operations_share_the_time_of_their_group():
     found = [span for span in spans(metadata) if span[1] in ("Mul", "Add", "Tanh")]
     assert [kind for _, kind, *_ in found] == ["Mul", "Add", "Tanh"]
     assert_no_overlap(found)
-    assert found[2][3] - found[2][2] > found[0][3] - found[0][2]
 
 
 def test_memory_is_released_with_its_last_holder():

@@ -673,7 +673,13 @@ if _TYPE_CHECKING:
     from tfray.library import quantization as quantization, queue as queue, signal as signal, spectral as spectral
     from tfray.library import sets as sets, strings as strings, summary as summary, testing as test
     from tfray.library import layers as layers, losses as losses, metrics as metrics, regularizers as regularizers
-    from tfray.library import debug as debug, graph_util as graph_util, profiler as profiler, timeline as timeline
+    from tfray.library import (
+        debug as debug,
+        debugging as debugging,
+        graph_util as graph_util,
+        profiler as profiler,
+        timeline as timeline,
+    )
     from tfray.training import api as train, saved_model as saved_model
 
 

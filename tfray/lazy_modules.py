@@ -13,6 +13,7 @@ LAZY: Final = {
     "data": "tfray.library.data",
     "feature_column": "tfray.library.feature_column",
     "debug": "tfray.library.debug",
+    "debugging": "tfray.library.debugging",
     "distributions": "tfray.library.distributions",
     "flags": "tfray.library.flags",
     "gfile": "tfray.library.gfile",

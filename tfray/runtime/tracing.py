@@ -244,7 +244,10 @@ class DeviceTrace:
             if place is not None:
                 self._freed[place] = time.perf_counter_ns()
 
-        memory[identity] = weakref.ref(root, freed)
+        try:
+            memory[identity] = weakref.ref(root, freed)
+        except TypeError:  # an array of a kind whose end cannot be seen
+            return 0
         return 0 if place is None else int(root.nbytes)
 
 
