@@ -77,11 +77,11 @@ def with_breakpoint(steps=1):
     return tf.train.Trainer(model_fn, batches, run=tf.train.RunConfig(steps=steps))
 
 def failing_input():
-    def broken(context):
-        for number, batch in enumerate(batches(context)):
+    def broken(context):  # needs no module of the script's folder: Ray may have been started elsewhere
+        for number in range(100):
             if number == 3 and context.index == 1:
                 raise KeyError("price")
-            yield batch
+            yield np.ones((8, 2), np.float32), np.ones((8, 1), np.float32)
 
     return tf.train.Trainer(model, broken)
 
@@ -127,9 +127,11 @@ def started(*args, stdin=subprocess.DEVNULL):
     """A Python of its own, in a process group of its own."""
     root = os.path.dirname(os.path.dirname(cli.__file__))
     path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    # Ray, where an earlier test has started it in this process, leaves a debugger of its own there.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONBREAKPOINT"}
     return subprocess.Popen(
         [sys.executable, *args],
-        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        env=inherited | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
