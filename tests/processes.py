@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 
@@ -36,6 +37,13 @@ def wait_for(condition, timeout_s=30.0):
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
+
+
+def kill_actor(ray, cluster, device):
+    """End the process of a device's actor, and wait until it is gone."""
+    pid = ray.get(cluster.actor(device).ready.remote()).pid
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not is_alive(pid))
 
 
 class Barrier:

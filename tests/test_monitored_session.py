@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from processes import wait_for
+from processes import kill_actor, wait_for
 from test_hooks import Recorder, counting_model, saved_steps
 from waiting import Task
 
@@ -441,7 +441,7 @@ def test_a_session_recovers_from_the_death_of_a_device(ray_local, tmp_path, devi
             while not session.should_stop():
                 found.append(int(session.run([train, count])[0]))
                 if len(found) == 3:
-                    ray_local.kill(cluster.actor(device))
+                    kill_actor(ray_local, cluster, device)
     assert found == [2, 4, 6, 6, 8, 10, 12]
     assert saved_steps(tmp_path)[-1] == 6
 
@@ -481,7 +481,7 @@ def test_workers_recover_when_the_chief_has_replaced_a_device(ray_local, short_p
             tf.train.MonitoredSession(tf.train.WorkerSessionCreator(scaffold, cluster)) as worker,
         ):
             assert [int(session.run(count)) for session in (chief, worker)] == [1, 2]
-            ray_local.kill(cluster.actor(PS))
+            kill_actor(ray_local, cluster, PS)
             wait_for(lambda: int(chief.run(count)) == 1)  # it dies soon
             assert int(worker.run(count)) == 2
 
