@@ -13,6 +13,8 @@ from tfray.framework.graph import get_default_graph, reset_default_graph
 # What tests define must be importable in Ray's processes too, and tfray from wherever they run.
 TESTS = Path(__file__).parent
 os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
+# Every process of Ray would compile tfray anew, which takes longer than all else that it does to start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Trainers write event files where a test says so, and nowhere else.
 os.environ["TFRAY_LOGDIR"] = ""
 
