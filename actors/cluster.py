@@ -10,20 +10,19 @@ import math
 import re
 import secrets
 import sys
-import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from tfray.actors.ray_runtime import connect, connection, import_ray
-from tfray.errors import CancelledError, InvalidArgumentError, OpError, ResourceExhaustedError, UnavailableError
+from tfray.actors.directory import ActorDirectory
+from tfray.actors.ray_runtime import connect
+from tfray.errors import InvalidArgumentError, OpError, ResourceExhaustedError, UnavailableError
 from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
     from tfray.actors.peer_link import LinkAddress
-    from tfray.actors.peers import Peer, PeerHandle, Peers
+    from tfray.actors.peers import PeerHandle
     from tfray.actors.remote_runner import RemoteRunner
 
 NOTICE_AFTER_S: Final = 5.0
@@ -89,7 +88,7 @@ class JobSpec:
         return options
 
 
-class Cluster:
+class Cluster(ActorDirectory):
     """Jobs and tasks, each device of which is a Ray actor. Use as a context manager, or call `close`.
 
     Args:
@@ -125,17 +124,11 @@ class Cluster:
                 raise InvalidArgumentError(f"{name!r} is not the name of a job: use letters, digits and '_'")
         self._jobs = {name: spec if isinstance(spec, JobSpec) else JobSpec(spec) for name, spec in jobs.items()}
         self._op_modules = tuple(op_modules)
-        self._actors: dict[str, Any] = {}
         self._key = secrets.token_bytes(32)
-        self._peers: Peers | None = None
         self._addresses: dict[str, LinkAddress] = {}
-        self._runners: list[RemoteRunner] = []
-        self._lock = threading.Lock()
-        self._closed = False
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
         self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))
-        self._ray = import_ray()
-        self._connection = connection()
+        super().__init__()
         try:
             self._start(self._all_devices(), start_timeout_s)
         except BaseException:
@@ -152,43 +145,12 @@ class Cluster:
         """Full names of the devices; the default device comes first, parameter servers last."""
         return sorted(self._actors, key=lambda name: DeviceSpec.from_string(name).job == "ps")
 
-    @property
-    def connected(self) -> bool:
-        """Whether this process still has the connection to Ray to which the actors belong."""
-        return self._connection == connection()
-
-    def check_connected(self) -> None:
-        """Raise `UnavailableError` unless `connected`."""
-        if not self._closed and not self.connected:
-            raise UnavailableError(
-                "Ray was shut down in this process, and the cluster's actors with it: make a new one"
-            )
-
-    def actor(self, device: str) -> Any:
-        """The Ray actor handle of a device. Raises `UnavailableError` when it is gone."""
-        if self._closed:
-            raise CancelledError("the cluster is closed")
-        try:
-            return self._actors[device]
-        except KeyError:
-            raise UnavailableError(f"the cluster has no device {device}; it has {', '.join(self.devices)}") from None
-
     def only(self, *jobs: str) -> ClusterPart:
         """Some jobs of the cluster, as a session's target: ``tf.Session(cluster.only("ps"))`` uses no other devices."""
         unknown = [job for job in jobs if job not in self._jobs]
         if unknown or not jobs:
             raise InvalidArgumentError(f"the cluster has no job {', '.join(unknown) or '?'}; it has {list(self._jobs)}")
         return ClusterPart(self, frozenset(jobs))
-
-    def runner(self, jobs: Collection[str] | None = None) -> RemoteRunner:
-        """A new `Runner` over the devices of `jobs`, or over all; every session has its own."""
-        from tfray.actors.remote_runner import RemoteRunner
-
-        if self._closed:
-            raise CancelledError("the cluster is closed")
-        runner = RemoteRunner(self, jobs)
-        self._runners.append(runner)
-        return runner
 
     # -- starting and replacing actors -----------------------------------------------------------
 
@@ -201,23 +163,17 @@ class Cluster:
         handles = self._handles()
         self._ray.get([actor.connect.remote(handles) for actor in self._actors.values()])
 
-    def _handles(self) -> dict[str, PeerHandle]:
-        """How to reach every actor, for processes that send to it."""
+    def handle(self, device: str) -> PeerHandle:
+        """How processes reach the actor of a device."""
         from tfray.actors.peers import PeerHandle
 
-        return {name: PeerHandle(actor, self._addresses[name]) for name, actor in self._actors.items()}
+        return PeerHandle(self._actors[device], self._addresses[device], self._key)
 
-    def peer(self, device: str) -> Peer:
-        """The actor of a device, as this process sends to it over a link."""
-        from tfray.actors.peers import Peers
+    def introduce(self, devices: Sequence[str]) -> None:
+        """Do nothing: actors are introduced to one another when they start."""
 
-        self.actor(device)  # or say that it is gone
-        with self._lock:
-            if self._peers is None:
-                self._peers = Peers(self._key, self._ray.get_runtime_context().get_node_id())
-            if device not in self._peers:
-                self._peers.update({device: self._handles()[device]})
-            return self._peers[device]
+    def _handles(self) -> dict[str, PeerHandle]:
+        return {name: self.handle(name) for name in self._actors}
 
     def create_actor(self, device: str) -> Any:
         """Start an actor for `device`; it may wait for room."""
@@ -359,30 +315,12 @@ class Cluster:
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def close(self) -> None:
-        """End every session's steps and every actor; shut Ray down if this cluster started it."""
-        if self._closed:
-            return
-        try:
-            for runner in self._runners:
-                runner.close()
-        finally:
-            self._closed = True
-            if self._peers is not None:
-                self._peers.close()
-            if self.connected:
-                for device in list(self._actors):
-                    self.forget(device)
-                if self._owns_ray:
-                    self._ray.shutdown()
-
-    def __enter__(self) -> Cluster:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+    def _let_go(self) -> None:
+        """End every actor; shut Ray down if this cluster started it."""
+        for device in list(self._actors):
+            self.forget(device)
+        if self._owns_ray:
+            self._ray.shutdown()
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class DeviceActor:
 
     Args:
         device_name: Full name of the device that it hosts.
-        key: The cluster's key, which peers must hold.
+        key: The key that peers must hold.
         op_modules: Modules to import because they register operations of the user's own.
     """
 
@@ -102,17 +102,18 @@ class DeviceActor:
         self._device = Device.open(device_name)
         self._plans: dict[str, Plan] = {}
         node = ray.get_runtime_context().get_node_id()
-        self._peers = Peers(key, node)
+        self._peers = Peers(node)
         self._results: dict[str, Outcome] = {}
         self._steps: dict[StepKey, _StepRecord] = {}
         self._floors: dict[str, int] = {}
         self._finished: dict[str, set[int]] = {}
         self._inputs: dict[str, Iterator[Sequence[Any]]] = {}
+        self._drivers: dict[Link, set[str]] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(CONCURRENT_STEPS, "tfray-step")
         self._waiting_threads = ThreadPoolExecutor(WAITING_STEPS, "tfray-waiting-step")
         host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
-        self._links = LinkServer(key, node, host, self._take_message, lambda link: None)
+        self._links = LinkServer(key, node, host, self._take_message, self._driver_gone)
 
     # -- set-up ----------------------------------------------------------------------------------
 
@@ -295,6 +296,7 @@ class DeviceActor:
                 case "run_step":
                     request = StepRequest.from_plain(message["request"])
                     threads = self._waiting_threads if message["waits"] else self._threads
+                    self._drivers.setdefault(link, set()).add(request.step[0])
                     threads.submit(self._run_for, link, number, str(message["plan"]), request, tensors)
                 case "commit" | "join" | "cancel" | "abort" as what:
                     getattr(self, what)(_step_key(message), message["about"])
@@ -302,6 +304,12 @@ class DeviceActor:
                     raise ValueError(f"nobody can do {other!r}")
         except (KeyError, TypeError, ValueError) as error:
             raise DataLossError(f"a message that makes no sense: {error!r}") from error
+
+    def _driver_gone(self, link: Link) -> None:
+        """End the steps of whoever asked for them over a link that has closed: they may hold up those of others."""
+        for driver in self._drivers.pop(link, ()):
+            self._leave(driver, "the process that asked for the step is gone")
+            self.deregister([plan_id for plan_id in list(self._plans) if plan_id.startswith(f"{driver}/")])
 
     def _run_for(
         self, link: Link, number: int | None, plan_id: str, request: StepRequest, feeds: Sequence[Any]
@@ -386,6 +394,9 @@ class DeviceActor:
     @ray.method(concurrency_group="messages")
     def abort_all(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""
+        self._leave(driver, reason)
+
+    def _leave(self, driver: str, reason: str) -> None:
         with self._lock:
             for name in (driver, driver + SERVED):
                 self._floors[name] = EVERY_STEP

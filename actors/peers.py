@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
 from typing import Any
 
@@ -34,22 +34,22 @@ class PeerHandle:
     Attributes:
         actor: Its Ray handle.
         address: Where it listens for links.
+        key: The key that it and those who open links to it must hold.
     """
 
     actor: Any
     address: LinkAddress
+    key: bytes = field(repr=False)
 
 
 class Peers:
     """The other actors, and the links to them, which are opened when they are first needed.
 
     Args:
-        key: The cluster's key.
         node: Ray's identity of this node.
     """
 
-    def __init__(self, key: bytes, node: str) -> None:
-        self._key = key
+    def __init__(self, node: str) -> None:
         self._node = node
         self._peers: dict[str, Peer] = {}
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Peers:
             for device, handle in handles.items():
                 known = self._peers.get(device)
                 if known is None or known.handle != handle:
-                    self._peers[device] = Peer(device, handle, self._key, self._node)
+                    self._peers[device] = Peer(device, handle, self._node)
                     if known is not None:
                         known.close()
 
@@ -92,14 +92,12 @@ class Peer:
     Args:
         device: Its device.
         handle: How to reach it.
-        key: The cluster's key.
         node: Ray's identity of this node.
     """
 
-    def __init__(self, device: str, handle: PeerHandle, key: bytes, node: str) -> None:
+    def __init__(self, device: str, handle: PeerHandle, node: str) -> None:
         self.device = device
         self.handle = handle
-        self._key = key
         self._node = node
         self._link: Link | None = None
         self._unreachable = False
@@ -174,7 +172,7 @@ class Peer:
         with self._lock:
             if self._link is None and not self._unreachable:
                 try:
-                    self._link = open_link(self.handle.address, self._key, self._node, self._take, self._ended)
+                    self._link = open_link(self.handle.address, self.handle.key, self._node, self._take, self._ended)
                 except (OSError, EOFError, AuthenticationError):
                     self._unreachable = True  # Ray's calls tell why, or reach it all the same
             return self._link

@@ -6,9 +6,11 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, Final
+from types import FrameType
+from typing import Any, Final, NoReturn
 
 from tfray.errors import InvalidArgumentError, NotFoundError, UnavailableError
 
@@ -73,7 +75,7 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         options |= {"include_dashboard": False, "num_cpus": max(local_cpus, os.cpu_count() or 1)}
         options["_system_config"] = dict(_SYSTEM_CONFIG)
     try:
-        with _interrupted_afterwards():
+        with _interrupted_afterwards(), _ended_quietly():
             ray.init(**(options | (init_options or {})))
     except KeyboardInterrupt:
         ray.shutdown()
@@ -84,6 +86,26 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
             "or use address='local'"
         ) from error
     return address == "local"
+
+
+def connect_to_running() -> None:
+    """Make sure that this process is connected to a Ray that others can join: it starts none.
+
+    Raises:
+        UnavailableError: There is none.
+    """
+    if import_ray().is_initialized():
+        return
+    if os.environ.get("RAY_ADDRESS"):
+        connect(None)
+        return
+    try:
+        connect("auto")
+    except UnavailableError as error:
+        raise UnavailableError(
+            "the processes of a cluster meet on Ray, and none runs here: start them by `tfray launch`, or run "
+            "`ray start --head` first, or set RAY_ADDRESS to that of a cluster"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -100,6 +122,21 @@ def _interrupted_afterwards() -> Iterator[None]:
         signal.signal(signal.SIGINT, former or signal.default_int_handler)
     if signals:
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _ended_quietly() -> Iterator[None]:
+    """Let SIGTERM end the process from now on as Ray's handler would, which also prints where each thread is."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, _end if former in (signal.SIG_DFL, None) else former)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
 
 
 def connection() -> tuple[str, str] | None:

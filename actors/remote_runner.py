@@ -35,7 +35,7 @@ from tfray.runtime.plan import Partition
 from tfray.runtime.tracing import DeviceRecord, with_call
 
 if TYPE_CHECKING:
-    from tfray.actors.cluster import Cluster
+    from tfray.actors.directory import ActorDirectory
 
 POLL_S: Final = 0.5
 """How often a waiting driver looks whether it was closed."""
@@ -55,7 +55,7 @@ class RemoteRunner:
         jobs: The jobs whose devices the session may use; None for all.
     """
 
-    def __init__(self, cluster: Cluster, jobs: Collection[str] | None = None) -> None:
+    def __init__(self, cluster: ActorDirectory, jobs: Collection[str] | None = None) -> None:
         self._cluster = cluster
         self._jobs = jobs
         self.driver_id = uuid.uuid4().hex[:12]
@@ -78,7 +78,8 @@ class RemoteRunner:
     def send_plans(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> str:
         """Let the devices compile partitions. Returns the name by which they know them."""
         self._cluster.check_connected()
-        plan_id = uuid.uuid4().hex
+        plan_id = f"{self.driver_id}/{uuid.uuid4().hex}"
+        self._cluster.introduce([partition.device for partition in partitions])
         calls = {
             register(self._cluster.actor(partition.device), plan_id, partition, functions): partition.device
             for partition in partitions
@@ -91,7 +92,7 @@ class RemoteRunner:
     def deregister(self, plan_id: str) -> None:
         """Let the devices forget a plan."""
         for device in self._plans.pop(plan_id, ()):
-            if device in self._cluster.devices:
+            if device in self._cluster.known:
                 self._cluster.actor(device).deregister.remote([plan_id])
 
     def begin_step(self) -> tuple[StepKey, int]:
@@ -129,10 +130,11 @@ class RemoteRunner:
                 return
             self._closed = True
         if self._cluster.connected:
-            for device in self._cluster.devices:
+            for device in self._cluster.known:
                 self._cluster.actor(device).abort_all.remote(self.driver_id, "the session was closed")
             for plan_id in list(self._plans):
                 self.deregister(plan_id)
+        self._cluster.release(self)
 
 
 class RemoteStep:

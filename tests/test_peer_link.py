@@ -176,7 +176,7 @@ def test_a_malformed_frame_closes_the_link(echo, capfd):
 def test_calls_that_wait_end_when_the_peer_goes():
     links = queue.SimpleQueue()
     server = LinkServer(KEY, "node", "127.0.0.1", lambda link, header, tensors: links.put(link), lambda link: None)
-    peer, outcomes = Peer("/job:ps/task:0", PeerHandle(None, server.address), KEY, "node"), queue.SimpleQueue()
+    peer, outcomes = Peer("/job:ps/task:0", PeerHandle(None, server.address, KEY), "node"), queue.SimpleQueue()
     assert peer.call({"do": "nothing"}, [], outcomes.put)
     links.get(timeout=10).close()
     status, error = outcomes.get(timeout=10)
@@ -187,7 +187,7 @@ def test_calls_that_wait_end_when_the_peer_goes():
 
 def test_no_link_where_nobody_listens():
     address = LinkAddress("node", "\0nobody listens here", "127.0.0.1", 1)
-    peer = Peer("/job:ps/task:0", PeerHandle(None, address), KEY, "node")
+    peer = Peer("/job:ps/task:0", PeerHandle(None, address, KEY), "node")
     assert not peer.call({"do": "nothing"}, [], None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tfray.actors.served_cluster import ServedCluster
 from tfray.config import ConfigProto, GraphOptions, OptimizerOptions, RunOptions
 from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
@@ -42,7 +44,8 @@ class Session:
     """Runs operations of a graph and evaluates tensors.
 
     Args:
-        target: Where to run. ``""`` runs in this process, without Ray; a `tfray.Cluster` runs on its devices.
+        target: Where to run. ``""`` runs in this process, without Ray; a `tfray.Cluster` runs on its devices; the
+            target of a `tf.train.Server` on those of its cluster.
         graph: The graph to run; the default graph when None.
         config: Options.
 
@@ -205,10 +208,14 @@ class InteractiveSession(Session):
 def _runner_for(target: Any, config: ConfigProto) -> Runner:
     if target is None or (isinstance(target, str) and target == ""):
         return LocalRunner(config.device_count.get("CPU", 1), config.device_count.get("GPU"))
+    text = target.decode() if isinstance(target, bytes) else target
+    if isinstance(text, str) and re.fullmatch(r"grpc(\+\w+)?://.+", text):
+        return ServedCluster(text, config.device_filters).runner()
     runner = getattr(target, "runner", None)
     if runner is None:
         raise InvalidArgumentError(
-            f"{target!r} is not something a session can run on: expected '' for this process, or a tfray.Cluster"
+            f"{target!r} is not something a session can run on: expected '' for this process, a tfray.Cluster, or the "
+            "target of a tf.train.Server"
         )
     return runner()
 

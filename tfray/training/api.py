@@ -14,6 +14,13 @@ from tfray.formats.example import (
 )
 from tfray.formats.events import summary_iterator as summary_iterator
 from tfray.library.event_writer import FileWriter as SummaryWriter
+from tfray.actors.server import Server as Server
+from tfray.formats.cluster_spec import (
+    ClusterDef as ClusterDef,
+    ClusterSpec as ClusterSpec,
+    JobDef as JobDef,
+    ServerDef as ServerDef,
+)
 from tfray.formats.checkpoint_state import CheckpointState as CheckpointState, SaverDef as SaverDef
 from tfray.formats.safetensors import load_safetensors as load_safetensors, save_safetensors as save_safetensors
 from tfray.training.adadelta import AdadeltaOptimizer as AdadeltaOptimizer

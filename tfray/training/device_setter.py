@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
+from tfray.formats.cluster_spec import ClusterDef, ClusterSpec
 from tfray.framework.device_spec import DeviceSpec, merge_device
 from tfray.framework.graph import DeviceFunction, Operation
 
@@ -71,8 +72,8 @@ def replica_device_setter(
         ps_device: Job of the parameter servers.
         worker_device: Device of everything else.
         merge_devices: Kept for TensorFlow 1 programs; requests of the program are always merged.
-        cluster: A `tfray.Cluster`, or a mapping of job names to tasks, from which to take the number of
-            parameter servers.
+        cluster: A `ClusterSpec` or `ClusterDef`, a `tfray.Cluster`, or a mapping of job names to tasks, from which to
+            take the number of parameter servers.
         ps_ops: Operation types that hold parameters.
         ps_strategy: Chooses the parameter server; round robin when None.
 
@@ -101,7 +102,10 @@ def replica_device_setter(
 
 
 def _number_of_tasks(cluster: Any, job: str) -> int:
+    if isinstance(cluster, (ClusterSpec, ClusterDef)):
+        cluster = ClusterSpec(cluster).as_dict()
     jobs: Mapping[str, Any] = getattr(cluster, "jobs", cluster)
     tasks = jobs.get(job, 0)
-    count = getattr(tasks, "count", tasks)
-    return count if isinstance(count, int) else len(count)
+    if isinstance(tasks, (list, tuple, Mapping)):
+        return len(tasks)
+    return int(getattr(tasks, "count", tasks))

@@ -14,8 +14,8 @@ class PreemptionNotice:
     """Whether this process has been told to end.
 
     From `watch` to `release` SIGTERM does not end the process but is noted. A program's own handler is left alone,
-    not so that of Ray, which ends the process; and so are programs that call `watch` from another thread than the main
-    one, where Python has no signals.
+    not so those of Ray and tfray, which end the process; and so are programs that call `watch` from another thread
+    than the main one, where Python has no signals.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,8 @@ class PreemptionNotice:
     def watch(self) -> None:
         """Note the signal from now on."""
         before = signal.getsignal(signal.SIGTERM)
-        is_free = before is signal.SIG_DFL or str(getattr(before, "__module__", "")).startswith("ray.")
+        of_libraries = str(getattr(before, "__module__", "")).startswith(("ray.", "tfray."))
+        is_free = before is signal.SIG_DFL or of_libraries
         if is_free and threading.current_thread() is threading.main_thread():
             self._before = before
             signal.signal(signal.SIGTERM, self._note)

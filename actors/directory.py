@@ -1,0 +1,123 @@
+"""The device actors of a cluster as one process knows them: what sessions on Ray run on."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from tfray.actors.ray_runtime import connection, import_ray
+from tfray.errors import CancelledError, UnavailableError
+
+if TYPE_CHECKING:
+    from tfray.actors.peers import Peer, PeerHandle, Peers
+    from tfray.actors.remote_runner import RemoteRunner
+
+
+class ActorDirectory(ABC):
+    """Finds the actors of devices. This process is connected to Ray when one is made."""
+
+    def __init__(self) -> None:
+        self._ray = import_ray()
+        self._connection = connection()
+        self._actors: dict[str, Any] = {}
+        self._peers: Peers | None = None
+        self._runners: list[RemoteRunner] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    @abstractmethod
+    def devices(self) -> list[str]:
+        """Full names of the devices; the default device comes first, parameter servers last."""
+
+    @abstractmethod
+    def handle(self, device: str) -> PeerHandle:
+        """How processes reach the actor of a device. Raises `UnavailableError` when it is gone."""
+
+    @property
+    def known(self) -> list[str]:
+        """The devices whose actors this process has found."""
+        return list(self._actors)
+
+    @property
+    def connected(self) -> bool:
+        """Whether this process still has the connection to Ray to which the actors belong."""
+        return self._connection == connection()
+
+    def check_connected(self) -> None:
+        """Raise `UnavailableError` unless `connected`."""
+        if not self._closed and not self.connected:
+            raise UnavailableError(
+                "Ray was shut down in this process, and the cluster's actors with it: make a new one"
+            )
+
+    def actor(self, device: str) -> Any:
+        """The Ray actor handle of a device. Raises `UnavailableError` when it is gone."""
+        self._check_open()
+        try:
+            return self._actors[device]
+        except KeyError:
+            raise UnavailableError(f"the cluster has no device {device}; it has {', '.join(self.devices)}") from None
+
+    def peer(self, device: str) -> Peer:
+        """The actor of a device, as this process sends to it over a link."""
+        from tfray.actors.peers import Peers
+
+        self.actor(device)  # or say that it is gone
+        with self._lock:
+            if self._peers is None:
+                self._peers = Peers(self._ray.get_runtime_context().get_node_id())
+            if device not in self._peers:
+                self._peers.update({device: self.handle(device)})
+            return self._peers[device]
+
+    @abstractmethod
+    def introduce(self, devices: Sequence[str]) -> None:
+        """Make sure that the actors of these devices, which take part in a step, find one another."""
+
+    def runner(self, jobs: Collection[str] | None = None) -> RemoteRunner:
+        """A new `Runner` over the devices of `jobs`, or over all; every session has its own."""
+        from tfray.actors.remote_runner import RemoteRunner
+
+        self._check_open()
+        runner = RemoteRunner(self, jobs)
+        self._runners.append(runner)
+        return runner
+
+    def release(self, runner: RemoteRunner) -> None:
+        """Forget a runner that has been closed."""
+        if runner in self._runners:
+            self._runners.remove(runner)
+
+    def close(self) -> None:
+        """End every session's steps, and let go of the actors."""
+        if self._closed:
+            return
+        try:
+            for runner in list(self._runners):
+                runner.close()
+        finally:
+            self._closed = True
+            if self._peers is not None:
+                self._peers.close()
+            if self.connected:
+                self._let_go()
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Do what is left when all sessions have ended, while there is a connection."""
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise CancelledError("the cluster is closed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,186 @@
+"""`tf.train.Server`: one task of a distributed program, whose devices are actors on Ray."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from tfray.actors.ray_runtime import connect, connect_to_running, import_ray
+from tfray.actors.served_cluster import NAMESPACE, actor_name, server_wait_s
+from tfray.config import ConfigProto
+from tfray.errors import AlreadyExistsError, UnavailableError
+from tfray.formats.cluster_spec import ClusterDef, ClusterSpec, ServerDef
+
+if TYPE_CHECKING:
+    from tfray.actors.cluster import JobSpec
+
+GPUS_VARIABLE: Final = "TFRAY_GPUS_PER_SERVER"
+"""Environment variable: GPUs of a server that is not told otherwise."""
+
+PREDECESSOR_S: Final = 15.0
+"""How long a server waits for Ray to notice that the one before it, at the same address, is gone."""
+
+_running: Final[dict[str, Server]] = {}
+"""Servers by target. As in TensorFlow they run until the process ends."""
+
+
+class Server:
+    """One task of a distributed program: it offers its devices to sessions of all tasks.
+
+    Each device is a Ray actor on this machine that ends with this process. Sessions find it by the task's address,
+    which only serves as a name: ``tf.Session(server.target)`` runs on the devices of all tasks of the cluster, with
+    those of this task first, and shares the variables that live there with the sessions of other processes.
+
+    All processes must be connected to the same Ray. `tfray launch` sees to it; otherwise ``RAY_ADDRESS`` says where it
+    is, or the Ray that runs on this machine is taken.
+
+    Args:
+        server_or_cluster_def: The cluster: a `ClusterSpec`, what its constructor takes, or a `ServerDef`.
+        job_name: Job of this task; may be left out when the cluster has one job.
+        task_index: Index of this task; may be left out when the job has one task.
+        protocol: Begins the target; ``"grpc"`` by default.
+        config: ``device_count`` says how many GPUs the task has. Without it ``TFRAY_GPUS_PER_SERVER`` decides, or there
+            are none.
+        start: Whether to start at once; otherwise `start` does.
+
+    Raises:
+        ValueError: The task is not in the cluster, or not said.
+        UnavailableError: There is no Ray to join, or the actors do not start.
+        AlreadyExistsError: There is a server at that address.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: ServerDef | ClusterDef | ClusterSpec | Mapping[str, Any],
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: ConfigProto | None = None,
+        start: bool = True,
+    ) -> None:
+        self._server_def = _definition(server_or_cluster_def, job_name, task_index, protocol)
+        self._cluster = ClusterSpec(self._server_def.cluster)
+        job, task = self._server_def.job_name, self._server_def.task_index
+        self._address = self._cluster.task_address(job, task)
+        gpus = (config.device_count if config else {}).get("GPU", int(os.environ.get(GPUS_VARIABLE) or 0))
+        self._job = _one_task(gpus)
+        self._devices = self._job.devices(job, task)
+        self._actors: list[Any] = []
+        if start:
+            self.start()
+
+    @staticmethod
+    def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
+        """A server of its own cluster of one task, ``/job:local/task:0``; a Ray is started if there is none.
+
+        Args:
+            config: As of `Server`.
+            start: As of `Server`.
+        """
+        cluster = ClusterSpec({"local": [f"localhost-{secrets.token_hex(4)}:0"]})
+        return Server(cluster, protocol="grpc", config=config, start=start)
+
+    @property
+    def server_def(self) -> ServerDef:
+        """The cluster and this task as a message."""
+        return self._server_def
+
+    @property
+    def target(self) -> str:
+        """What to give to `tf.Session` for running on the cluster with this task's devices first."""
+        return f"{self._server_def.protocol}://{self._address}"
+
+    def start(self) -> None:
+        """Start the task's actors. Starting twice does nothing."""
+        if self._actors:
+            return
+        if sum(self._cluster.num_tasks(job) for job in self._cluster.jobs) == 1 and not os.environ.get("RAY_ADDRESS"):
+            connect(None)
+        else:
+            connect_to_running()
+        deadline = time.monotonic() + server_wait_s()
+        self._actors = [self._create(device) for device in self._devices]
+        ray = import_ray()
+        try:
+            ray.get([actor.served.remote() for actor in self._actors], timeout=max(1.0, deadline - time.monotonic()))
+        except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError) as error:
+            self._actors = []
+            raise UnavailableError(f"the devices of {self.target} did not start: {error}") from error
+        _running[self.target] = self
+
+    def join(self) -> None:
+        """Wait as long as the server lives, which is until the process is ended.
+
+        Raises:
+            UnavailableError: The actor of a device has died.
+        """
+        ray = import_ray()
+        try:
+            ray.get([actor.live.remote() for actor in self._actors])
+        except ray.exceptions.RayActorError as error:
+            reason = str(error).partition("\n")[0]
+            raise UnavailableError(f"a device of {self.target} has died: {reason}") from error
+
+    def _create(self, device: str) -> Any:
+        """The actor of a device, as soon as its name is free."""
+        from tfray.actors.device_actor import CONCURRENT_STEPS
+        from tfray.actors.server_actor import SERVER_CONCURRENCY_GROUPS, ServerActor
+
+        ray = import_ray()
+        options = self._job.actor_options(device) | {
+            "name": actor_name(self._address, device),
+            "namespace": NAMESPACE,
+            "max_concurrency": CONCURRENT_STEPS,
+            "scheduling_strategy": ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+                ray.get_runtime_context().get_node_id(), soft=False
+            ),
+        }
+        actor_class = ray.remote(concurrency_groups=SERVER_CONCURRENCY_GROUPS)(ServerActor).options(**options)
+        definition = self._server_def
+        about = (self._cluster.as_dict(), definition.job_name, definition.task_index, self._devices)
+        deadline = time.monotonic() + PREDECESSOR_S
+        while True:
+            try:
+                return actor_class.remote(device, secrets.token_bytes(32), *about)
+            except ValueError as error:  # the name is taken
+                if time.monotonic() > deadline:
+                    raise AlreadyExistsError(
+                        f"there is a server at {self._address} already: end it, or choose another address"
+                    ) from error
+                time.sleep(0.2)
+
+
+def _one_task(gpus: int) -> JobSpec:
+    """What a task asks of Ray: its process runs in any case, so nothing but GPUs."""
+    from tfray.actors.cluster import JobSpec
+
+    return JobSpec(1, num_cpus=0, num_gpus=gpus)
+
+
+def _definition(
+    server_or_cluster: Any, job_name: str | None, task_index: int | None, protocol: str | None
+) -> ServerDef:
+    """What the arguments of `Server` say, complete."""
+    if isinstance(server_or_cluster, ServerDef):
+        cluster = ClusterSpec(server_or_cluster.cluster)
+        job_name = job_name or server_or_cluster.job_name
+        task_index = server_or_cluster.task_index if task_index is None else task_index
+        protocol = protocol or server_or_cluster.protocol
+    else:
+        cluster = ClusterSpec(server_or_cluster)
+    if not job_name:
+        if len(cluster.jobs) != 1:
+            raise ValueError(f"the cluster has jobs {', '.join(cluster.jobs) or 'none'}: say by job_name which is this")
+        job_name = cluster.jobs[0]
+    if task_index is None:
+        indices = cluster.task_indices(job_name)
+        if len(indices) != 1:
+            raise ValueError(f"job {job_name!r} has tasks {indices}: say by task_index which is this")
+        task_index = indices[0]
+    cluster.task_address(job_name, task_index)  # or say that there is no such task
+    return ServerDef(
+        cluster=cluster.as_cluster_def(), job_name=job_name, task_index=task_index, protocol=protocol or "grpc"
+    )

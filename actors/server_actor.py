@@ -1,0 +1,63 @@
+"""A device of a `tf.train.Server`: a device actor that other processes find by name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import ray
+
+from tfray.actors.device_actor import CONCURRENCY_GROUPS, DeviceActor
+from tfray.actors.peer_link import LinkAddress
+
+SERVER_CONCURRENCY_GROUPS: Final = {**CONCURRENCY_GROUPS, "life": 1}
+
+
+class Served(NamedTuple):
+    """What a server's actor tells those who find it.
+
+    Attributes:
+        cluster: Addresses of all tasks, as `ClusterSpec.as_dict` gives them.
+        job: Job of the task.
+        task: Index of the task.
+        devices: Full names of the task's devices.
+        address: Where the actor listens for links.
+        key: The key for these.
+    """
+
+    cluster: Mapping[str, Any]
+    job: str
+    task: int
+    devices: Sequence[str]
+    address: LinkAddress
+    key: bytes
+
+
+class ServerActor(DeviceActor):
+    """The actor's class.
+
+    Args:
+        device_name: Full name of the device that it hosts.
+        key: The key that peers must hold.
+        cluster: Addresses of all tasks.
+        job: Job of the task.
+        task: Index of the task.
+        devices: Full names of the task's devices.
+    """
+
+    def __init__(
+        self, device_name: str, key: bytes, cluster: Mapping[str, Any], job: str, task: int, devices: Sequence[str]
+    ) -> None:
+        super().__init__(device_name, key)
+        self._served = Served(cluster, job, task, devices, self._links.address, key)
+
+    @ray.method(concurrency_group="messages")
+    def served(self) -> Served:
+        """What it serves, and how to open links to it."""
+        return self._served
+
+    @ray.method(concurrency_group="life")
+    def live(self) -> None:
+        """Never return: whoever waits for it learns that the actor has died."""
+        threading.Event().wait()
