@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.partition import home_of, partition
-from tfray.placement.placer import Policy, default_policy, place
+from tfray.placement.placer import Plan, Policy, default_policy, place
 from tfray.placement.prune import prune
 from tfray.placement.schedule import schedule
 from tfray.placement.simplify import simplify
@@ -41,6 +41,7 @@ def compile_step(
     allow_soft_placement: bool = False,
     optimize: bool = True,
     policy: Policy = default_policy,
+    plan: Plan | None = None,
 ) -> CompiledStep:
     """Compile what must run for some fetches.
 
@@ -52,10 +53,11 @@ def compile_step(
         allow_soft_placement: See `placer.place`.
         optimize: False runs every operation as written: no folding, merging or skipping.
         policy: Chooses devices for what the program leaves open.
+        plan: See `placer.place`.
     """
     wanted = [*targets, *(tensor.op for tensor in fetched)]
     simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize)
-    placement = place(simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy)
+    placement = place(simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy, plan=plan)
     order, edges = schedule(simplified.graph)
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]

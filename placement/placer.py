@@ -4,7 +4,8 @@
    (or other resource) with everything that takes its handle.
 2. A group may go to the devices that match every device request among its members and have a kernel for each.
    When there is none and soft placement is allowed, requests keep their job and task and give up device type and index.
-3. Among the feasible devices a policy chooses; see `default_policy`.
+3. Among the feasible devices a policy chooses for each group by itself (see `default_policy`), or a plan for all
+   groups together (see `cost_placer`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ SPLITTABLE: Final = ("Cond", "While")
 Policy = Callable[[Sequence[Operation], Sequence[str]], str]
 """From the members of a group and the devices that can run them (at least one) to the device to use."""
 
+Choice = tuple[Sequence[Operation], Sequence[str]]
+"""A group and the devices that can run it, at least one."""
+
+Plan = Callable[[Graph, Sequence[Choice]], Sequence[str]]
+"""From a graph and all its choices to the device of each group."""
+
 
 def default_policy(group: Sequence[Operation], feasible: Sequence[str]) -> str:
     """The first GPU if there is one, otherwise the first device, in the cluster's order."""
@@ -36,7 +43,12 @@ def default_policy(group: Sequence[Operation], feasible: Sequence[str]) -> str:
 
 
 def place(
-    graph: Graph, devices: Sequence[str], *, allow_soft_placement: bool = False, policy: Policy = default_policy
+    graph: Graph,
+    devices: Sequence[str],
+    *,
+    allow_soft_placement: bool = False,
+    policy: Policy = default_policy,
+    plan: Plan | None = None,
 ) -> dict[Operation, str]:
     """The full device name of every operation of `graph`.
 
@@ -45,6 +57,7 @@ def place(
         devices: Full names of the devices, default first.
         allow_soft_placement: Whether a request that cannot be met may move to another device type of its task.
         policy: Chooses among feasible devices.
+        plan: Chooses for all groups together; `policy` then does nothing.
 
     Raises:
         InvalidArgumentError: No device meets a group's constraints; the message says which one failed.
@@ -61,8 +74,9 @@ def place(
     groups = _Groups(graph)
     split = groups.join_regions(feasible_for)
     placement: dict[Operation, str] = {}
-    for group in groups.all():
-        device = policy(group, feasible_for(group, _merged_request(group)))
+    choices = [(group, feasible_for(group, _merged_request(group))) for group in groups.all()]
+    chosen = [policy(*choice) for choice in choices] if plan is None else plan(graph, choices)
+    for (group, _), device in zip(choices, chosen, strict=True):
         placement.update(dict.fromkeys(group, device))
     for op in reversed(split):  # what is within another first
         _place_ends(op, placement)

@@ -78,6 +78,16 @@ def nullstep(mb: float, workers: int, ps: int, **common: Any) -> None:
 
 @main.command()
 @_common
+@click.option("--mb", type=click.FloatRange(min=0), default=100.0, show_default=True, help="Size of the model.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--ps", type=click.IntRange(min=2), default=2, show_default=True, help="Parameter shards.")
+def placement(mb: float, workers: int, ps: int, **common: Any) -> None:
+    """Training steps on variables of skewed sizes, placed by round robin and by cost."""
+    _run("placement", {"mb": mb, "workers": workers, "ps": ps}, suffix=f"_{mb:g}mb_p{ps}_w{workers}", **common)
+
+
+@main.command()
+@_common
 @click.option("--mb", type=click.FloatRange(min=0), default=2000.0, show_default=True, help="Size of the model.")
 @click.option("--folder", type=click.Path(exists=True, file_okay=False), help="Where to write; the disk to measure.")
 def checkpoint(mb: float, folder: str | None, **common: Any) -> None:

@@ -139,14 +139,16 @@ class ConfigProto(_Options):
         log_device_placement: Whether to print the device of every operation when a step is compiled.
         graph_options: See `GraphOptions`.
         operation_timeout_in_ms: Default timeout of every step in milliseconds; 0 for none.
+        placement: Where operations go for which the program leaves several devices open: ``"default"`` takes the first
+            GPU or else the first device, ``"cost"`` what should make steps shortest, by the sizes of tensors, the work
+            of operations and the speed of messages. Sessions on one cluster agree on where variables live.
         gpu_options: See `GPUOptions`.
         intra_op_parallelism_threads: Accepted, without effect: set ``OMP_NUM_THREADS``.
         inter_op_parallelism_threads: Accepted, without effect.
         use_per_session_threads: Accepted, without effect.
         isolate_session_state: Accepted, without effect: local sessions never share state.
         placement_period: Accepted, without effect.
-        device_filters: Devices, by full or partial name, that a session on a `tf.train.Server` uses besides those of
-            its task; all when empty.
+        device_filters: Accepted, without effect.
     """
 
     device_count: dict[str, int] = field(default_factory=dict)
@@ -154,6 +156,7 @@ class ConfigProto(_Options):
     log_device_placement: bool = False
     graph_options: GraphOptions = field(default_factory=GraphOptions)
     operation_timeout_in_ms: int = 0
+    placement: str = "default"
     gpu_options: GPUOptions = field(default_factory=GPUOptions)
     intra_op_parallelism_threads: int = 0
     inter_op_parallelism_threads: int = 0
@@ -168,6 +171,7 @@ class ConfigProto(_Options):
             "inter_op_parallelism_threads",
             "use_per_session_threads",
             "placement_period",
+            "device_filters",
         }
     )
 

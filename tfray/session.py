@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import os
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,6 +28,8 @@ from tfray.framework.graph import (
     get_default_graph,
 )
 from tfray.framework.graph_def import to_graph_def
+from tfray.placement.cost import CostModel, Machine
+from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step
 from tfray.runtime.local import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
@@ -38,6 +42,9 @@ _CALLABLE: Final = object()
 
 _OBSERVED: Final = object()
 """Marks the steps of `Session.run_observed`, which nothing optimises."""
+
+_homes: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
+"""By cluster, the devices on which its sessions have placed variables by cost."""
 
 
 class Session:
@@ -57,6 +64,7 @@ class Session:
     def __init__(self, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         self._graph = graph or get_default_graph()
         self._config = config or ConfigProto()
+        self._placer = _placer_for(target, self._config)
         self._runner: Runner = _runner_for(target, self._config)
         self._steps: dict[tuple[Any, ...], _PreparedStep] = {}
         self._lock = threading.Lock()
@@ -161,7 +169,7 @@ class Session:
                 config = self._config
                 if key[0] is _OBSERVED:
                     config = replace(config, graph_options=GraphOptions(OptimizerOptions(OptimizerOptions.L0)))
-                self._steps[key] = _PreparedStep(self._graph, self._runner, config, fetches, feeds)
+                self._steps[key] = _PreparedStep(self._graph, self._runner, config, fetches, feeds, self._placer)
             return self._steps[key]
 
     def close(self) -> None:
@@ -220,13 +228,34 @@ def _runner_for(target: Any, config: ConfigProto) -> Runner:
     return runner()
 
 
+def _placer_for(target: Any, config: ConfigProto) -> CostPlacer | None:
+    """What places by cost, if that is wanted."""
+    if config.placement not in ("default", "cost"):
+        raise InvalidArgumentError(f"ConfigProto.placement must be 'default' or 'cost', not {config.placement!r}")
+    if config.placement == "default":
+        return None
+    if target is None or isinstance(target, str):
+        return CostPlacer(CostModel(Machine.one_thread()))
+    cluster = getattr(target, "cluster", target)  # of a part of one
+    machine = Machine(cores=os.cpu_count() or 1, nodes=getattr(cluster, "nodes", {}))
+    return CostPlacer(CostModel(machine), _homes.setdefault(cluster, {}))
+
+
 # -- one combination of fetches and feeds --------------------------------------------------------------
 
 
 class _PreparedStep:
     """A compiled step with the conversions around it."""
 
-    def __init__(self, graph: Graph, runner: Runner, config: ConfigProto, fetches: Any, feeds: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        runner: Runner,
+        config: ConfigProto,
+        fetches: Any,
+        feeds: Sequence[Any],
+        placer: CostPlacer | None = None,
+    ) -> None:
         # A sparse tensor is fed as the tensors of which it is made: this tells how many each feed stands for.
         parts = [feed._feed_parts() if hasattr(feed, "_feed_parts") else [feed] for feed in feeds]
         self._part_counts = [len(each) for each in parts]
@@ -243,6 +272,8 @@ class _PreparedStep:
         self._partitions: list[Partition] = []
         places: dict[Tensor, tuple[int, int]] = {}
         if computed or structure.operations:
+            if placer is not None:
+                placer.settle(graph, runner.devices, config.allow_soft_placement)
             compiled = compile_step(
                 computed,
                 structure.operations,
@@ -250,6 +281,7 @@ class _PreparedStep:
                 runner.devices,
                 allow_soft_placement=config.allow_soft_placement,
                 optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
+                plan=placer,
             )
             if config.log_device_placement:
                 for part in compiled.partitions:

@@ -14,8 +14,6 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Graph, Operation, get_default_graph
-from tfray.library.float_operations import float_operations
-from tfray.library.float_operations import total_float_operations as total_float_operations
 from tfray.library.profile_tables import (
     Row as Row,
 )
@@ -56,6 +54,8 @@ from tfray.library.step_spans import (
 from tfray.library.step_spans import (
     peak_memory as peak_memory,
 )
+from tfray.placement.float_operations import float_operations
+from tfray.placement.float_operations import total_float_operations as total_float_operations
 
 _TRAINABLE: Final = "trainable_variables"
 

@@ -25,43 +25,58 @@ _SOFTMAX: Final = {"Softmax": 5, "LogSoftmax": 5, "SoftmaxCrossEntropyWithLogits
 """Several for each element of the first input."""
 
 
-def float_operations(op: Operation) -> int | None:
-    """How many floating-point operations a run of `op` takes; None where its kind or its shapes do not tell."""
+def float_operations(op: Operation, unknown: int | None = None) -> int | None:
+    """How many floating-point operations a run of `op` takes; None where its kind or its shapes do not tell.
+
+    Args:
+        op: The operation.
+        unknown: What to take for sizes that shapes leave open; None to let them stay unknown.
+    """
     if op.type in ("MatMul", "BatchMatMul"):
-        return _of_product(op)
+        return _of_product(op, unknown)
     if op.type in ("Conv2D", "DepthwiseConv2dNative", "Conv3D"):
-        return _of_convolution(op, op.inputs[1], op.outputs[0])
+        return _of_convolution(op, op.inputs[1], op.outputs[0], unknown)
     if op.type in ("Conv2DBackpropInput", "Conv2DBackpropFilter"):
         filters = op.inputs[1] if op.type == "Conv2DBackpropInput" else op.outputs[0]
-        return _of_convolution(op, filters, op.inputs[2])
+        return _of_convolution(op, filters, op.inputs[2], unknown)
     if op.type in _PER_OUTPUT and op.outputs and op.outputs[0].dtype.is_floating:
-        return _size(op.outputs[0])
+        return elements(op.outputs[0], unknown)
     if op.type in _PER_INPUT and op.inputs[0].dtype.is_floating:
-        return _size(op.inputs[0])
+        return elements(op.inputs[0], unknown)
     if op.type in _SOFTMAX:
-        size = _size(op.inputs[0])
+        size = elements(op.inputs[0], unknown)
         return None if size is None else _SOFTMAX[op.type] * size
     return None
 
 
-def _size(tensor: Tensor) -> int | None:
-    sizes = tensor.shape.sizes
-    return None if sizes is None or any(size is None for size in sizes) else math.prod(size or 0 for size in sizes)
+def elements(tensor: Tensor, unknown: int | None = None) -> int | None:
+    """How many elements a tensor has; see `float_operations`. An unknown rank stays unknown."""
+    sizes = _sizes(tensor, unknown)
+    return None if sizes is None else math.prod(sizes)
 
 
-def _of_product(op: Operation) -> int | None:
-    size, left = _size(op.outputs[0]), op.inputs[0].shape.sizes
+def _sizes(tensor: Tensor, unknown: int | None) -> list[int] | None:
+    if tensor.shape.sizes is None:
+        return None
+    sizes = [unknown if size is None else size for size in tensor.shape.sizes]
+    known = [size for size in sizes if size is not None]
+    return known if len(known) == len(sizes) else None
+
+
+def _of_product(op: Operation, unknown: int | None) -> int | None:
+    size, left = elements(op.outputs[0], unknown), op.inputs[0].shape.sizes
     if size is None or not left:
         return None
     inner = left[-2 if op.attrs.get("transpose_a") or op.attrs.get("adj_x") else -1]
+    inner = unknown if inner is None else inner
     return None if inner is None else 2 * size * inner
 
 
-def _of_convolution(op: Operation, filters: Tensor, result: Tensor) -> int | None:
-    size, weights = _size(result), filters.shape.sizes
-    if size is None or weights is None or None in weights:
+def _of_convolution(op: Operation, filters: Tensor, result: Tensor, unknown: int | None) -> int | None:
+    size, weights = elements(result, unknown), _sizes(filters, unknown)
+    if size is None or weights is None:
         return None
-    *window, depth, _ = [weight or 0 for weight in weights]
+    *window, depth, _ = weights
     each = math.prod(window) * (1 if op.type == "DepthwiseConv2dNative" else depth)
     return 2 * size * each
 

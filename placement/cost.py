@@ -1,0 +1,215 @@
+"""What a step is taken to cost: bytes of tensors, seconds of operations and of messages.
+
+Static estimates come from shapes and kinds of operations. What earlier steps recorded (`tf.RunMetadata`) replaces them
+operation by operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from tfray.formats.step_stats import NodeExecStats, RunMetadata
+from tfray.framework import dtypes
+from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.effects import access_of
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.region import regions_of
+from tfray.placement.float_operations import elements, float_operations
+
+STRING_BYTES: Final = 16
+"""What an element is taken to need whose dtype does not tell."""
+
+_FREE: Final = frozenset(
+    {
+        "Const",
+        "Variable",
+        "ReadVariable",
+        "Placeholder",
+        "NoOp",
+        "Identity",
+        "Reshape",
+        "ExpandDims",
+        "Squeeze",
+        "Shape",
+    }
+)
+"""Operations that touch no elements."""
+
+_BY_ROWS: Final = frozenset({"Gather", "GatherV2", "GatherNd", "Slice", "StridedSlice", "ResourceGather", "Split"})
+"""Operations that touch no more than what they return."""
+
+_TURNS: Final = 16
+"""Turns that a loop is taken to make."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How fast nodes compute, and how fast tensors move. The defaults are those of a small server and of Ray on it.
+
+    Attributes:
+        cores: Cores of a node.
+        flops_per_s: Floating-point operations of a core in products and convolutions.
+        bytes_per_s: Bytes that a core reads and writes.
+        gpu_speed: How many times as fast as a core a GPU is.
+        operation_s: What an operation takes however little it computes.
+        message_s: From a Send to its Recv, whatever it carries.
+        sending_s: What a Send takes of its device.
+        copy_bytes_per_s: Bytes that a device copies out of its own memory to send them.
+        network_bytes_per_s: Bytes between two nodes.
+        step_s: What the driver takes for a step.
+        device_s: The same for each device.
+        nodes: Device to node; devices that are not named share one.
+    """
+
+    cores: int = 2
+    flops_per_s: float = 50e9
+    bytes_per_s: float = 8e9
+    gpu_speed: float = 50.0
+    operation_s: float = 2e-6
+    message_s: float = 80e-6
+    sending_s: float = 30e-6
+    copy_bytes_per_s: float = 8e9
+    network_bytes_per_s: float = 1.25e9
+    step_s: float = 200e-6
+    device_s: float = 60e-6
+    nodes: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def one_thread(cls) -> Machine:
+        """Devices that take turns in one process: nothing is copied, and nothing happens at the same time."""
+        return cls(
+            cores=1,
+            message_s=0.0,
+            sending_s=2e-6,
+            copy_bytes_per_s=float("inf"),
+            network_bytes_per_s=float("inf"),
+            step_s=20e-6,
+            device_s=2e-6,
+        )
+
+    def node(self, device: str) -> str:
+        """The node of a device."""
+        return self.nodes.get(device, "")
+
+    def speed(self, device: str) -> float:
+        """How many times as fast as a core a device is."""
+        return self.gpu_speed if DeviceSpec.from_string(device).device_type == "GPU" else 1.0
+
+    def wire_s(self, size_bytes: float, source: str, destination: str) -> float:
+        """From the end of a Send to the Recv."""
+        if self.node(source) == self.node(destination):
+            return self.message_s
+        return self.message_s + size_bytes / self.network_bytes_per_s
+
+
+@dataclass
+class Measured:
+    """What operations took and returned in recorded steps, by name.
+
+    Attributes:
+        seconds: The shortest time of each operation: what else the machine did only made it longer.
+        output_bytes: Bytes of each output.
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    output_bytes: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    def add(self, metadata: RunMetadata) -> None:
+        """Take in what a step recorded."""
+        in_step: dict[str, float] = {}
+        for device in metadata.step_stats.dev_stats:
+            own: dict[str, float] = {}
+            for node in device.node_stats:
+                if not node.node_name.startswith("_") and not _is_holding(node):
+                    seconds = max(node.op_end_rel_nanos - node.op_start_rel_nanos, 0) * 1e-9
+                    own[node.node_name] = own.get(node.node_name, 0.0) + seconds  # a loop runs it several times
+                    for output in node.output:
+                        size = output.tensor_description.allocation_description.requested_bytes
+                        self.output_bytes.setdefault(node.node_name, {})[output.slot] = size
+            for name, seconds in own.items():
+                in_step[name] = min(seconds, in_step.get(name, seconds))  # every replica runs it
+        for name, seconds in in_step.items():
+            self.seconds[name] = min(seconds, self.seconds.get(name, seconds))
+
+    @classmethod
+    def of(cls, steps: Iterable[RunMetadata]) -> Measured:
+        """What several steps recorded."""
+        measured = cls()
+        for metadata in steps:
+            measured.add(metadata)
+        return measured
+
+
+def _is_holding(node: NodeExecStats) -> bool:
+    """Whether an entry tells of memory that is there throughout, and not of a run."""
+    return bool(node.memory_stats.persistent_memory_size)
+
+
+@dataclass
+class CostModel:
+    """What operations and tensors cost.
+
+    Attributes:
+        machine: The machine.
+        measured: What is known from steps.
+        unknown_size: What to take for a dimension that a shape leaves open: examples in a batch.
+    """
+
+    machine: Machine = field(default_factory=Machine)
+    measured: Measured = field(default_factory=Measured)
+    unknown_size: int = 32
+
+    def tensor_bytes(self, tensor: Tensor) -> int:
+        """Bytes of a tensor; of a resource none."""
+        if tensor.dtype is dtypes.resource:
+            return 0
+        known = self.measured.output_bytes.get(tensor.op.name, {}).get(tensor.value_index)
+        if known is not None:
+            return known
+        count = elements(tensor, self.unknown_size)
+        return (1 if count is None else count) * (tensor.dtype.size or STRING_BYTES)
+
+    def variable_bytes(self, op: Operation) -> int:
+        """Bytes of the variable that `op` is; 0 for anything else."""
+        if op.type != "Variable":
+            return 0
+        return (op.attrs["shape"].num_elements() or 0) * (op.attrs["dtype"].size or STRING_BYTES)
+
+    def seconds(self, op: Operation, device: str) -> float:
+        """What an operation takes on a device."""
+        known = self.measured.seconds.get(op.name)
+        if known is not None and op.type != "Recv":
+            return known
+        return self.machine.operation_s + self._work_s(op) / self.machine.speed(device)
+
+    def _work_s(self, op: Operation) -> float:
+        if op.op_def.regions:
+            turns = _TURNS if op.type == "While" else 1
+            ops = [inner for region in regions_of(op) for inner in region.get_operations()]
+            return turns * sum(self._work_s(inner) + self.machine.operation_s for inner in ops)
+        if op.type in _FREE or op.op_def.forwards_input:
+            return 0.0
+        machine = self.machine
+        if op.type == "Send":
+            return machine.sending_s + self.tensor_bytes(op.inputs[0]) / machine.copy_bytes_per_s
+        if op.type == "Recv":
+            return 0.0
+        touching_s = self._touched_bytes(op) / machine.bytes_per_s
+        return max(touching_s, self._computing_s(op))
+
+    def _touched_bytes(self, op: Operation) -> float:
+        returned = sum(map(self.tensor_bytes, op.outputs))
+        if op.type in _BY_ROWS:
+            return 2 * returned
+        taken = sum(map(self.tensor_bytes, op.inputs))
+        # Every variable that is updated is read and written as far as it is updated.
+        updated = sum(tensor.dtype is dtypes.resource for tensor in op.inputs) if access_of(op) == "update" else 0
+        return returned + taken * (1 + 2 * updated)
+
+    def _computing_s(self, op: Operation) -> float:
+        kernel = op.op_def.kernel_for("CPU")
+        if kernel is not None and op.outputs and (kernel.elementwise is True or op.type == "Cast"):
+            return (elements(op.outputs[0], self.unknown_size) or 0) * kernel.element_ns * 1e-9
+        return (float_operations(op, self.unknown_size) or 0) / self.machine.flops_per_s

@@ -1,0 +1,199 @@
+"""Placing by cost: what a program leaves open goes where the step is predicted to take least time.
+
+Variables stay where they are, so they are placed first and for good: for the training step, if the graph has one (the
+operations in the collection ``train_op``). Everything else is placed anew for each step.
+
+The beginning is `placer.default_policy`, but variables that may go to any task of one job are spread evenly, by bytes.
+Against it several placements are tried: each is played through (`step_time.simulate`), and the best is improved group
+by group. Where none is clearly faster, the beginning stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Final
+
+from tfray.framework import dtypes
+from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.graph import Graph, Operation
+from tfray.framework.graph_keys import GraphKeys
+from tfray.placement.cost import CostModel
+from tfray.placement.partition import is_copied_constant
+from tfray.placement.placer import Choice, default_policy, place
+from tfray.placement.prune import prune
+from tfray.placement.schedule import schedule
+from tfray.placement.simplify import simplify
+from tfray.placement.step_time import simulate, tasks_of_placed
+
+CLEARLY_FASTER: Final = 0.9
+"""What part of its time another placement may take to be preferred to the one to begin with."""
+
+_MAX_PLAYED_TASKS: Final = 200_000
+"""Tasks to play through at most in improving a placement."""
+
+
+class CostPlacer:
+    """Chooses devices for all groups of a graph together.
+
+    Args:
+        cost: What operations and messages take.
+        homes: Where resources live, by name: this takes note of those that it places, and keeps to those that are
+            there already.
+    """
+
+    def __init__(self, cost: CostModel | None = None, homes: MutableMapping[str, str] | None = None) -> None:
+        self.cost = cost or CostModel()
+        self.homes: MutableMapping[str, str] = {} if homes is None else homes
+
+    def settle(self, graph: Graph, devices: Sequence[str], allow_soft_placement: bool = False) -> None:
+        """Give every resource of the user's graph a home, for the training step if there is one."""
+        ops = graph.get_operations()
+        if all(_resource_name(op) in self.homes for op in ops if _is_resource(op)):
+            return
+        targets = [getattr(each, "op", each) for each in graph.get_collection(GraphKeys.TRAIN_OP)]
+        trained = [op for op in targets if isinstance(op, Operation)]
+        for wanted, plan in ((trained, self.__call__), (list(ops), self._spread)):
+            if wanted:
+                kept = simplify(prune(wanted, []), [], wanted, optimize=False).graph
+                placement = place(kept, devices, allow_soft_placement=allow_soft_placement, plan=plan)
+                for op in filter(_is_resource, placement):
+                    self.homes.setdefault(_resource_name(op), placement[op])
+
+    def __call__(self, graph: Graph, choices: Sequence[Choice]) -> list[str]:
+        """The device of each group of a step."""
+        choices = [self._at_home(choice) for choice in choices]
+        chosen = self._spread(graph, choices)
+        if all(len(feasible) == 1 for _, feasible in choices):
+            return chosen
+        return _Search(graph, choices, self.cost).best(chosen)
+
+    def _spread(self, graph: Graph, choices: Sequence[Choice]) -> list[str]:
+        """The default, but variables that may go to any task of one job evenly over these."""
+        choices = [self._at_home(choice) for choice in choices]
+        chosen = [default_policy(*choice) for choice in choices]
+        within_job = [
+            feasible if len({DeviceSpec.from_string(name).job for name in feasible}) == 1 else [device]
+            for (_, feasible), device in zip(choices, chosen, strict=True)
+        ]
+        held = [sum(map(self.cost.variable_bytes, group)) for group, _ in choices]
+        return balanced(chosen, within_job, held)
+
+    def _at_home(self, choice: Choice) -> Choice:
+        """The choice that is left when resources stay where they are."""
+        group, feasible = choice
+        homes = [
+            self.homes[_resource_name(op)] for op in group if _is_resource(op) and _resource_name(op) in self.homes
+        ]
+        return (group, [homes[0]]) if homes and homes[0] in feasible else choice
+
+
+def _is_resource(op: Operation) -> bool:
+    return op.op_def.stateful and any(tensor.dtype is dtypes.resource for tensor in op.outputs)
+
+
+def _resource_name(op: Operation) -> str:
+    return str(op.attrs.get("shared_name") or op.name)
+
+
+class _Search:
+    """The search for a placement of one graph."""
+
+    def __init__(self, graph: Graph, choices: Sequence[Choice], cost: CostModel) -> None:
+        self._choices = choices
+        self._cost = cost
+        self._order = schedule(graph)[0]
+        self._group_of = {op: number for number, (group, _) in enumerate(choices) for op in group}
+        self._open = [number for number, (_, feasible) in enumerate(choices) if len(feasible) > 1]
+        self._held = [sum(map(cost.variable_bytes, group)) for group, _ in choices]
+
+    def best(self, default: list[str]) -> list[str]:
+        """The placement to use; `default` unless another is clearly faster."""
+        default_s = self._seconds(default)
+        spread = balanced(default, [feasible for _, feasible in self._choices], self._held)
+        stateless = {number for number in self._open if not self._held[number]}
+        candidates = [default, spread, self._earliest(default, set(self._open)), self._earliest(spread, stateless)]
+        timed = min(((self._seconds(chosen), chosen) for chosen in candidates), key=lambda pair: pair[0])
+        seconds, chosen = self._improved(*timed)
+        return chosen if seconds < CLEARLY_FASTER * default_s else default
+
+    def _seconds(self, chosen: Sequence[str]) -> float:
+        placement = {op: chosen[number] for op, number in self._group_of.items()}
+        return simulate(tasks_of_placed(self._order, placement, self._cost), self._cost.machine).seconds
+
+    def _earliest(self, chosen: Sequence[str], undecided: set[int]) -> list[str]:
+        """Every group where its first operation would be over soonest, as the white paper of 2015 has it."""
+        result = list(chosen)
+        free: dict[str, float] = {}
+        done: dict[Operation, float] = {}
+        for op in self._order:
+            number = self._group_of.get(op)
+            if number is None:
+                continue
+            if number in undecided:
+                undecided.discard(number)
+                ends = {device: self._end_s(op, device, result, free, done) for device in self._choices[number][1]}
+                result[number] = min(ends, key=ends.__getitem__)
+            done[op] = free[result[number]] = self._end_s(op, result[number], result, free, done)
+        return result
+
+    def _end_s(
+        self,
+        op: Operation,
+        device: str,
+        chosen: Sequence[str],
+        free: Mapping[str, float],
+        done: Mapping[Operation, float],
+    ) -> float:
+        """When an operation would be over on a device."""
+        machine, begin = self._cost.machine, free.get(device, 0.0)
+        for tensor in op.inputs:
+            if tensor.op in done:
+                source, late_s = chosen[self._group_of[tensor.op]], 0.0
+                if source != device and not is_copied_constant(tensor.op):
+                    size = self._cost.tensor_bytes(tensor)
+                    late_s = size / machine.copy_bytes_per_s + machine.wire_s(size, source, device)
+                begin = max(begin, done[tensor.op] + late_s)
+        return begin + self._cost.seconds(op, device)
+
+    def _improved(self, seconds: float, chosen: list[str]) -> tuple[float, list[str]]:
+        """Move single groups, the heaviest first, as long as that helps."""
+        left = _MAX_PLAYED_TASKS
+        weights = {number: self._weight(number) for number in self._open}
+        for number in sorted(weights, key=lambda number: -weights[number]):
+            for device in self._choices[number][1]:
+                if device == chosen[number]:
+                    continue
+                left -= len(self._order)
+                if left < 0:
+                    return seconds, chosen
+                moved = [*chosen[:number], device, *chosen[number + 1 :]]
+                moved_s = self._seconds(moved)
+                if moved_s < 0.999 * seconds:
+                    seconds, chosen = moved_s, moved
+        return seconds, chosen
+
+    def _weight(self, number: int) -> float:
+        """What a group takes by itself, and what sending its results would."""
+        group, feasible = self._choices[number]
+        moving = sum(self._cost.tensor_bytes(tensor) for op in group for tensor in op.outputs)
+        computing_s = sum(self._cost.seconds(op, feasible[0]) for op in group)
+        return computing_s + (moving + self._held[number]) / self._cost.machine.bytes_per_s
+
+
+def balanced(chosen: Sequence[str], feasible: Sequence[Sequence[str]], held: Sequence[int]) -> list[str]:
+    """`chosen`, but what holds variables where fewest bytes are, the largest first.
+
+    Args:
+        chosen: Device of each group.
+        feasible: Devices that each may go to.
+        held: Bytes of variables that each holds.
+    """
+    result, load = list(chosen), dict[str, int]()
+    for number, devices in enumerate(feasible):
+        if len(devices) == 1:
+            load[devices[0]] = load.get(devices[0], 0) + held[number]
+    for number in sorted(range(len(held)), key=lambda number: -held[number]):
+        if held[number] and len(feasible[number]) > 1:
+            result[number] = min(feasible[number], key=lambda device: load.get(device, 0))
+            load[result[number]] = load.get(result[number], 0) + held[number]
+    return result

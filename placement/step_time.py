@@ -1,0 +1,272 @@
+"""How long a step should take: its operations, played through on the cores and the links of a machine.
+
+A step is a list of *tasks*, each on a device, in the order in which a device would prefer to run them. A device runs
+one task at a time, as soon as what it needs is there; devices of one node share its cores.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.traversal import predecessors
+from tfray.placement.cost import CostModel, Machine
+from tfray.placement.partition import is_copied_constant
+from tfray.placement.replicate import CompiledReplicaStep
+from tfray.runtime.plan import Partition
+
+
+@dataclass(slots=True)
+class Task:
+    """Something that a device does.
+
+    Attributes:
+        device: The device.
+        seconds: What it takes.
+        name: The operation.
+        after: Tasks that come before it, by their numbers.
+        late_s: For those of them that are Sends of other devices, how long the message is under way.
+    """
+
+    device: str
+    seconds: float
+    name: str = ""
+    after: list[int] = field(default_factory=list)
+    late_s: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass
+class StepTime:
+    """The course of a step.
+
+    Attributes:
+        seconds: From the driver's call to its end.
+        busy_s: What each device computes and sends.
+        waits_for: The device, node or chain of operations that the step cannot be faster than, and the seconds of that.
+    """
+
+    seconds: float
+    busy_s: dict[str, float]
+    waits_for: tuple[str, float]
+
+
+def simulate(tasks: Sequence[Task], machine: Machine) -> StepTime:
+    """Play a step through."""
+    followers: list[list[int]] = [[] for _ in tasks]
+    missing = [len(task.after) for task in tasks]
+    for number, task in enumerate(tasks):
+        for earlier in task.after:
+            followers[earlier].append(number)
+    course = _Course(tasks, machine)
+    for number, count in enumerate(missing):
+        if not count:
+            course.ready(number)
+    course.start()
+    while course.events:
+        now, kind, number = heapq.heappop(course.events)
+        course.now = now
+        if kind == _ARRIVAL:
+            missing[number] -= 1
+            if not missing[number]:
+                course.ready(number)
+        else:
+            course.end(number)
+            for later in followers[number]:
+                late_s = tasks[later].late_s.get(number)
+                if late_s is not None:
+                    heapq.heappush(course.events, (now + late_s, _ARRIVAL, later))
+                    continue
+                missing[later] -= 1
+                if not missing[later]:
+                    course.ready(later)
+        if not course.events or course.events[0][0] > now:
+            course.start()
+    return _summary(tasks, course, machine)
+
+
+_END, _ARRIVAL = 0, 1
+
+
+class _Course:
+    """The state of a step that is played through."""
+
+    def __init__(self, tasks: Sequence[Task], machine: Machine) -> None:
+        self.now = 0.0
+        self.events: list[tuple[float, int, int]] = []
+        self.busy_s: dict[str, float] = {}
+        self.chain_s = [0.0] * len(tasks)  # with a core for every task
+        self._tasks = tasks
+        self._machine = machine
+        self._ready: dict[str, list[int]] = {}
+        self._occupied: set[str] = set()
+        self._cores: dict[str, int] = {}
+
+    def ready(self, number: int) -> None:
+        """All that a task needs is there."""
+        task = self._tasks[number]
+        begin = max((self.chain_s[earlier] + task.late_s.get(earlier, 0.0) for earlier in task.after), default=0.0)
+        self.chain_s[number] = begin + task.seconds
+        heapq.heappush(self._ready.setdefault(task.device, []), number)
+
+    def start(self) -> None:
+        """Let every device that is free begin what it can."""
+        for device, waiting in self._ready.items():
+            node = self._machine.node(device)
+            if waiting and device not in self._occupied and self._cores.setdefault(node, self._machine.cores):
+                number = heapq.heappop(waiting)
+                self._occupied.add(device)
+                self._cores[node] -= 1
+                heapq.heappush(self.events, (self.now + self._tasks[number].seconds, _END, number))
+
+    def end(self, number: int) -> None:
+        """A task is done."""
+        task = self._tasks[number]
+        self._occupied.discard(task.device)
+        self._cores[self._machine.node(task.device)] += 1
+        self.busy_s[task.device] = self.busy_s.get(task.device, 0.0) + task.seconds
+
+
+def _summary(tasks: Sequence[Task], course: _Course, machine: Machine) -> StepTime:
+    own_s = machine.step_s + machine.device_s * len(course.busy_s)
+    bounds = {f"work on {device}": busy for device, busy in course.busy_s.items()}
+    by_node: dict[str, float] = {}
+    for device, busy in course.busy_s.items():
+        by_node[machine.node(device)] = by_node.get(machine.node(device), 0.0) + busy / machine.cores
+    if len(course.busy_s) > machine.cores:
+        bounds |= {f"the {machine.cores} cores of {node or 'the node'}": busy for node, busy in by_node.items()}
+    bounds["the chain of operations and messages"] = max(course.chain_s, default=0.0)
+    bounds["the driver"] = own_s
+    longest = max(bounds, key=bounds.__getitem__)
+    return StepTime(own_s + course.now, course.busy_s, (longest, bounds[longest]))
+
+
+# -- tasks of a placed graph, and of partitions ------------------------------------------------------------
+
+
+def tasks_of_placed(order: Sequence[Operation], placement: Mapping[Operation, str], cost: CostModel) -> list[Task]:
+    """The tasks of a graph that is placed and not yet cut: with a Send and a Recv wherever an edge crosses."""
+    machine = cost.machine
+    tasks: list[Task] = []
+    numbers: dict[Operation, int] = {}
+    received: dict[tuple[Operation, int, str], tuple[int, float]] = {}
+    copied: set[tuple[Operation, int]] = set()
+    for op in order:
+        if is_copied_constant(op) or op.type == "Placeholder":
+            continue  # each device has it for itself
+        device = placement[op]
+        task = Task(device, cost.seconds(op, device), op.name)
+        edges = [(tensor.op, tensor.value_index) for tensor in op.inputs] + [(c, -1) for c in op.control_inputs]
+        for source, index in edges:
+            if source not in numbers:
+                continue
+            if placement[source] == device:
+                task.after.append(numbers[source])
+                continue
+            key = (source, index, device)
+            if key not in received:
+                size = cost.tensor_bytes(source.outputs[index]) if index >= 0 else 0
+                home = placement[source]
+                sending_s = machine.sending_s + (size / machine.copy_bytes_per_s if key[:2] not in copied else 0.0)
+                copied.add(key[:2])
+                tasks.append(Task(home, sending_s, source.name, [numbers[source]]))
+                received[key] = len(tasks) - 1, machine.wire_s(size, home, device)
+            number, late_s = received[key]
+            task.after.append(number)
+            task.late_s[number] = late_s
+        task.after = list(dict.fromkeys(task.after))
+        numbers[op] = len(tasks)
+        tasks.append(task)
+    return tasks
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A run of a partition.
+
+    Attributes:
+        partition: The partition.
+        device: Where it runs.
+        replica: The replica that it computes, or serves; None for what runs once in a step.
+    """
+
+    partition: Partition
+    device: str
+    replica: int | None = None
+
+
+def instances_of(partitions: Iterable[Partition]) -> list[Instance]:
+    """Every partition once, on its own device."""
+    return [Instance(part, part.device) for part in partitions]
+
+
+def instances_of_replicas(step: CompiledReplicaStep, workers: Sequence[str]) -> list[Instance]:
+    """The shards once, and for each worker its replica and what the shards serve to it."""
+    instances = instances_of(step.shards)
+    for number, worker in enumerate(workers):
+        instances.append(Instance(step.replica, worker, number))
+        instances += [Instance(part, shard, number) for shard, part in step.serving.items()]
+    return instances
+
+
+def tasks_of_partitions(instances: Sequence[Instance], cost: CostModel) -> list[Task]:
+    """The tasks of partitions."""
+    tasks: list[Task] = []
+    sends: dict[str, dict[int | None, int]] = {}
+    receives: list[tuple[int, Operation, Instance]] = []
+    sent: dict[int, Operation] = {}
+    for instance in instances:
+        numbers: dict[Operation, int] = {}
+        copied: set[Tensor] = set()
+        for op in instance.partition.graph.get_operations():
+            numbers[op] = len(tasks)
+            after = list(dict.fromkeys(numbers[earlier] for earlier in predecessors(op)))
+            seconds = cost.seconds(op, instance.device)
+            if op.type == "Send":
+                sends.setdefault(op.attrs["key"], {})[instance.replica] = len(tasks)
+                sent[len(tasks)] = op
+                seconds = cost.machine.sending_s if op.inputs[0] in copied else seconds  # one copy serves all
+                copied.add(op.inputs[0])
+            elif op.type == "Recv":
+                receives.append((len(tasks), op, instance))
+            tasks.append(Task(instance.device, seconds, op.name, after))
+    for number, op, instance in receives:
+        by_replica = sends.get(op.attrs["key"], {})
+        # A replica gets its own answers; a shard the contributions of all.
+        of_one = [by_replica[instance.replica]] if instance.replica in by_replica else list(by_replica.values())
+        task = tasks[number]
+        for source in of_one:
+            size = cost.tensor_bytes(sent[source].inputs[0])
+            task.after.append(source)
+            task.late_s[source] = cost.machine.wire_s(size, tasks[source].device, task.device)
+    return tasks
+
+
+@dataclass
+class Traffic:
+    """What moves from one device to another in a step."""
+
+    messages: int = 0
+    size_bytes: int = 0
+
+
+def traffic_of(instances: Sequence[Instance], cost: CostModel) -> dict[tuple[str, str], Traffic]:
+    """What moves between devices, by source and destination."""
+    sends: dict[str, list[tuple[Instance, Operation]]] = {}
+    for instance in instances:
+        for op in instance.partition.graph.get_operations():
+            if op.type == "Send":
+                sends.setdefault(op.attrs["key"], []).append((instance, op))
+    found: dict[tuple[str, str], Traffic] = {}
+    for instance in instances:
+        for op in instance.partition.graph.get_operations():
+            if op.type != "Recv":
+                continue
+            sources = sends.get(op.attrs["key"], [])
+            own = [pair for pair in sources if pair[0].replica == instance.replica]
+            for source, send in own or sources:
+                entry = found.setdefault((source.device, instance.device), Traffic())
+                entry.messages += 1
+                entry.size_bytes += cost.tensor_bytes(send.inputs[0])
+    return found
