@@ -148,7 +148,8 @@ class ConfigProto(_Options):
         use_per_session_threads: Accepted, without effect.
         isolate_session_state: Accepted, without effect: local sessions never share state.
         placement_period: Accepted, without effect.
-        device_filters: Accepted, without effect.
+        device_filters: Devices, by full or partial name, that a session on a `tf.train.Server` uses besides those of
+            its task; all when empty.
     """
 
     device_count: dict[str, int] = field(default_factory=dict)
@@ -171,7 +172,6 @@ class ConfigProto(_Options):
             "inter_op_parallelism_threads",
             "use_per_session_threads",
             "placement_period",
-            "device_filters",
         }
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import os
+import re
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
