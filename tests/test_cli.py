@@ -249,11 +249,11 @@ def test_a_program_takes_the_options_itself():
 
 
 @pytest.mark.ray
-def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(program):
-    pytest.importorskip("ray")
+def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_local, program):
+    address = ray_local.get_runtime_context().gcs_address
     arguments = ["--workers", "3", "--ps", "2", "--backup-workers", "1", "--cpus-per-worker", "0.5"]
     result = in_a_process(
-        *("-m", "tfray.cli", "run", f"{program}/script.py:build", "--address", "local", "--json", "h.json", *arguments)
+        *("-m", "tfray.cli", "run", f"{program}/script.py:build", "--address", address, "--json", "h.json", *arguments)
     )
     assert result.returncode == 0, result.stderr
     history = json.loads((program / "h.json").read_text())
@@ -302,7 +302,7 @@ def test_a_request_that_cannot_be_met_is_one_line_and_exit_code_2(arguments, mes
             ["script.py:failing_input", "--workers", "2", "--cpus-per-worker", "0.1"],
             "replica 1 (/job:worker/task:1/device:CPU:0) failed in step 4",
         ),
-        (["script.py:build", "--workers", "20", "--start-timeout", "2"], "Ray found no room for"),
+        (["script.py:build", "--cpus-per-worker", "99", "--start-timeout", "1"], "Ray found no room for"),
     ],
 )
 def test_a_run_on_ray_that_fails_is_exit_code_1(ray_local, arguments, message):

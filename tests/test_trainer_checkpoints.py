@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import start_local_ray
 from training_models import FEATURES, OPTIMIZERS, classification_data, dense_model, scaling
 
 import tfray as tf
@@ -208,14 +209,32 @@ def kill(ray, cluster, device):
     os.kill(pid, signal.SIGKILL)
 
 
+@pytest.fixture(scope="module")
+def uninterrupted(_ray_of_the_session):
+    """What training on two shards and two workers gives when nothing happens."""
+    start_local_ray(_ray_of_the_session)
+    with tf.Graph().as_default():
+        return trainer(None, size=scaling(2, 2)).fit()
+
+
 @pytest.mark.ray
-@pytest.mark.parametrize("interruption", ["error", "shard", "everything"])
-def test_a_cluster_run_that_is_resumed_equals_one_that_was_not(ray_local, tmp_path, clusters, interruption):
+@pytest.mark.parametrize(
+    ("interruption", "at"),
+    [
+        ("error", 13),
+        ("shard", 13),
+        ("everything", 3),  # before the first checkpoint
+        pytest.param("shard", 3, marks=pytest.mark.slow),
+        pytest.param("everything", 13, marks=pytest.mark.slow),
+    ],
+)
+def test_a_cluster_run_that_is_resumed_equals_one_that_was_not(
+    ray_local, uninterrupted, tmp_path, clusters, interruption, at
+):
     size = scaling(2, 2)
-    expected = trainer(None, size=size).fit()
 
     def on_step(record):
-        if record.step == 13 and not (tmp_path / "struck").exists():
+        if record.step == at and not (tmp_path / "struck").exists():
             (tmp_path / "struck").touch()
             if interruption == "error":
                 raise Interrupted
@@ -232,7 +251,7 @@ def test_a_cluster_run_that_is_resumed_equals_one_that_was_not(ray_local, tmp_pa
         resumed = made.fit()
         assert [record.step for record in resumed.history] == list(range(1, STEPS + 1))
         assert json.loads((tmp_path / "run" / "failures.json").read_text())["failures"] >= 1
-    assert_same(resumed, expected)
+    assert_same(resumed, uninterrupted)
 
 
 @pytest.mark.ray
@@ -264,17 +283,6 @@ def test_a_lost_shard_ends_training_without_checkpoints(ray_local, clusters):
 
 
 @pytest.mark.ray
-def test_a_shard_lost_before_the_first_checkpoint(ray_local, tmp_path, clusters):
-    def on_step(record):
-        if record.step == 3 and not (tmp_path / "struck").exists():
-            (tmp_path / "struck").touch()
-            kill(ray_local, clusters[-1], "/job:ps/task:0/device:CPU:0")
-
-    resumed = trainer(tmp_path / "run", on_step=on_step).fit()
-    assert_same(resumed, trainer(None).fit())
-
-
-@pytest.mark.ray
 @pytest.mark.parametrize("interval", [{"save_every_steps": 7}, {"save_every_s": 0.05}])
 def test_asynchronous_training_saves_between_steps(ray_local, tmp_path, interval):
     result = trainer(tmp_path, size=scaling(2, 1, mode="async"), keep_checkpoints=0, **interval).fit()
@@ -293,16 +301,17 @@ import test_trainer_checkpoints as tests
 def on_step(record):
     print(record.step, flush=True)
 tests.trainer(
-    {folder!r}, {steps}, tests.scaling(2, 1), on_step=on_step, address="local", save_every_steps=10,
-    init_options=dict(num_cpus=2, include_dashboard=False, object_store_memory=100 << 20),
+    {folder!r}, {steps}, tests.scaling(2, 1), on_step=on_step, address={address!r}, save_every_steps=10
 ).fit()
 """
 
 
 @pytest.mark.ray
 @pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGKILL])
-def test_a_driver_that_dies_is_started_again(ray_stopped, tmp_path, with_signal):
-    program = RAY_PROGRAM.format(tests=str(Path(__file__).parent), folder=str(tmp_path), steps=10**6)
+def test_a_driver_that_dies_is_started_again(ray_local, tmp_path, with_signal):
+    address = ray_local.get_runtime_context().gcs_address
+    settings = {"tests": str(Path(__file__).parent), "folder": str(tmp_path), "address": address}
+    program = RAY_PROGRAM.format(steps=10**6, **settings)
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
         if int(line) == 35:
@@ -312,7 +321,7 @@ def test_a_driver_that_dies_is_started_again(ray_stopped, tmp_path, with_signal)
     assert process.wait(60) == (143 if with_signal == signal.SIGTERM else -9)
     newest = int(tf.train.latest_checkpoint(tmp_path).rpartition("-")[2])
     assert newest == last if with_signal == signal.SIGTERM else newest in (last // 10 * 10, last // 10 * 10 - 10)
-    program = RAY_PROGRAM.format(tests=str(Path(__file__).parent), folder=str(tmp_path), steps=newest + 4)
+    program = RAY_PROGRAM.format(steps=newest + 4, **settings)
     again = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
     assert again.returncode == 0, again.stderr
     assert again.stdout.split() == [str(newest + i) for i in range(1, 5)]
