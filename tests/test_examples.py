@@ -110,6 +110,22 @@ def test_programs_with_a_loop_learn_on_ray(script, capsys, ray_local):
     assert low <= printed_number(script, steps, pattern, capsys) <= high
 
 
+REPLICAS = {"downpour_sgd.py": 150, "elastic_averaging.py": 120, "sandblaster_lbfgs.py": 25}
+"""Programs that coordinate replicas themselves, and steps after which they know the digits."""
+
+
+@pytest.mark.parametrize("script", REPLICAS)
+def test_replicas_that_programs_coordinate_learn(script, capsys):
+    assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", capsys, "--local") >= 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.parametrize("script", REPLICAS)
+def test_replicas_that_programs_coordinate_learn_on_ray(script, capsys, ray_local):
+    assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", capsys, "--workers", "3") >= 0.92
+
+
 def accuracy_of_model_parallel(capsys, *arguments):
     sys.argv[:] = ["model_parallel.py", *arguments]
     runpy.run_path(str(EXAMPLES / "model_parallel.py"), run_name="__main__")
