@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from processes import wait_for
 
 import tfray as tf
-from tfray.formats.events import Event, EventFile
+from tfray.formats.events import Event, EventFile, MetaGraphProto
 from tfray.formats.graph_proto import GraphProto
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
@@ -159,6 +159,16 @@ def test_metadata_are_written_once(tmp_path):
         writer.add_summary(summary, 3)
     assert [event.summary.value[0].HasField("metadata") for event in events_in(tmp_path)[1:]] == [True, False, False]
     assert summary.value[0].HasField("metadata")
+
+
+@pytest.mark.parametrize("argument", ["graph", "graph_def"])
+def test_a_writers_graph_is_written_as_a_meta_graph_too(tmp_path, argument):
+    tf.constant(1.0, name="x")
+    graph = tf.get_default_graph()
+    tf.summary.FileWriter(tmp_path, **{argument: graph if argument == "graph" else graph.as_graph_def()}).close()
+    _, drawn, meta = events_in(tmp_path)
+    found = MetaGraphProto.FromString(meta.meta_graph_def).graph_def
+    assert found == GraphProto.FromString(drawn.graph_def) and found.node[0].name == "x"
 
 
 def test_writers_that_begin_in_one_second_have_files_of_their_own(tmp_path):

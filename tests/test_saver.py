@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
@@ -274,6 +275,42 @@ def test_a_scope_is_exported_without_its_name(tmp_path):
         assert saver is not None
         session.run(tf.global_variables_initializer())
         assert session.run(graph.get_tensor_by_name("twice:0")) == 6.0
+
+
+@pytest.mark.parametrize("scope", [None, "again"])
+def test_queue_runners_are_exported_with_the_graph(tmp_path, scope):
+    names = tf.train.string_input_producer(["a", "b", "c"], num_epochs=1, shuffle=False)
+    tf.identity(names.dequeue(), name="outer/next")
+    tf.train.export_meta_graph(str(tmp_path / "graph"))
+    (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.train.import_meta_graph(str(tmp_path / "graph"), import_scope=scope)
+        prefix = f"{scope}/" if scope else ""
+        (again,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+        assert again.name == prefix + runner.name and again.to_proto(scope) == runner.to_proto()
+        assert again.queue_closed_exception_types == (tf.errors.OutOfRangeError,)
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        following = graph.get_tensor_by_name(f"{prefix}outer/next:0")
+        assert [session.run(following) for _ in range(3)] == [b"a", b"b", b"c"]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(following)
+        coordinator.request_stop()
+        coordinator.join(threads)
+
+
+def test_descriptions_of_queue_runners_that_fit_nothing_are_refused():
+    queue = tf.FIFOQueue(2, tf.float32)
+    definition = tf.train.QueueRunner(queue, [queue.enqueue(1.0)]).to_proto()
+    assert tf.train.QueueRunner.from_proto(definition).queue.name == queue.name
+    with pytest.raises(tf.errors.InvalidArgumentError, match="kinds of"):
+        tf.train.QueueRunner.from_proto(replace(definition, queue_closed_exception_types=["Any"]))
+    with pytest.raises(KeyError, match="absent"):
+        tf.train.QueueRunner.from_proto(replace(definition, close_op_name="absent"))
+    with pytest.raises(ValueError, match="not both"):
+        tf.train.QueueRunner(queue, queue_runner_def=definition)
+    assert tf.train.QueueRunner(queue, [queue.enqueue(1.0)]).to_proto("elsewhere") is None
 
 
 # -- starting from a checkpoint ------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from tfray.formats.events import (
     TaggedRunMetadata,
     as_summary,
 )
+from tfray.formats.graph_proto import GraphProto
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import draw_graph, rename_operations, to_graph_proto
 from tfray.framework.graph import Graph
@@ -179,7 +180,7 @@ class FileWriter:
 
     Args:
         logdir: The folder, also of a store that pyarrow knows (``s3://``); it is made when it is not there.
-        graph: A graph to draw, such as ``sess.graph``; see `add_graph`.
+        graph: A graph to draw, such as ``sess.graph``; see `add_graph`. It is written as a meta graph as well.
         max_queue: How many events may wait to be written; adding one more waits.
         flush_secs: Seconds after which at the latest an event is handed to the file system.
         graph_def: A graph as plain data, an older form of `graph`.
@@ -210,7 +211,8 @@ class FileWriter:
         self._drawn_names: dict[str, str] = {}
         """Names in the graph, as it is drawn, of operations of branches and loops."""
         if graph is not None or graph_def is not None:
-            self.add_graph(graph, graph_def=graph_def)
+            drawn = self._draw(graph, None, graph_def)
+            self._add(None, meta_graph_def=MetaGraphProto(graph_def=drawn).SerializeToString())
 
     def get_logdir(self) -> str:
         """The folder of the event file."""
@@ -260,11 +262,15 @@ class FileWriter:
         Raises:
             ValueError: There is neither.
         """
+        self._draw(graph, global_step, graph_def)
+
+    def _draw(self, graph: Graph | GraphDef | None, global_step: Any, graph_def: GraphDef | None) -> GraphProto:
         found = graph_def if graph is None else graph
         if not isinstance(found, (Graph, GraphDef)):
             raise ValueError(f"{found!r} is no graph: expected a tf.Graph, such as session.graph")
         proto, self._drawn_names = draw_graph(found)
         self._add(global_step, graph_def=proto.SerializeToString())
+        return proto
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
         """Add the graph of a meta graph.

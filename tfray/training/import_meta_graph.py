@@ -15,6 +15,7 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.library.partitioned_variables import SaveSliceInfo
 from tfray.library.variables import Variable, VariableDef
 from tfray.training.meta_graph import MetaGraphDef, clear_devices_of, saver_from_plain
+from tfray.training.queue_runner import QueueRunner, QueueRunnerDef
 from tfray.training.saver import Saver
 
 
@@ -76,6 +77,8 @@ def _member_from_plain(graph: Graph, plain: Any, prefix: str, variables: dict[st
             return graph.as_graph_element(prefix + plain["element"])
         if "saver" in plain:
             return Saver.from_proto(saver_from_plain(plain["saver"]), prefix)
+        if "queue_runner" in plain:
+            return QueueRunner.from_proto(QueueRunnerDef(**plain["queue_runner"]), prefix)
         return base64.b64decode(plain["bytes"]) if "bytes" in plain else plain["value"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataLossError(f"a member of a collection of the meta graph cannot be read: {error}") from error

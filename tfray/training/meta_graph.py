@@ -16,6 +16,7 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef, to_graph_def
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables import Variable
+from tfray.training.queue_runner import QueueRunner
 
 FORMAT_VERSION: Final = 1
 
@@ -27,8 +28,8 @@ class MetaGraphDef:
     Attributes:
         graph_def: The graph.
         saver_def: The saver's operations in it, or None.
-        collection_def: Its collections: of each, those members that are variables, tensors, operations, savers, numbers
-            or text, in plain form.
+        collection_def: Its collections: of each, those members that are variables, tensors, operations, savers, queue
+            runners, numbers or text, in plain form.
     """
 
     graph_def: GraphDef
@@ -103,7 +104,7 @@ def export_meta_graph(
         graph_def: The operations to export; all of `graph` when None.
         saver_def: The saver that the importing program gets.
         collection_list: Names of the collections to export; all when None. Members that are no variables, tensors,
-            operations, savers, numbers or text are left out.
+            operations, savers, queue runners, numbers or text are left out.
         as_text: Write the file with line breaks.
         graph: The graph; the default graph when None.
         export_scope: Export only operations under this name scope, without it in their names.
@@ -177,6 +178,9 @@ def _member_to_plain(member: Any, prefix: str) -> Any | None:
     if hasattr(member, "as_saver_def"):
         definition = member.to_proto(prefix)
         return None if definition is None else {"saver": saver_to_plain(definition)}
+    if isinstance(member, QueueRunner):
+        runner = member.to_proto(prefix)
+        return None if runner is None else {"queue_runner": asdict(runner)}
     if isinstance(member, bytes):
         return {"bytes": base64.b64encode(member).decode()}
     return {"value": member} if isinstance(member, (str, int, float, bool)) else None

@@ -5,14 +5,35 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tfray.errors import CancelledError, OpError, OutOfRangeError
-from tfray.framework.graph import get_default_graph, get_default_session
+from tfray import errors
+from tfray.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
+from tfray.framework.graph import Operation, get_default_graph, get_default_session
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library import logging
 from tfray.library.queues import QueueBase
 from tfray.training.coordinator import Coordinator
+
+
+@dataclass(frozen=True)
+class QueueRunnerDef:
+    """A queue runner by the names of its operations: how it is found again in a graph that was loaded.
+
+    Attributes:
+        queue_name: Name of the queue's operation.
+        enqueue_op_name: Names of the operations that add to it.
+        close_op_name: Name of the operation that closes it.
+        cancel_op_name: Name of the operation that closes it and cancels waiting enqueues.
+        queue_closed_exception_types: Names of the errors that mean the end of the input.
+    """
+
+    queue_name: str
+    enqueue_op_name: Sequence[str]
+    close_op_name: str
+    cancel_op_name: str
+    queue_closed_exception_types: Sequence[str] = ("OutOfRangeError",)
 
 
 class QueueRunner:
@@ -28,6 +49,8 @@ class QueueRunner:
         close_op: Operation that closes the queue; its `close` by default.
         cancel_op: Operation that closes it and cancels waiting enqueues; that of its `close` by default.
         queue_closed_exception_types: Errors that mean the end of the input; `OutOfRangeError` by default.
+        queue_runner_def: Instead of all of these, what `to_proto` gave: names of operations in the current graph.
+        import_scope: Name scope to which those names are relative.
 
     Raises:
         ValueError: The queue or the operations are missing.
@@ -36,12 +59,20 @@ class QueueRunner:
 
     def __init__(
         self,
-        queue: QueueBase | None = None,
+        queue: QueueBase | Operation | None = None,
         enqueue_ops: Sequence[Any] | None = None,
         close_op: Any = None,
         cancel_op: Any = None,
         queue_closed_exception_types: tuple[type[OpError], ...] | None = None,
+        queue_runner_def: QueueRunnerDef | None = None,
+        import_scope: str | None = None,
     ) -> None:
+        if queue_runner_def is not None:
+            if queue is not None or enqueue_ops:
+                raise ValueError("a QueueRunner takes a queue and its operations, or a queue_runner_def, not both")
+            queue, enqueue_ops, close_op, cancel_op, queue_closed_exception_types = _found(
+                queue_runner_def, import_scope
+            )
         if queue is None or not enqueue_ops:
             raise ValueError("a QueueRunner takes a queue, and a list of operations that add to it")
         ends = (OutOfRangeError,) if queue_closed_exception_types is None else queue_closed_exception_types
@@ -49,16 +80,37 @@ class QueueRunner:
             raise TypeError(f"queue_closed_exception_types is {ends!r}, expected a tuple of kinds of OpError")
         self._queue = queue
         self._enqueue_ops = list(enqueue_ops)
-        self._close_op = queue.close() if close_op is None else close_op
-        self._cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        if close_op is None or cancel_op is None:
+            assert isinstance(queue, QueueBase)
+            close_op = queue.close() if close_op is None else close_op
+            cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        self._close_op, self._cancel_op = close_op, cancel_op
         self._ends = ends
         self._lock = threading.Lock()
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._exceptions: list[BaseException] = []
 
+    def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
+        """This runner by the names of its operations, relative to a scope; None when the queue is outside of it."""
+        prefix = export_scope.rstrip("/") + "/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        return QueueRunnerDef(
+            self.name.removeprefix(prefix),
+            [op.name.removeprefix(prefix) for op in self._enqueue_ops],
+            self._close_op.name.removeprefix(prefix),
+            self._cancel_op.name.removeprefix(prefix),
+            [kind.__name__ for kind in self._ends],
+        )
+
+    @staticmethod
+    def from_proto(queue_runner_def: QueueRunnerDef, import_scope: str | None = None) -> QueueRunner:
+        """The runner of the current graph that `queue_runner_def` describes."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
     @property
-    def queue(self) -> QueueBase:
-        """The queue."""
+    def queue(self) -> QueueBase | Operation:
+        """The queue; of a runner that was loaded, its operation."""
         return self._queue
 
     @property
@@ -165,6 +217,16 @@ class QueueRunner:
             sess.run(op)
         except OpError as error:  # the queue, or the session, is closed already
             logging.vlog(1, "ignored: %s", error)
+
+
+def _found(definition: QueueRunnerDef, scope: str | None) -> tuple[Any, list[Any], Any, Any, tuple[Any, ...]]:
+    graph, prefix = get_default_graph(), scope.rstrip("/") + "/" if scope else ""
+    ends = tuple(getattr(errors, str(name), None) for name in definition.queue_closed_exception_types)
+    if not all(isinstance(kind, type) and issubclass(kind, OpError) for kind in ends):
+        raise InvalidArgumentError(f"{list(definition.queue_closed_exception_types)} are not all kinds of tf.errors")
+    names = [definition.queue_name, definition.close_op_name, definition.cancel_op_name, *definition.enqueue_op_name]
+    queue, close, cancel, *enqueues = [graph.as_graph_element(f"{prefix}{name}") for name in names]
+    return queue, enqueues, close, cancel, ends
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
