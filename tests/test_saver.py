@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import tfray as tf
 from tfray.errors import AlreadyExistsError, DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
+from tfray.formats import files
 
 
 @pytest.fixture
@@ -113,6 +115,63 @@ def test_a_new_saver_takes_up_where_the_last_one_ended(tmp_path):
         second.save(session, f"{tmp_path}/m", global_step=2)
     assert second.last_checkpoints == [f"{tmp_path}/m-1", f"{tmp_path}/m-2"]
     assert not tf.train.checkpoint_exists(f"{tmp_path}/m-0")
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("max_to_keep", [1, 2])
+def test_whatever_change_to_the_folder_was_the_last_the_next_saver_tidies_up(tmp_path, monkeypatch, max_to_keep):
+    """The process ends before the n-th renaming or removal of a file, for every n."""
+    step = tf.Variable(0, name="step")
+    last = [np.inf]
+
+    def counted(change):
+        def counting(*args, **options):
+            last[0] -= 1
+            if last[0] < 0:
+                raise Killed
+            return change(*args, **options)
+
+        return counting
+
+    for name in ("rename", "remove"):
+        monkeypatch.setattr(f"tfray.formats.files.{name}", counted(getattr(files, name)))
+    numbers = itertools.count(1)
+
+    def save(session, folder):
+        saver = tf.train.Saver(max_to_keep=max_to_keep)
+        state = tf.train.get_checkpoint_state(folder)
+        saver.recover_last_checkpoints(state.all_model_checkpoint_paths if state else [])
+        number = next(numbers)
+        session.run(step.assign(number))
+        try:
+            saver.save(session, f"{folder}/m", number)
+        except Killed:
+            return False
+        return True
+
+    with tf.Session() as session:
+        for interrupted_at in itertools.count():
+            folder = tmp_path / str(interrupted_at)
+            last[0] = np.inf
+            for _ in range(3):
+                save(session, folder)
+            last[0] = interrupted_at
+            complete, last[0] = save(session, folder), np.inf
+            newest = int(tf.train.load_variable(tf.train.latest_checkpoint(folder), "step"))
+            before = [n for n in range(newest, newest + 2) if tf.train.checkpoint_exists(f"{folder}/m-{n}")]
+            assert save(session, folder)
+            number = int(tf.train.load_variable(tf.train.latest_checkpoint(folder), "step"))
+            assert newest in (number - 1, number - 2)
+            kept = [f"m-{n}" for n in (*before, number)][-max_to_keep:]
+            assert {path.name.partition(".")[0] for path in folder.iterdir()} == {"checkpoint", *kept}
+            files_of_each = [name.partition(".")[0] for name in os.listdir(folder) if name != "checkpoint"]
+            assert all(files_of_each.count(name) == 3 for name in kept), "manifest, graph and one file of data"
+            if complete:
+                break
+    assert interrupted_at > 4
 
 
 def test_relative_paths_survive_a_move(tmp_path):

@@ -100,7 +100,11 @@ def test_a_run_can_begin_anew(tmp_path):
 
 
 def test_what_interrupted_saves_leave_is_cleared_away(tmp_path):
-    for name in ("model.ckpt-3.data-00000-of-00001-abc.arrow", "model.ckpt-3.index.tmp-abc", "checkpoint.tmp-abc"):
+    for name in (
+        "model.ckpt-3.data-00000-of-00001-abc.arrow",
+        "model.ckpt-3.index.tmp-0123456789ab",
+        "checkpoint.tmp-0123456789ab",
+    ):
         (tmp_path / name).write_bytes(b"half")
     (tmp_path / "notes.txt").write_text("mine")
     trainer(tmp_path, 2, local=True).fit()

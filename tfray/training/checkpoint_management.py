@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
-from tfray.errors import DataLossError, FailedPreconditionError, NotFoundError
+from tfray.errors import DataLossError, FailedPreconditionError, NotFoundError, OpError
 from tfray.formats import files
-from tfray.formats.checkpoint import INDEX_SUFFIX, sibling
+from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, sibling
 from tfray.formats.checkpoint import remove_checkpoint as _remove_files
 from tfray.formats.checkpoint_state import CheckpointState
 from tfray.formats.files import PathLike, as_path
+from tfray.training.retention import METRICS_FILE
 
 STATE_FILE: Final = "checkpoint"
 META_SUFFIX: Final = ".meta"
+
+_TEMPORARY: Final = re.compile(r"\.tmp-[0-9a-f]{12}$")
 
 
 def _state_path(folder: str, latest_filename: str | None) -> str:
@@ -182,10 +186,10 @@ def remove_checkpoint(
         meta_graph_suffix: Suffix of the file of the graph.
     """
     prefix = as_path(checkpoint_prefix)
-    _remove_files(prefix)
     meta = meta_graph_filename(prefix, meta_graph_suffix)
-    if files.exists(meta):
+    if files.exists(meta):  # first: what an interruption leaves is still known by its manifest
         files.remove(meta)
+    _remove_files(prefix)
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
@@ -234,18 +238,51 @@ def _wait_for_new(folder: PathLike, known: str | None, timeout: float | None, po
 
 
 def stray_files(folder: PathLike, stem: str = "") -> list[str]:
-    """Paths of what interrupted saves have left in a folder: shards that no manifest names, and temporary files.
+    """Paths of what interrupted saves have left in a folder: temporary files, and what belongs to no checkpoint.
 
     Args:
         folder: The folder.
-        stem: Only files whose name begins so.
+        stem: Of checkpoints, only those whose name begins so and goes on with a step; any when it is empty.
     """
-    path = as_path(folder)
-    names = files.list_folder(path) if files.is_folder(path) else []
+    path = as_path(folder).rstrip("/")
+    names = files.list_folder(path or "/") if files.is_folder(path or "/") else []
     complete = {name.removesuffix(INDEX_SUFFIX) for name in names if name.endswith(INDEX_SUFFIX)}
-    strays = [name for name in names if f"{INDEX_SUFFIX}.tmp-" in name or name.startswith(f"{STATE_FILE}.tmp-")]
-    for name in names:
-        prefix, found, _ = name.partition(".data-")
-        if found and name.endswith(".arrow") and prefix not in complete:
-            strays.append(name)
-    return [sibling(f"{path.rstrip('/')}/x", name) for name in strays if name.startswith(stem)]
+    named: set[str] = set()
+    for prefix in {name.partition(".data-")[0] for name in names} & complete:
+        named |= _files_of(sibling(f"{path}/x", prefix), names)
+    strays = [name for name in names if name not in named and _is_stray(name, stem, complete)]
+    return [sibling(f"{path}/x", name) for name in strays]
+
+
+def unlisted_since(listed: Sequence[PathLike], moment: float) -> list[tuple[str, float]]:
+    """Complete checkpoints that were saved after `moment` beside those `listed`, without being listed, and when.
+
+    They are of the same series: their names differ in the step. An interruption of a save leaves one at most.
+    """
+    folder, last = os.path.split(as_path(listed[-1]))
+    stem, known = last.rstrip("0123456789"), {os.path.basename(as_path(path)) for path in listed}
+    names = [
+        name.removesuffix(INDEX_SUFFIX) for name in files.list_folder(folder or ".") if name.endswith(INDEX_SUFFIX)
+    ]
+    series = [name for name in names if name.startswith(stem) and name.removeprefix(stem).isdigit()]
+    paths = [sibling(as_path(listed[-1]), name) for name in series if name not in known]
+    found = [(path, time_saved) for path in paths for time_saved in get_checkpoint_mtimes([path])]
+    return sorted((each for each in found if each[1] > moment), key=lambda each: each[1])
+
+
+def _files_of(prefix: str, names: Iterable[str]) -> set[str]:
+    """Names of the files of a checkpoint; of one that cannot be read, of all that might be."""
+    try:
+        return set(ArrowCheckpoint(prefix).manifest.files)
+    except OpError:
+        return {name for name in names if name.startswith(os.path.basename(prefix) + ".data-")}
+
+
+def _is_stray(name: str, stem: str, complete: Collection[str]) -> bool:
+    """Whether a file that no manifest names is none that programs make themselves."""
+    if _TEMPORARY.search(name):
+        return name.startswith((f"{STATE_FILE}.", f"{METRICS_FILE}.", stem))
+    if ".data-" in name:
+        return name.startswith(stem) and name.endswith(".arrow")
+    prefix = name.removesuffix(META_SUFFIX)
+    return bool(stem) and prefix != name and prefix not in complete and prefix.removeprefix(stem).isdigit()

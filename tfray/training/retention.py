@@ -52,8 +52,8 @@ class Retention:
         self.kept: list[Kept] = []
         self.last_preserved = time.time()
 
-    def add(self, path: str, metric: float | None = None) -> list[str]:
-        """Record a new checkpoint. Returns the paths of those that are to be deleted."""
+    def add(self, path: str, metric: float | None = None) -> list[Kept]:
+        """Record a new checkpoint. Returns those that are to be deleted."""
         self.kept = [each for each in self.kept if each.path != path]
         self.kept.append(Kept(path, time.time()))
         self._metrics.pop(os.path.basename(path), None)
@@ -61,7 +61,7 @@ class Retention:
             self._metrics[os.path.basename(path)] = float(metric)
         return self._expire()
 
-    def _expire(self) -> list[str]:
+    def _expire(self) -> list[Kept]:
         if not self.max_to_keep or self.max_to_keep < 0:
             return []
         best = self._best()
@@ -74,7 +74,7 @@ class Retention:
                 self.last_preserved += self.every_n_hours * 3600
                 continue
             self._metrics.pop(os.path.basename(each.path), None)
-            removed.append(each.path)
+            removed.append(each)
         return removed
 
     def _best(self) -> set[str]:

@@ -21,7 +21,7 @@ from tfray.ops.shape_ops import identity
 from tfray.ops.state_ops import colocated_with
 from tfray.training import checkpoint_management
 from tfray.training.meta_graph import export_meta_graph, meta_graph_bytes
-from tfray.training.retention import Retention
+from tfray.training.retention import Kept, Retention
 from tfray.training.saveables import Saveable, by_device, default_saveables, saveables_of
 
 SCOPE: Final = "save"
@@ -240,9 +240,11 @@ class Saver:
         def finish() -> None:
             if write_state:
                 removed = self._retention.add(path, metric)
-                self._write_state(folder, path, latest_filename)
+                self._write_state(folder, path, latest_filename, removed)
                 for old in removed:
-                    checkpoint_management.remove_checkpoint(old, meta_graph_suffix=meta_graph_suffix)
+                    checkpoint_management.remove_checkpoint(old.path, meta_graph_suffix=meta_graph_suffix)
+                if removed:  # until here they were listed: after an interruption, the next saver removes them
+                    self._write_state(folder, path, latest_filename)
 
         self._run_save(sess, path, arrays, finish)
         return path
@@ -283,8 +285,8 @@ class Saver:
         """Wait for a save in the background. Raises what it failed with."""
         self._background.wait()
 
-    def _write_state(self, folder: str, path: str, latest_filename: str) -> None:
-        kept = self._retention.kept
+    def _write_state(self, folder: str, path: str, latest_filename: str, also: Sequence[Kept] = ()) -> None:
+        kept = [*also, *self._retention.kept]
         checkpoint_management.write_checkpoint_state(
             folder,
             path,
@@ -370,7 +372,8 @@ class Saver:
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[PathLike]) -> None:
         """After a restart, take up the checkpoints of an earlier saver, so that they are deleted in their time.
 
-        What interrupted saves under the same name have left beside them is deleted at once.
+        What interrupted saves under the same name have left beside them is deleted at once; what they have completed,
+        without the file ``checkpoint`` naming it, is taken up as well.
 
         Args:
             checkpoint_paths: Their paths, oldest first. Those that are gone are left out.
@@ -379,6 +382,8 @@ class Saver:
         for path in map(as_path, checkpoint_paths):
             times = checkpoint_management.get_checkpoint_mtimes([path])
             found += [(path, times[0])] if times else []
+        if found:
+            found += checkpoint_management.unlisted_since(checkpoint_paths, found[-1][1])
         self._retention.replace(found)
         if found:
             folder, name = os.path.split(found[-1][0])
