@@ -148,6 +148,11 @@ def connection() -> tuple[str, str] | None:
     return context.gcs_address, context.get_job_id()
 
 
+def ray_address() -> str:
+    """The address at which other processes join the Ray to which this one is connected."""
+    return str(import_ray().get_runtime_context().gcs_address)
+
+
 def _check_form(address: str | None) -> None:
     if address in (None, "local", "auto"):
         return

@@ -13,6 +13,7 @@ from tfray.actors.served_cluster import NAMESPACE, actor_name, server_wait_s
 from tfray.config import ConfigProto
 from tfray.errors import AlreadyExistsError, UnavailableError
 from tfray.formats.cluster_spec import ClusterDef, ClusterSpec, ServerDef
+from tfray.framework.cpu_threads import thread_count
 
 if TYPE_CHECKING:
     from tfray.actors.cluster import JobSpec
@@ -124,6 +125,14 @@ class Server:
             reason = str(error).partition("\n")[0]
             raise UnavailableError(f"a device of {self.target} has died: {reason}") from error
 
+    def stop(self) -> None:
+        """End the server before its process ends: its devices are gone, with what they hold."""
+        _running.pop(self.target, None)
+        actors, self._actors = self._actors, []
+        ray = import_ray()
+        for actor in actors if ray.is_initialized() else ():
+            ray.kill(actor)
+
     def _create(self, device: str) -> Any:
         """The actor of a device, as soon as its name is free."""
         from tfray.actors.device_actor import CONCURRENT_STEPS
@@ -140,7 +149,7 @@ class Server:
         }
         actor_class = ray.remote(concurrency_groups=SERVER_CONCURRENCY_GROUPS)(ServerActor).options(**options)
         definition = self._server_def
-        about = (self._cluster.as_dict(), definition.job_name, definition.task_index, self._devices)
+        about = (self._cluster.as_dict(), definition.job_name, definition.task_index, self._devices, thread_count())
         deadline = time.monotonic() + PREDECESSOR_S
         while True:
             try:

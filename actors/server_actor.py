@@ -10,6 +10,7 @@ import ray
 
 from tfray.actors.device_actor import CONCURRENCY_GROUPS, DeviceActor
 from tfray.actors.peer_link import LinkAddress
+from tfray.framework.cpu_threads import use_threads
 
 SERVER_CONCURRENCY_GROUPS: Final = {**CONCURRENCY_GROUPS, "life": 1}
 
@@ -44,11 +45,20 @@ class ServerActor(DeviceActor):
         job: Job of the task.
         task: Index of the task.
         devices: Full names of the task's devices.
+        threads: Threads of its kernels.
     """
 
     def __init__(
-        self, device_name: str, key: bytes, cluster: Mapping[str, Any], job: str, task: int, devices: Sequence[str]
+        self,
+        device_name: str,
+        key: bytes,
+        cluster: Mapping[str, Any],
+        job: str,
+        task: int,
+        devices: Sequence[str],
+        threads: int,
     ) -> None:
+        use_threads(threads)
         super().__init__(device_name, key)
         self._served = Served(cluster, job, task, devices, self._links.address, key)
 

@@ -33,6 +33,7 @@ RANKS = {
     "tfray.session": 7,
     "tfray.library": 8,
     "tfray.training": 9,
+    "tfray.task_program": 10,
     "tfray.report": 10,
     "tfray.listing": 10,
     "tfray.progress": 10,

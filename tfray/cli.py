@@ -31,6 +31,7 @@ from rich.table import Table
 import tfray
 from tfray import listing, report
 from tfray.actors import ray_runtime
+from tfray.actors.launch import Launch, Program, Task, TaskFailedError
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import exists
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
@@ -376,6 +377,68 @@ def _post_mortem(wanted: bool) -> Iterator[None]:
                 cause = cause.__cause__ or cause
             pdb.post_mortem(cause.__traceback__)
         raise
+
+
+# -- between-graph programs ----------------------------------------------------------------------------
+
+_COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "bright_green", "bright_yellow")
+
+
+@main.command(context_settings={"allow_interspersed_args": False})
+@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--ps", "parameter_servers", type=int, default=1, show_default=True, metavar="P", help="Tasks `ps`.")
+@click.option("--workers", type=int, default=1, show_default=True, metavar="N", help="Tasks `worker`.")
+@click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`.")
+@click.option("--flags/--no-flags", default=True, help="Whether the script takes --job_name and its like.")
+@click.option("--max-restarts", type=int, default=0, show_default=True, metavar="R", help="Failed tasks to restart.")
+@click.option(
+    "--grace", type=float, default=15.0, show_default=True, metavar="SECONDS", help="How long workers have to end."
+)
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
+    """Run a between-graph program of TensorFlow 1: a process for each task.
+
+    SCRIPT gets --job_name, --task_index, --ps_hosts and --worker_hosts, then ARGUMENTS (after --), and TF_CONFIG in its
+    environment; `import tensorflow` finds tfray. Its servers meet on Ray. The run ends when the workers have ended, or
+    when a task has failed.
+    """
+    with _reported_errors(options["debug"], ()):
+        if not script.is_file():
+            raise BadRequest(f"there is no file {script}")
+        owned = ray_runtime.connect(options["address"])
+        try:
+            program = Program(
+                str(script),
+                arguments[1:] if arguments[:1] == ("--",) else arguments,
+                options["parameter_servers"],
+                options["workers"],
+                ray_runtime.ray_address(),
+                options["flags"],
+                max(1, thread_count() // max(1, options["workers"])),
+            )
+            Launch(
+                program,
+                _prefixed(program.tasks),
+                lambda text: click.echo(f"tfray: {text}", err=True),
+                max_restarts=options["max_restarts"],
+                grace_s=options["grace"],
+            ).run()
+        except TaskFailedError as error:
+            raise click.ClickException(error.message) from error
+        finally:
+            if owned:
+                ray_runtime.import_ray().shutdown()
+
+
+def _prefixed(tasks: Sequence[Task]) -> Callable[[Task, str], None]:
+    """Prints lines with the task from which they come."""
+    width = max(len(str(task)) for task in tasks)
+    prefixes = {
+        task: click.style(f"[{task}]".ljust(width + 2), fg=_COLORS[number % len(_COLORS)])
+        for number, task in enumerate(tasks)
+    }
+    return lambda task, line: click.echo(f"{prefixes[task]} {line}")
 
 
 # -- finding the function ------------------------------------------------------------------------------

@@ -43,6 +43,13 @@ class BlasThreads:
                 self._count = self._get()
             return self._count
 
+    def use(self, count: int) -> None:
+        """Set how many threads BLAS uses when nobody holds it."""
+        with self._lock:
+            self._count = count
+            if self._set and not self._holders:
+                self._set(count)
+
     def hold(self) -> None:
         """Let BLAS run single-threaded until the matching `release`."""
         with self._lock:
@@ -94,6 +101,11 @@ _local = threading.local()
 def thread_count() -> int:
     """How many threads a kernel may use: as many as BLAS."""
     return _BLAS.count()
+
+
+def use_threads(count: int) -> None:
+    """Let kernels of this process use so many threads, before they use any."""
+    _BLAS.use(count)
 
 
 def one_blas_thread() -> BlasThreads:

@@ -150,6 +150,7 @@ from tfray.training.session_run_hook import (
     SessionRunValues as SessionRunValues,
 )
 from tfray.training.supervisor import Supervisor as Supervisor
+from tfray.training.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
 from tfray.training.train_loop import basic_train_loop as basic_train_loop
 from tfray.training.trainer import (
     Result as Result,

@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tfray import errors
 from tfray.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
@@ -56,6 +56,9 @@ class QueueRunner:
         ValueError: The queue or the operations are missing.
         TypeError: `queue_closed_exception_types` is not a tuple of errors.
     """
+
+    _is_awaited: ClassVar[bool] = True
+    """Whether a coordinator waits for the threads when it stops."""
 
     def __init__(
         self,
@@ -171,7 +174,7 @@ class QueueRunner:
             threads.append(threading.Thread(target=self._close_on_stop, args=(sess, coord), name=name))
         for thread in threads:
             thread.daemon = daemon
-            if coord is not None:
+            if coord is not None and self._is_awaited:
                 coord.register_thread(thread)
             if start:
                 thread.start()

@@ -1,0 +1,213 @@
+"""Launching a between-graph program: one process for each task, supervised until the workers have ended."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Final, Protocol
+
+from tfray.actors.task_process import Ended, Output, TaskProcess
+from tfray.errors import InvalidArgumentError, OpError
+
+PORT: Final = 2222
+"""Stands in the addresses of tasks, as programs expect; nothing listens there."""
+
+PS_GRACE_S: Final = 3.0
+"""How long parameter servers have to end: they have nothing to save."""
+
+KILL_S: Final = 10.0
+"""How long a killed process may take to be gone."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task."""
+
+    job: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.job} {self.index}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and its tasks.
+
+    Attributes:
+        script: Path of the script.
+        arguments: Its arguments.
+        parameter_servers: Number of tasks of the job ``ps``.
+        workers: Number of tasks of the job ``worker``.
+        ray_address: Where its processes find Ray.
+        pass_flags: Whether the script takes TensorFlow's usual flags.
+        threads: Threads of each task's kernels.
+        gpus: GPUs of each worker.
+    """
+
+    script: str
+    arguments: Sequence[str]
+    parameter_servers: int
+    workers: int
+    ray_address: str
+    pass_flags: bool = True
+    threads: int = 1
+    gpus: int = 0
+
+    def __post_init__(self) -> None:
+        if self.workers < 1 or self.parameter_servers < 0:
+            raise InvalidArgumentError(
+                f"a program needs at least one worker and no negative number of parameter servers, got "
+                f"{self.workers} and {self.parameter_servers}"
+            )
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All tasks, parameter servers first."""
+        ps = [Task("ps", index) for index in range(self.parameter_servers)]
+        return ps + [Task("worker", index) for index in range(self.workers)]
+
+
+class RunningTask(Protocol):
+    """A task's process, wherever it runs."""
+
+    def stop(self) -> None:
+        """Ask it to end."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+
+Start = Callable[[str, Sequence[str], Mapping[str, str], Output, Ended], RunningTask]
+"""Starts a script, given its arguments, further environment variables, and who takes its output and its end."""
+
+
+class TaskFailedError(OpError):
+    """A task has ended by an error."""
+
+
+class Launch:
+    """The processes of one run of a program.
+
+    Args:
+        program: The program.
+        output: Takes what the tasks print, from several threads.
+        notice: Takes what there is to say of the run itself.
+        start: What starts the process of a task; on this machine by default.
+        max_restarts: How many tasks that have failed to start again, all together.
+        grace_s: How long workers have to end when they are asked to.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        output: Callable[[Task, str], None],
+        notice: Callable[[str], None],
+        start: Callable[[Task], Start] = lambda task: TaskProcess,
+        max_restarts: int = 0,
+        grace_s: float = 15.0,
+    ) -> None:
+        self._program = program
+        self._start_of = start
+        self._output = output
+        self._notice = notice
+        self._restarts_left = max_restarts
+        self._grace_s = grace_s
+        self._running: dict[Task, RunningTask] = {}
+        self._ended: SimpleQueue[tuple[Task, int]] = SimpleQueue()
+        name = secrets.token_hex(3)
+        self._cluster: dict[str, list[str]] = {"ps": [], "worker": []}
+        for task in program.tasks:
+            self._cluster[task.job].append(f"{task.job}{task.index}-{name}:{PORT}")
+
+    def run(self) -> None:
+        """Run the program until all workers have ended, then end the parameter servers.
+
+        Raises:
+            TaskFailedError: A task failed; all others have been ended.
+        """
+        try:
+            for task in self._program.tasks:
+                self._start(task)
+            self._supervise()
+        finally:
+            self._end_all()
+
+    def _supervise(self) -> None:
+        working = {task for task in self._program.tasks if task.job == "worker"}
+        while working:
+            task, code = self._ended.get()
+            del self._running[task]
+            if code == 0:
+                working.discard(task)
+            elif self._restarts_left > 0:
+                self._restarts_left -= 1
+                self._notice(f"{task} ended with {describe_code(code)}; starting it again")
+                self._start(task)
+            else:
+                others = "; ending the others" if self._running else ""
+                raise TaskFailedError(f"{task} ended with {describe_code(code)}{others}")
+
+    def _start(self, task: Task) -> None:
+        self._running[task] = self._start_of(task)(
+            self._program.script,
+            [*self._flags(task), *self._program.arguments],
+            self._environment(task),
+            lambda line: self._output(task, line),
+            lambda code: self._ended.put((task, code)),
+        )
+
+    def _flags(self, task: Task) -> list[str]:
+        if not self._program.pass_flags:
+            return []
+        hosts = [f"--{job}_hosts={','.join(addresses)}" for job, addresses in self._cluster.items()]
+        return [f"--job_name={task.job}", f"--task_index={task.index}", *hosts]
+
+    def _environment(self, task: Task) -> dict[str, str]:
+        cluster = {job: addresses for job, addresses in self._cluster.items() if addresses}
+        return {
+            "RAY_ADDRESS": self._program.ray_address,
+            "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": task.job, "index": task.index}}),
+            "OMP_NUM_THREADS": str(self._program.threads),
+            "TFRAY_GPUS_PER_SERVER": str(self._program.gpus if task.job == "worker" else 0),
+        }
+
+    # -- the end -----------------------------------------------------------------------------------------
+
+    def _end_all(self) -> None:
+        """End what runs: the workers first, which may still save to parameter servers."""
+        try:
+            for job, grace_s in (("worker", self._grace_s), ("ps", PS_GRACE_S)):
+                of_job = {task for task in self._running if task.job == job}
+                for task in of_job:
+                    self._running[task].stop()
+                self._wait(of_job, grace_s)
+        finally:
+            left = set(self._running)
+            for task in left:
+                self._running[task].kill()
+            self._wait(left, KILL_S)
+
+    def _wait(self, tasks: Collection[Task], timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        while any(task in self._running for task in tasks):
+            try:
+                task, _ = self._ended.get(timeout=max(0.0, deadline - time.monotonic()))
+            except Empty:
+                return
+            self._running.pop(task, None)
+
+
+def describe_code(code: int) -> str:
+    """An exit code in words."""
+    if code < 0:
+        try:
+            return f"signal {signal.Signals(-code).name}"
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit code {code}"

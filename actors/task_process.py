@@ -1,0 +1,89 @@
+"""One task of a launched program: a process that runs its script, and ends with whoever started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+PROGRAM: Final = "tfray.task_program"
+"""The module that runs a script in a task's process."""
+
+Output = Callable[[str], None]
+"""Takes a line of what the process prints."""
+
+Ended = Callable[[int], None]
+"""Takes the exit code; that of a process which a signal ended is negative."""
+
+
+class TaskProcess:
+    """A script in a process of its own, and a session of its own, so that signals for this process do not reach it.
+
+    Args:
+        script: Path of the script.
+        arguments: Its arguments.
+        environment: Environment variables besides those of this process.
+        output: Takes every line that it prints, on a thread.
+        ended: Told, on that thread, when it has ended.
+        folder: The folder in which it runs; that of this process when None.
+    """
+
+    def __init__(
+        self,
+        script: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        output: Output,
+        ended: Ended,
+        folder: str | None = None,
+    ) -> None:
+        self._output = output
+        self._ended = ended
+        # The other end of this pipe closes when this process ends, in whatever way.
+        lifeline, self._lifeline = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", PROGRAM, str(lifeline), script, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+                cwd=folder,
+                pass_fds=[lifeline],
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self._lifeline)
+            raise
+        finally:
+            os.close(lifeline)
+        threading.Thread(target=self._read, name="tfray-task-output", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Ask the process to end, by SIGTERM."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process, and those that it has started, at once."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._output(line.decode(errors="replace").rstrip("\r\n"))
+        code = self._process.wait()
+        self.kill()  # what it has left behind
+        os.close(self._lifeline)
+        self._ended(code)
