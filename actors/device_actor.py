@@ -13,6 +13,7 @@ messages for it are dropped.
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import threading
 import time
@@ -20,17 +21,19 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, Final
 
 import ray
 
+from tfray.actors.frames import fits
 from tfray.actors.messages import REPLICA_DEVICE, SERVED, Presence, StepKey, StepRequest
 from tfray.actors.metrics import count_sent
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.packing import unpack
-from tfray.actors.peer_link import Link, LinkServer, fits
+from tfray.actors.peer_link import Link, LinkServer
 from tfray.actors.peers import PeerHandle, Peers, error_header
+from tfray.actors.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.replica_inbox import ReplicaInbox
 from tfray.errors import (
     AbortedError,
@@ -45,7 +48,7 @@ from tfray.framework.op_def import OpDef, adopt
 from tfray.ops import families, script_ops
 from tfray.ops.random_streams import restore_states, states_of
 from tfray.runtime.device import Device
-from tfray.runtime.executor import Step, run_plan
+from tfray.runtime.executor import Step, StepExecution
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.tracing import DeviceTrace, TracedStep
@@ -58,6 +61,9 @@ WAITING_STEPS: Final = 256
 
 CONCURRENCY_GROUPS: Final = {"messages": 1, "waiting_steps": WAITING_STEPS}
 """Threads for calls other than the usual."""
+
+UNKNOWN_PACE_S: Final = 2 * LONGEST_TURN_S
+"""Of a plan that has not run yet: its first step compiles, and has a thread of its own."""
 
 EVERY_STEP: Final = 1 << 62
 """The floor of a driver that has left: all its steps are over."""
@@ -78,12 +84,19 @@ class _StepRecord:
         self.joined: list[str] = []
         self.decided = threading.Event()
         self.error: OpError | None = None
+        self.prompt: PromptStep | None = None
 
     def end(self, error: OpError) -> None:
         """Let whoever waits in the step raise `error`."""
         self.error = self.error or error
         self.mailbox.abort(error)
         self.decided.set()
+        self.advance()
+
+    def advance(self) -> None:
+        """Go on, on this thread, with a step for which no other waits."""
+        if self.prompt is not None:
+            self.prompt.advance()
 
 
 class DeviceActor:
@@ -101,6 +114,7 @@ class DeviceActor:
         self._op_modules = tuple(op_modules)
         self._device = Device.open(device_name)
         self._plans: dict[str, Plan] = {}
+        self._pace_s: dict[str, float] = {}
         node = ray.get_runtime_context().get_node_id()
         self._peers = Peers(node)
         self._results: dict[str, Outcome] = {}
@@ -135,7 +149,10 @@ class DeviceActor:
             script_ops.register_function(token, function)
 
         def compile_plan() -> None:
-            self._plans[plan_id] = Plan(Partition.from_wire(wire), self._device, sends_copy=True)
+            plan = Plan(Partition.from_wire(wire), self._device, sends_copy=True)
+            if is_prompt(plan):
+                self._pace_s[plan_id] = UNKNOWN_PACE_S
+            self._plans[plan_id] = plan
 
         return self._outcome(compile_plan)
 
@@ -143,6 +160,7 @@ class DeviceActor:
         """Forget plans."""
         for plan_id in plan_ids:
             self._plans.pop(plan_id, None)
+            self._pace_s.pop(plan_id, None)
             self._inputs.pop(plan_id, None)
 
     def attach_input(self, name: str, make_input: Callable[[], Iterator[Sequence[Any]]]) -> Outcome:
@@ -173,30 +191,43 @@ class DeviceActor:
         trace = DeviceTrace(self._device, request.trace) if request.trace else None
         record: _StepRecord | None = None
         try:
-            plan = self._plans.get(plan_id)
-            if plan is None:
-                raise AbortedError(
-                    "the step is not registered here: the device was started anew since, or its session has ended"
-                )
+            plan = self._plan(plan_id)
             record = self._begin(plan, request)
             if trace is not None:
                 trace.begin()
             if request.read_input:
                 feeds = self._next_input(plan_id)
             if trace is None:
-                return self._run(plan, request, record, feeds)
+                return self._run(plan_id, plan, request, record, feeds)
             if request.read_input:
                 trace.took("_input", "", trace.start, trace.clock())
-            fetched = self._run(plan, request, record, feeds, trace)
+            fetched = self._run(plan_id, plan, request, record, feeds, trace)
             trace.close()
             return fetched, trace.record(plan.traced().buffer_bytes)
         finally:
-            self._end(request.own)
-            if record is not None and record.rendezvous is not None:
-                count_sent(self._device.name, record.rendezvous.sent_bytes)
+            self._finish(request, record)
+
+    def _plan(self, plan_id: str) -> Plan:
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            raise AbortedError(
+                "the step is not registered here: the device was started anew since, or its session has ended"
+            )
+        return plan
+
+    def _finish(self, request: StepRequest, record: _StepRecord | None) -> None:
+        self._end(request.own)
+        if record is not None and record.rendezvous is not None:
+            count_sent(self._device.name, record.rendezvous.sent_bytes)
+
+    def _keep_pace(self, plan_id: str, execution: StepExecution) -> None:
+        """Remember how long a plan keeps its thread busy at a time: the mean of late, the latest counting most."""
+        if plan_id in self._pace_s:
+            self._pace_s[plan_id] = (self._pace_s[plan_id] + execution.longest_turn_s) / 2
 
     def _run(
         self,
+        plan_id: str,
         plan: Plan,
         request: StepRequest,
         record: _StepRecord,
@@ -210,7 +241,10 @@ class DeviceActor:
         with self._device.activate():
             fed = [self._device.asarray(value) for value in feeds]
             if trace is None:
-                fetched = run_plan(plan, Step(number, rendezvous, deadline, mailbox), fed, mailbox)
+                step = Step(number, rendezvous, deadline, mailbox)
+                with closing(StepExecution(plan, step, fed, mailbox)) as execution:
+                    fetched = execution.run()
+                self._keep_pace(plan_id, execution)
             else:
                 traced = TracedStep({self._device.name: trace}, number, rendezvous, deadline, mailbox)
                 fetched = traced.run(plan.traced(), fed)
@@ -294,10 +328,13 @@ class DeviceActor:
                     if number is not None:
                         _answer(link, {"number": number, "value": None})
                 case "run_step":
-                    request = StepRequest.from_plain(message["request"])
-                    threads = self._waiting_threads if message["waits"] else self._threads
+                    request, plan_id = StepRequest.from_plain(message["request"]), str(message["plan"])
                     self._drivers.setdefault(link, set()).add(request.step[0])
-                    threads.submit(self._run_for, link, number, str(message["plan"]), request, tensors)
+                    if self._is_prompt(plan_id, request):
+                        self._run_promptly(link, number, plan_id, request, tensors)
+                    else:
+                        threads = self._waiting_threads if message["waits"] else self._threads
+                        threads.submit(self._run_for, link, number, plan_id, request, tensors)
                 case "commit" | "join" | "cancel" | "abort" as what:
                     getattr(self, what)(_step_key(message), message["about"])
                 case other:
@@ -311,11 +348,47 @@ class DeviceActor:
             self._leave(driver, "the process that asked for the step is gone")
             self.deregister([plan_id for plan_id in list(self._plans) if plan_id.startswith(f"{driver}/")])
 
+    def _is_prompt(self, plan_id: str, request: StepRequest) -> bool:
+        """Whether a step can do without a thread of its own: it waits for messages only, and between them is quick."""
+        if request.replica is not None or request.timeout_s is not None:
+            return False
+        return self._pace_s.get(plan_id, math.inf) < LONGEST_TURN_S
+
+    def _run_promptly(
+        self, link: Link, number: int | None, plan_id: str, request: StepRequest, feeds: Sequence[Any]
+    ) -> None:
+        """Begin a step that goes on whenever something arrives for it; its end sends the answer."""
+        try:
+            plan = self._plan(plan_id)
+            record = self._begin(plan, request)
+            assert record.rendezvous is not None
+            step = Step(request.step[1], record.rendezvous, None, record.mailbox)
+            with self._device.activate():
+                execution = StepExecution(plan, step, list(map(self._device.asarray, feeds)), record.mailbox)
+        except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
+            self._end(request.own)
+            self._answer_step(link, number, ("error", self._as_op_error(error)))
+            return
+
+        def end(error: Exception | None) -> None:
+            fetched = [] if error is not None else list(map(self._device.to_host, execution.fetch()))
+            execution.close()
+            self._keep_pace(plan_id, execution)
+            self._finish(request, record)
+            self._answer_step(link, number, ("ok", fetched) if error is None else ("error", self._as_op_error(error)))
+
+        waits = bool(request.receivers) and not request.serves
+        record.prompt = PromptStep(execution, record.mailbox, lambda: not waits or record.decided.is_set(), end)
+        record.advance()
+
     def _run_for(
         self, link: Link, number: int | None, plan_id: str, request: StepRequest, feeds: Sequence[Any]
     ) -> None:
         """Run a step for a driver at the other end of a link, and answer with what it fetched."""
-        status, value = outcome = self._outcome(lambda: self._run_step(plan_id, request, feeds))
+        self._answer_step(link, number, self._outcome(lambda: self._run_step(plan_id, request, feeds)))
+
+    def _answer_step(self, link: Link, number: int | None, outcome: Outcome) -> None:
+        status, value = outcome
         if status == "error":
             _answer(link, {"number": number, "error": error_header(value)})
         elif all(map(fits, value)):
@@ -349,6 +422,7 @@ class DeviceActor:
                     return True
                 items = list(record.inbox.add(replica, items))
         record.mailbox.deliver(items)
+        record.advance()
         return True
 
     @ray.method(concurrency_group="messages")
@@ -362,6 +436,8 @@ class DeviceActor:
             record.decided.set()
             items = [] if record.inbox is None else list(record.inbox.commit(members))
         record.mailbox.deliver(items)
+        record.mailbox.wake()
+        record.advance()
 
     @ray.method(concurrency_group="messages")
     def join(self, step: StepKey, receiver: str) -> None:

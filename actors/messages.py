@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class StepRequest:
     trace: int = 0
 
     def to_plain(self) -> dict[str, Any]:
-        """The request in terms of JSON."""
-        return asdict(self)
+        """The request as plain data, without what has its default."""
+        return {name: value for name, default in _DEFAULTS if (value := getattr(self, name)) != default}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> StepRequest:
@@ -75,6 +75,9 @@ class StepRequest:
     def own(self) -> StepKey:
         """Identity under which the device takes part, and is sent tensors."""
         return self.served if self.serves and self.served is not None else self.step
+
+
+_DEFAULTS: Final = [(each.name, each.default) for each in fields(StepRequest)]
 
 
 def _tuples(value: Any) -> Any:

@@ -1,48 +1,42 @@
-"""Streams between the processes of a cluster: what is small goes straight from one to another, in a tenth of the time
-of an actor call.
+"""Streams between the processes of a cluster: what is small goes straight from one to another, in a twentieth of the
+time of an actor call.
 
 Every device actor listens on a Unix socket, for peers on its node, and on a TCP port, for the others. Both ends prove
-that they hold the cluster's key, which Ray hands out, before anything else is read; a stranger is refused. A frame is
-a length, a JSON header, and raw buffers: nothing is unpickled, and a malformed frame closes the stream. Each stream has
-a reader thread at both ends, so that two processes that send to each other at once cannot block one another; a stream
-that closes is a peer that is gone.
+that they hold the cluster's key, which Ray hands out, before anything else is read; a stranger is refused. What
+travels is frames (`frames.py`): nothing is unpickled, and a malformed frame closes the stream. A process has one thread
+that reads from all its links and never waits for anything else, so that processes that send to each other at once
+cannot block one another. A stream that closes is a peer that is gone.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import os
+import selectors
 import socket
 import struct
 import sys
 import threading
+import traceback
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import Any, Final
 
-import numpy as np
-
+from tfray.actors.frames import FrameReader, Header, Tensors, decode, encode
 from tfray.errors import DataLossError
-from tfray.framework.dtypes import as_dtype
-
-MAX_FRAME_BYTES: Final = 1 << 30
-MAX_TENSOR_BYTES: Final = 1 << 18
-"""Larger tensors go through the object store: there they are copied once, however many receive them."""
 
 HANDSHAKE_S: Final = 5.0
 """How long a peer may take to connect and prove that it holds the key."""
 
-_LENGTH: Final = struct.Struct("<I")
-_ALIGNMENT: Final = 16
-_TIMEVAL: Final = struct.Struct("ll")
+MAX_UNSENT_BYTES: Final = 8 << 20
+"""What a link keeps of what its peer has not taken yet, before senders wait."""
 
-Header = Mapping[str, Any]
-Tensors = Sequence[Any]
+_READ_BYTES: Final = 1 << 18
+_SOCKET_BYTES: Final = 1 << 20
+_TIMEVAL: Final = struct.Struct("ll")
 
 
 @dataclass(frozen=True)
@@ -62,86 +56,8 @@ class LinkAddress:
     port: int
 
 
-# -- frames ----------------------------------------------------------------------------------------------
-
-
-def fits(value: Any) -> bool:
-    """Whether a tensor can travel in a frame: a small array of numbers, bools or strings."""
-    array = value if isinstance(value, np.ndarray) else np.asarray(value) if np.isscalar(value) else None
-    if array is None or array.nbytes > MAX_TENSOR_BYTES:
-        return False
-    if array.dtype.kind != "O":
-        return array.dtype.kind not in "SUVMm" or array.dtype.name == "bfloat16"
-    return all(isinstance(item, bytes) for item in array.reshape(-1))
-
-
-def encode(header: Header, tensors: Tensors = ()) -> bytes:
-    """A frame of a header, which JSON can hold, and tensors that `fits` admits."""
-    specs: list[Any] = []
-    buffers: list[bytes] = []
-    for array in map(np.asarray, tensors):
-        if array.dtype.kind == "O":
-            items = list(array.reshape(-1))
-            specs.append(("string", array.shape, [len(item) for item in items]))
-            data = b"".join(items)
-        else:
-            specs.append((as_dtype(array.dtype).name, array.shape, None))
-            data = array.tobytes()
-        buffers += [data, bytes(-len(data) % _ALIGNMENT)]
-    text = json.dumps([header, specs], separators=(",", ":")).encode()
-    text += b" " * (-(_LENGTH.size + len(text)) % _ALIGNMENT)
-    return b"".join([_LENGTH.pack(len(text)), text, *buffers])
-
-
-def decode(data: bytes) -> tuple[dict[str, Any], list[Any]]:
-    """What `encode` was given, the tensors read-only views of `data`, those of rank 0 NumPy scalars.
-
-    Raises:
-        DataLossError: The frame is malformed.
-    """
-    try:
-        (length,) = _LENGTH.unpack_from(data)
-        start = _LENGTH.size + length
-        header, specs = json.loads(data[_LENGTH.size : start])
-        if not isinstance(header, dict):
-            raise ValueError("the header is no object")
-        tensors = []
-        for name, shape, lengths in specs:
-            tensor, size = _tensor(data, start, str(name), tuple(map(int, shape)), lengths)
-            tensors.append(tensor)
-            start += size + -size % _ALIGNMENT
-        if start != len(data):
-            raise ValueError(f"{len(data)} bytes have come, where {start} were said")
-        return header, tensors
-    except (ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError, OverflowError) as error:
-        raise DataLossError(f"malformed frame on a link between actors: {error}") from error
-
-
-def _tensor(data: bytes, start: int, name: str, shape: tuple[int, ...], lengths: Any) -> tuple[Any, int]:
-    """The tensor that begins at `start`, and the number of its bytes."""
-    count = math.prod(shape)
-    if any(size < 0 for size in shape) or count > len(data):
-        raise ValueError(f"a tensor of shape {list(shape)} is not in {len(data)} bytes")
-    if name != "string":
-        dtype = as_dtype(name).numpy
-        if dtype.hasobject:
-            raise ValueError(f"a frame cannot carry {name}")
-        array = np.frombuffer(data, dtype, count, start).reshape(shape)
-        return array if shape else array[()], count * dtype.itemsize
-    if len(lengths) != count or min(lengths, default=0) < 0 or start + sum(lengths) > len(data):
-        raise ValueError("strings do not have the lengths that are said")
-    strings = np.empty(count, object)
-    first = start
-    for index, length in enumerate(lengths):
-        strings[index] = data[start : start + length]
-        start += length
-    return strings.reshape(shape), start - first
-
-
-# -- streams ---------------------------------------------------------------------------------------------
-
 Handle = Callable[["Link", dict[str, Any], list[Any]], None]
-"""Called on the reader thread of a link with each frame that arrives."""
+"""Called on the reading thread with each frame that arrives. It must not wait."""
 
 Ended = Callable[["Link"], None]
 """Called once when a link has closed, on either side."""
@@ -151,50 +67,168 @@ class Link:
     """One end of a stream. Any thread may send.
 
     Args:
-        connection: The stream, after the handshake.
+        stream: The stream, after the handshake.
         handle: Takes what arrives.
         ended: Told when the stream has closed.
     """
 
-    def __init__(self, connection: Connection, handle: Handle, ended: Ended) -> None:
-        self._connection = connection
+    def __init__(self, stream: socket.socket, handle: Handle, ended: Ended) -> None:
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            stream.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BYTES)
+        stream.setblocking(False)
+        self.stream = stream
         self._handle = handle
         self._ended = ended
-        self._lock = threading.Lock()
-
-    def start(self) -> None:
-        """Begin to read, on a thread of its own."""
-        threading.Thread(target=self.read, name="tfray-link", daemon=True).start()
+        self._frames = FrameReader(self._take)
+        self._unsent = bytearray()
+        self._closed = False
+        self._changed = threading.Condition(threading.Lock())
 
     def send(self, header: Header, tensors: Tensors = ()) -> None:
-        """Send a frame. Raises `OSError` when the peer is gone."""
+        """Send a frame; wait while the peer is far behind. Raises `OSError` when the peer is gone."""
         data = encode(header, tensors)
-        with self._lock:
-            self._connection.send_bytes(data)
+        with self._changed:
+            if not _READER.is_current:  # which must not wait: the peer may wait for it
+                self._changed.wait_for(lambda: self._closed or len(self._unsent) < MAX_UNSENT_BYTES)
+            if self._closed:
+                raise BrokenPipeError("the link is closed")
+            if not self._unsent:
+                sent = self._send_now(data)
+                if sent == len(data):
+                    return
+                data = data[sent:]
+                _READER.want_room(self, True)
+            self._unsent += data
 
-    def read(self) -> None:
-        """Take frames until the stream closes."""
+    def _send_now(self, data: bytes | bytearray) -> int:
         try:
-            while True:
-                self._handle(self, *decode(self._connection.recv_bytes(MAX_FRAME_BYTES)))
+            return self.stream.send(data)
+        except BlockingIOError:
+            return 0
+
+    def has_room(self) -> None:
+        """Send what has been kept. For the reading thread."""
+        with self._changed:
+            try:
+                del self._unsent[: self._send_now(self._unsent)]
+            except OSError:
+                self._unsent.clear()  # the end of the stream is about to be read
+            if not self._unsent:
+                _READER.want_room(self, False)
+            self._changed.notify_all()
+
+    def has_data(self, buffer: memoryview) -> bool:
+        """Read, and take the frames that are complete. Returns whether the stream is open. For the reading thread."""
+        wanted = self._frames.wanted
+        try:
+            count = self.stream.recv_into(buffer if wanted is None else wanted)
+            if count and wanted is None:
+                self._frames.feed(buffer[:count])
+            elif count:
+                self._frames.filled(count)
+        except BlockingIOError:
+            return True
         except DataLossError as error:
             print(f"tfray: closed a link: {error}", file=sys.stderr)
-        except (EOFError, OSError):
-            pass  # the peer is gone
-        finally:
-            with self._lock:
-                self._connection.close()
-            self._ended(self)
+            return False
+        except OSError:
+            return False
+        except Exception:  # noqa: BLE001 (one link must not take the others with it; the peer sees it close)
+            traceback.print_exc()
+            return False
+        return count > 0
+
+    def _take(self, body: Any) -> None:
+        self._handle(self, *decode(body))
+
+    def end(self) -> None:
+        """Close the stream after its end. For the reading thread."""
+        with self._changed:
+            if self._closed:
+                return
+            self._closed = True
+            self.stream.close()
+            self._changed.notify_all()
+        self._ended(self)
 
     def close(self) -> None:
         """Close the stream: readers at both ends come to their end."""
-        try:
-            # Closing the descriptor would not wake the thread that reads from it; and a sender may hold the lock.
-            stream = socket.socket(fileno=os.dup(self._connection.fileno()))
-        except OSError:
-            return  # closed already
-        with stream, suppress(OSError):
-            stream.shutdown(socket.SHUT_RDWR)
+        with self._changed:
+            if not self._closed:
+                with suppress(OSError):
+                    self.stream.shutdown(socket.SHUT_RDWR)
+
+
+class LinkReader:
+    """The thread that reads from all links of a process; it lives as long as there are any."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._buffer = memoryview(bytearray(_READ_BYTES))
+        self._waker, self._wakened = socket.socketpair()
+        self._waker.setblocking(False)
+        self._wakened.setblocking(False)
+        self._selector.register(self._wakened, selectors.EVENT_READ, None)
+        self._orders: list[tuple[Link, bool | None]] = []
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is the thread that runs."""
+        return threading.current_thread() is self._thread
+
+    def add(self, link: Link) -> None:
+        """Begin to read from a link."""
+        self._order(link, None)
+
+    def want_room(self, link: Link, wants: bool) -> None:
+        """Call, or do not call, `Link.has_room` when the stream takes more."""
+        self._order(link, wants)
+
+    def _order(self, link: Link, wants_room: bool | None) -> None:
+        with self._lock:
+            self._orders.append((link, wants_room))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="tfray-links", daemon=True)
+                self._thread.start()
+        if not self.is_current:
+            with suppress(BlockingIOError):  # it is about to wake
+                self._waker.send(b"!")
+
+    def _run(self) -> None:
+        while self._follow_orders():
+            for key, events in self._selector.select():
+                link = key.data
+                if link is None:
+                    self._wakened.recv(1 << 10)
+                    continue
+                if events & selectors.EVENT_WRITE:
+                    link.has_room()
+                if events & selectors.EVENT_READ and not link.has_data(self._buffer):
+                    self._selector.unregister(link.stream)
+                    link.end()
+
+    def _follow_orders(self) -> bool:
+        """Do what `add` and `want_room` ask for. Returns whether there is any link."""
+        if self._orders:
+            with self._lock:
+                orders, self._orders = self._orders, []
+            for link, wants_room in orders:
+                events = selectors.EVENT_READ | (selectors.EVENT_WRITE if wants_room else 0)
+                if wants_room is None:
+                    self._selector.register(link.stream, events, link)
+                elif link.stream.fileno() in self._selector.get_map():
+                    self._selector.modify(link.stream, events, link)
+        if len(self._selector.get_map()) == 1:
+            with self._lock:
+                if not self._orders:
+                    self._thread = None
+                    return False
+        return True
+
+
+_READER: Final = LinkReader()
 
 
 class LinkServer:
@@ -204,7 +238,7 @@ class LinkServer:
         key: The cluster's key.
         node: Ray's identity of this node.
         host: Address of this node that others can reach.
-        handle: Called on a reader thread with each frame, and the link to answer on.
+        handle: Called on the reading thread with each frame, and the link to answer on.
         ended: Told when a link has closed.
     """
 
@@ -235,22 +269,19 @@ class LinkServer:
             except OSError:
                 return  # closed
             if stream.family != socket.AF_UNIX:
-                _notice_silence(stream)
+                _prepare_tcp(stream)
             # The handshake waits for the other side: it must not keep further peers waiting.
-            threading.Thread(target=self._serve, args=(stream,), name="tfray-link", daemon=True).start()
+            threading.Thread(target=self._welcome, args=(stream,), name="tfray-handshake", daemon=True).start()
 
-    def _serve(self, stream: socket.socket) -> None:
-        _set_patience(stream, HANDSHAKE_S)
-        connection = Connection(stream.detach())
+    def _welcome(self, stream: socket.socket) -> None:
         try:
-            deliver_challenge(connection, self._key)
-            answer_challenge(connection, self._key)
+            with _Handshake(stream) as connection:
+                deliver_challenge(connection, self._key)
+                answer_challenge(connection, self._key)
         except (AuthenticationError, EOFError, OSError) as error:
             print(f"tfray: refused a link: {error or 'no answer'}", file=sys.stderr)
-            connection.close()
             return
-        _set_patience(connection, 0)
-        Link(connection, self._handle, self._ended).read()
+        _READER.add(Link(stream, self._handle, self._ended))
 
 
 def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended: Ended) -> Link:
@@ -260,7 +291,7 @@ def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended
         address: Where it listens.
         key: The cluster's key.
         node: Ray's identity of this node.
-        handle: Called on the reader thread with each frame.
+        handle: Called on the reading thread with each frame.
         ended: Told when the link has closed.
 
     Raises:
@@ -272,34 +303,38 @@ def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended
         stream.connect(address.path)
     else:
         stream = socket.create_connection((address.host, address.port), timeout=HANDSHAKE_S)
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        _notice_silence(stream)
         stream.settimeout(None)
-    _set_patience(stream, HANDSHAKE_S)
-    connection = Connection(stream.detach())
-    try:
+        _prepare_tcp(stream)
+    with _Handshake(stream) as connection:
         answer_challenge(connection, key)
         deliver_challenge(connection, key)
-    except BaseException:
-        connection.close()
-        raise
-    _set_patience(connection, 0)
-    link = Link(connection, handle, ended)
-    link.start()
+    link = Link(stream, handle, ended)
+    _READER.add(link)
     return link
 
 
-def _notice_silence(stream: socket.socket) -> None:
-    """Let the stream close when the other node has vanished."""
+class _Handshake:
+    """A stream as the standard library's challenges want it. Closes the stream when they fail."""
+
+    def __init__(self, stream: socket.socket) -> None:
+        self._stream = stream
+        self._connection = Connection(os.dup(stream.fileno()))
+
+    def __enter__(self) -> Connection:
+        seconds, rest = divmod(HANDSHAKE_S, 1)
+        self._stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(int(seconds), int(rest * 1e6)))
+        return self._connection
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._connection.close()
+        if kind is not None:
+            self._stream.close()
+
+
+def _prepare_tcp(stream: socket.socket) -> None:
+    """Let small frames leave at once, and the stream close when the other node has vanished."""
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, name):
             stream.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-
-def _set_patience(end: socket.socket | Connection, timeout_s: float) -> None:
-    """How long a read may wait; 0 for as long as it takes."""
-    stream = socket.socket(fileno=end.fileno()) if isinstance(end, Connection) else end
-    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(int(timeout_s), int(timeout_s % 1 * 1e6)))
-    if stream is not end:
-        stream.detach()

@@ -12,9 +12,10 @@ from typing import Any
 import ray
 
 import tfray.errors
+from tfray.actors.frames import fits
 from tfray.actors.messages import StepKey
 from tfray.actors.packing import pack
-from tfray.actors.peer_link import Link, LinkAddress, fits, open_link
+from tfray.actors.peer_link import Link, LinkAddress, open_link
 from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
 
 Outcome = tuple[str, Any]

@@ -16,9 +16,9 @@ import ray
 
 from tfray.actors.answers import Answers, LinkAnswer, tell, unpack
 from tfray.actors.clocks import in_drivers_time
+from tfray.actors.frames import fits
 from tfray.actors.messages import StepKey, StepRequest
 from tfray.actors.packing import is_large, pack
-from tfray.actors.peer_link import fits
 from tfray.actors.peers import Peer
 from tfray.errors import (
     AbortedError,

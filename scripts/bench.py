@@ -72,7 +72,8 @@ def convnets(batch: int, **common: Any) -> None:
 def nullstep(mb: float, workers: int, ps: int, **common: Any) -> None:
     """Steps that fetch and update parameters and compute nothing (OSDI 2016, section 6.2)."""
     sizes = f"_p{ps}_w{workers}"
-    labels = {"scalar": f"scalar{sizes}", "dense": f"dense_{mb:g}mb{sizes}", "memory_copy": f"memory_copy_{mb:g}mb"}
+    labels = {kind: f"{kind}_{mb:g}mb{sizes}" for kind in ("dense", "sparse")}
+    labels |= {"scalar": f"scalar{sizes}", "memory_copy": f"memory_copy_{mb:g}mb"}
     _run("nullstep", {"mb": mb, "workers": workers, "ps": ps}, labels, memory=True, **common)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -286,6 +286,65 @@ def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list
         raise
 
 
+class StepExecution:
+    """One plan in one step, advanced whenever something has arrived for it. One thread at a time may use it.
+
+    Args:
+        plan: The plan.
+        step: The step.
+        feeds: Fed values, on the device.
+        mailbox: Where what other devices send arrives.
+        start: Makes the `PlanRun`.
+
+    Attributes:
+        longest_turn_s: The longest time that `advance` has taken.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        step: Step,
+        feeds: Sequence[Any],
+        mailbox: Mailbox,
+        start: Callable[[Plan, Any, Sequence[Any]], PlanRun] = PlanRun,
+    ) -> None:
+        self._step = step
+        self._mailbox = mailbox
+        self._run = start(plan, step, feeds)
+        self.longest_turn_s = 0.0
+        step.runs = [self._run]
+
+    def advance(self) -> bool:
+        """Take what has arrived, and run what is ready. Returns whether the plan has come to its end.
+
+        Raises:
+            OpError: A kernel failed, the step was aborted, or its deadline passed.
+        """
+        started = time.perf_counter()
+        with np.errstate(all="ignore"):
+            for key, value in self._mailbox.arrived():
+                self._run.deliver(key, value)
+            advance_all([self._run])
+        self.longest_turn_s = max(self.longest_turn_s, time.perf_counter() - started)
+        return self._run.done
+
+    def run(self) -> list[Any]:
+        """Advance to the end on the calling thread, waiting for what arrives. Returns the fetched values."""
+        while not self.advance():
+            for key, value in wait_for_more([self._run], self._step, self._mailbox):
+                self._run.deliver(key, value)
+        return self.fetch()
+
+    def fetch(self) -> list[Any]:
+        """The fetched values, on the device."""
+        return self._run.fetch()
+
+    def close(self) -> None:
+        """Give up what the step still waits for."""
+        self._step.cancel()
+        self._step.runs = ()  # a cycle would keep what arrived until it is collected
+
+
 def run_plan(
     plan: Plan,
     step: Step,
@@ -295,12 +354,7 @@ def run_plan(
 ) -> list[Any]:
     """Run a plan on the calling thread, waiting on `mailbox` for what other devices send.
 
-    Args:
-        plan: The plan.
-        step: The step.
-        feeds: Fed values, on the device.
-        mailbox: Where what other devices send arrives.
-        start: Makes the `PlanRun`.
+    The arguments are those of `StepExecution`.
 
     Returns:
         The fetched values, on the device.
@@ -308,19 +362,8 @@ def run_plan(
     Raises:
         OpError: A kernel failed, the step was aborted, or its deadline passed.
     """
-    with np.errstate(all="ignore"):
-        run = start(plan, step, feeds)
-        step.runs = [run]
-        try:
-            advance_all([run])
-            while not run.done:
-                for key, value in wait_for_more([run], step, mailbox):
-                    run.deliver(key, value)
-                advance_all([run])
-        finally:
-            step.cancel()
-            step.runs = ()  # a cycle would keep what arrived until it is collected
-        return run.fetch()
+    with closing(StepExecution(plan, step, feeds, mailbox, start)) as execution:
+        return execution.run()
 
 
 def _on_device(plan: Plan, value: Any) -> Any:

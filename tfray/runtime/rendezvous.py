@@ -65,6 +65,16 @@ class Mailbox:
             self._woken = True
             self._changed.notify()
 
+    @property
+    def has_news(self) -> bool:
+        """Whether `arrived` has something to give or to raise, or `wake` was called since."""
+        return bool(self._arrived) or self._woken or self._error is not None
+
+    def arrived(self) -> list[tuple[str, Any]]:
+        """What has arrived by now. Raises the error given to `abort`."""
+        with self._changed:
+            return self._take()
+
     def take(self, deadline: float | None, waiting_for: str) -> list[tuple[str, Any]]:
         """Wait for values, or for `wake`, and return all that have arrived.
 
@@ -82,9 +92,12 @@ class Mailbox:
                 if remaining is not None and remaining <= 0:
                     raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
                 self._changed.wait(remaining)
-            if self._error is not None:
-                raise self._error
-            self._woken = False
-            items = list(self._arrived)
-            self._arrived.clear()
-            return items
+            return self._take()
+
+    def _take(self) -> list[tuple[str, Any]]:
+        if self._error is not None:
+            raise self._error
+        self._woken = False
+        items = list(self._arrived)
+        self._arrived.clear()
+        return items

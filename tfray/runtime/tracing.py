@@ -425,6 +425,15 @@ class TracedMailbox(Mailbox):
         """Let whoever waits look again."""
         self._inner.wake()
 
+    @property
+    def has_news(self) -> bool:
+        """Whether something has arrived."""
+        return self._inner.has_news
+
+    def arrived(self) -> list[tuple[str, Any]]:
+        """What has arrived by now."""
+        return self._inner.arrived()
+
     def take(self, deadline: float | None, waiting_for: str) -> list[tuple[str, Any]]:
         """Wait for values."""
         start = time.perf_counter_ns()

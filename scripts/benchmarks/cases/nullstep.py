@@ -2,7 +2,8 @@
 
 Every worker fetches all parameters from the P shards that hold them, makes of each an update of the same size by a
 trivial computation, and sends that back; when those of all workers are there, each shard adds their sum to its
-parameters. ``scalar`` has one number per shard, ``dense`` has `mb` megabytes in all.
+parameters. ``scalar`` has one number per shard, ``dense`` has `mb` megabytes in all. In ``sparse`` the parameters are
+one table of `mb` megabytes, of which every worker looks up and updates a few random rows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ import numpy as np
 from benchmarks.cases import Backend, Case, Options, Step
 
 _RATE: Final = 1e-3
+_ROW: Final = 256
+"""Numbers in a row of the table."""
+_LOOKUPS: Final = 32
+"""Rows that a worker looks up in a step."""
 
 
 def _build(tf: Any, shards: int, workers: int, numbers: int) -> Any:
@@ -33,16 +38,36 @@ def _build(tf: Any, shards: int, workers: int, numbers: int) -> Any:
     return tf.group(*steps)
 
 
+def _build_sparse(tf: Any, shards: int, workers: int, numbers: int) -> Any:
+    """The operation of one step, on a table of that many numbers on each shard."""
+    rows = numbers // _ROW
+    parts = []
+    for shard in range(shards):
+        with tf.device(f"/job:ps/task:{shard}"):
+            parts.append(tf.get_variable(f"rows_{shard}", [rows, _ROW], initializer=tf.zeros_initializer()))
+    steps = []
+    for worker in range(workers):
+        with tf.device(f"/job:worker/task:{worker}"):
+            ids = tf.random_uniform([_LOOKUPS], maxval=rows * shards, dtype=tf.int64)
+            updates = tf.multiply(tf.nn.embedding_lookup(parts, ids), _RATE)
+            pieces = tf.dynamic_partition(updates, tf.cast(ids % shards, tf.int32), shards)
+            owned = tf.dynamic_partition(ids // shards, tf.cast(ids % shards, tf.int32), shards)
+        for part, indices, values in zip(parts, owned, pieces, strict=True):
+            steps.append(tf.scatter_add(part, indices, values).op)
+    return tf.group(*steps)
+
+
 @contextmanager
 def _null_steps(backend: Backend, options: Options) -> Iterator[Step]:
     tf = backend.tf
     shards, workers = options["ps"], options["workers"]
     numbers = max(1, int(options["mb"] * 1e6) // 4 // shards)
+    build = _build_sparse if options.get("sparse") else _build
     with (
         backend.cluster({"ps": shards, "worker": workers}) as target,
         tf.Graph().as_default(),
     ):
-        step = _build(tf, shards, workers, numbers)
+        step = build(tf, shards, workers, numbers)
         with tf.Session(target) as session:
             session.run(tf.global_variables_initializer())
             yield lambda: session.run(step)
@@ -64,6 +89,7 @@ def _actor_round_trip(backend: Any, options: Options) -> Iterator[Step]:
 CASES: Final = {
     "scalar": Case(_null_steps, options={"mb": 0}),
     "dense": Case(_null_steps),
+    "sparse": Case(_null_steps, options={"sparse": True}),
     "memory_copy": Case(_memory_copy, sides=("floor",)),
     "actor_round_trip": Case(_actor_round_trip, sides=("floor",)),
 }

@@ -1,0 +1,161 @@
+"""Frames: what travels on a link, as bytes.
+
+A frame is its length and one MessagePack value, ``[header, tensors]``: plain data and raw buffers. Reading one builds
+nothing but dicts, lists, numbers, strings and arrays of numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import msgpack
+import numpy as np
+
+from tfray.errors import DataLossError
+from tfray.framework.dtypes import as_dtype
+
+MAX_FRAME_BYTES: Final = 1 << 30
+MAX_TENSOR_BYTES: Final = 1 << 18
+"""Larger tensors go through the object store: there they are copied once, however many receive them."""
+
+LENGTH: Final = struct.Struct("<I")
+
+Header = Mapping[str, Any]
+Tensors = Sequence[Any]
+
+
+def fits(value: Any) -> bool:
+    """Whether a tensor can travel in a frame: a small array of numbers, bools or strings."""
+    array = value if isinstance(value, np.ndarray) else np.asarray(value) if np.isscalar(value) else None
+    if array is None or array.nbytes > MAX_TENSOR_BYTES:
+        return False
+    if array.dtype.kind != "O":
+        return array.dtype.kind not in "SUVMm" or array.dtype.name == "bfloat16"
+    return all(isinstance(item, bytes) for item in array.reshape(-1))
+
+
+def encode(header: Header, tensors: Tensors = ()) -> bytes:
+    """A frame of a header, of plain data, and tensors that `fits` admits."""
+    body: bytes = msgpack.packb([header, [_plain(tensor) for tensor in tensors]])
+    return LENGTH.pack(len(body)) + body
+
+
+def _plain(value: Any) -> tuple[str, Any, Any]:
+    """Name of the dtype, shape (None for a scalar), and data of a tensor."""
+    if isinstance(value, np.generic):
+        return _name(value.dtype), None, value.tobytes()
+    array = np.asarray(value)
+    if array.dtype.kind == "O":
+        return "string", array.shape, list(array.reshape(-1))
+    return _name(array.dtype), array.shape or None, array.tobytes()
+
+
+@lru_cache(maxsize=64)
+def _name(dtype: Any) -> str:
+    return as_dtype(dtype).name
+
+
+def decode(body: Any) -> tuple[dict[str, Any], list[Any]]:
+    """What `encode` was given, from a frame without its length; tensors are read-only, those of rank 0 NumPy scalars.
+
+    Raises:
+        DataLossError: The frame is malformed.
+    """
+    try:
+        header, tensors = msgpack.unpackb(body)
+        if not isinstance(header, dict):
+            raise ValueError("the header is no mapping")
+        return header, [_tensor(name, shape, data) for name, shape, data in tensors]
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, msgpack.UnpackException) as error:
+        raise DataLossError(f"malformed frame on a link between actors: {error!r}") from error
+
+
+def _tensor(name: Any, shape: Any, data: Any) -> Any:
+    if name == "string":
+        return _strings(shape, data)
+    array = np.frombuffer(data, _dtype(name))
+    if shape is None:
+        (scalar,) = array
+        return scalar
+    if any(size < 0 for size in shape):
+        raise ValueError(f"there is no shape {shape}")
+    return array.reshape(shape)
+
+
+@lru_cache(maxsize=64)
+def _dtype(name: str) -> Any:
+    dtype = as_dtype(name).numpy
+    if dtype.hasobject:
+        raise ValueError(f"a frame cannot carry {name}")
+    return dtype
+
+
+def _strings(shape: Sequence[int], items: Sequence[Any]) -> Any:
+    if math.prod(shape) != len(items) or not all(isinstance(item, bytes) for item in items):
+        raise ValueError(f"{len(items)} items are no strings of shape {shape}")
+    strings = np.empty(len(items), object)
+    strings[:] = items
+    return strings.reshape(shape)
+
+
+class FrameReader:
+    """Puts frames together from the pieces in which a stream delivers them.
+
+    Args:
+        handle: Called with each frame, without its length.
+    """
+
+    def __init__(self, handle: Callable[[Any], None]) -> None:
+        self._handle = handle
+        self._length = bytearray()
+        self._body: Any = None
+        self._filled = 0
+
+    @property
+    def wanted(self) -> memoryview | None:
+        """Where the rest of a long frame may be put directly; then call `filled`."""
+        return None if self._body is None else memoryview(self._body)[self._filled :]
+
+    def filled(self, count: int) -> None:
+        """Take note of so many bytes put into `wanted`."""
+        self._filled += count
+        if self._filled == len(self._body):
+            body, self._body, self._filled = self._body, None, 0
+            self._handle(body)
+
+    def feed(self, piece: memoryview) -> None:
+        """Take bytes as they come. Raises `DataLossError` for what cannot be a frame."""
+        while piece:
+            if self._body is not None:
+                piece = self._fill(piece)
+                continue
+            if self._length or len(piece) < LENGTH.size:
+                missing = LENGTH.size - len(self._length)
+                self._length += piece[:missing]
+                piece = piece[missing:]
+                if len(self._length) < LENGTH.size:
+                    return
+                (length,) = LENGTH.unpack(self._length)
+                self._length.clear()
+            else:
+                (length,) = LENGTH.unpack_from(piece)
+                piece = piece[LENGTH.size :]
+            if not 0 < length <= MAX_FRAME_BYTES:
+                raise DataLossError(f"malformed frame on a link between actors: {length} bytes long")
+            if length <= len(piece):
+                self._handle(piece[:length])
+                piece = piece[length:]
+            else:
+                self._body = np.empty(length, np.uint8)  # memory that is touched only as bytes come
+
+    def _fill(self, piece: memoryview) -> memoryview:
+        wanted = self.wanted
+        assert wanted is not None
+        count = min(len(wanted), len(piece))
+        wanted[:count] = piece[:count]
+        self.filled(count)
+        return piece[count:]
