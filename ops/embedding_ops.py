@@ -47,22 +47,23 @@ def embedding_lookup(
         ValueError: No shards, or an unknown strategy.
         InvalidArgumentError: While running: a row that the table does not have.
     """
-    shards = _shards(params)
-    if not shards:
-        raise ValueError("embedding_lookup needs at least one shard")
+    shards = shards_of(params)
     if partition_strategy not in ("mod", "div"):
         raise ValueError(f"partition_strategy must be 'mod' or 'div', not {partition_strategy!r}")
     with get_default_graph().name_scope(name or "embedding_lookup"):
         ids = convert_to_tensor(ids, preferred_dtype=dtypes.int32, name="ids")
         if len(shards) == 1:
-            rows = _gather(shards[0], ids)
+            rows = gather_beside(shards[0], ids)
         else:
             rows = _lookup_in_shards(shards, ids, partition_strategy)
         return rows if max_norm is None else _clip(rows, shards[0].shape.rank - 1, max_norm)
 
 
-def _shards(params: Any) -> list[Any]:
+def shards_of(params: Any) -> list[Any]:
+    """The shards of a table, at least one; `params` as of `embedding_lookup`."""
     if isinstance(params, (list, tuple)):
+        if not params:
+            raise ValueError("embedding_lookup needs at least one shard")
         return [_as_table(shard) for shard in params]
     if hasattr(params, "_get_variable_list"):
         return list(params._get_variable_list())  # the parts of a partitioned variable
@@ -73,7 +74,8 @@ def _as_table(shard: Any) -> Any:
     return shard if hasattr(shard, "sparse_read") else convert_to_tensor(shard)
 
 
-def _gather(shard: Any, ids: Tensor) -> Tensor:
+def gather_beside(shard: Any, ids: Tensor) -> Tensor:
+    """Rows of a shard, read on its device."""
     graph = get_default_graph()
     if shard.graph is not graph:
         return array_ops.gather(shard, ids)
@@ -82,12 +84,8 @@ def _gather(shard: Any, ids: Tensor) -> Tensor:
 
 
 def _lookup_in_shards(shards: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
-    flat = array_ops.reshape(ids, [-1])
-    shard_of, row = _by_mod(shards, flat) if strategy == "mod" else _by_div(shards, flat)
-    shard_of = array_ops.cast(shard_of, dtypes.int32)
-    places = array_ops.dynamic_partition(array_ops.range(array_ops.size(flat)), shard_of, len(shards))
-    rows = array_ops.dynamic_partition(row, shard_of, len(shards))
-    found = [_gather(shard, part) for shard, part in zip(shards, rows, strict=True)]
+    places, rows = split_by_shard(shards, array_ops.reshape(ids, [-1]), strategy)
+    found = [gather_beside(shard, part) for shard, part in zip(shards, rows, strict=True)]
     stitched = array_ops.dynamic_stitch(places, found)
     # The rows may be scalars, vectors or more: their shape is that of any shard's.
     row_shape = shards[0].shape[1:]
@@ -97,6 +95,14 @@ def _lookup_in_shards(shards: Sequence[Any], ids: Tensor, strategy: str) -> Tens
     result = array_ops.reshape(stitched, array_ops.concat([array_ops.shape(ids), inner], 0))
     result.set_shape(ids.shape.concatenate(row_shape))
     return result
+
+
+def split_by_shard(shards: Sequence[Any], ids: Tensor, strategy: str) -> tuple[list[Tensor], list[Tensor]]:
+    """For each shard, the places in the vector `ids` of the rows that it has, and their numbers there."""
+    shard_of, row = _by_mod(shards, ids) if strategy == "mod" else _by_div(shards, ids)
+    shard_of = array_ops.cast(shard_of, dtypes.int32)
+    places = array_ops.dynamic_partition(array_ops.range(array_ops.size(ids)), shard_of, len(shards))
+    return places, array_ops.dynamic_partition(row, shard_of, len(shards))
 
 
 def _by_mod(shards: Sequence[Any], ids: Tensor) -> tuple[Tensor, Tensor]:

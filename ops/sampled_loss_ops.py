@@ -10,10 +10,11 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
-from tfray.ops import array_ops, math_ops
+from tfray.ops import array_ops, math_ops, state_ops
 from tfray.ops.candidate_sampling_ops import compute_accidental_hits, log_uniform_candidate_sampler
 from tfray.ops.cross_entropy_ops import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
-from tfray.ops.embedding_ops import embedding_lookup
+from tfray.ops.embedding_ops import embedding_lookup, gather_beside, shards_of, split_by_shard
+from tfray.ops.shard_product_ops import shard_products
 from tfray.ops.sparse_ops import sparse_to_dense
 
 
@@ -29,6 +30,7 @@ def nce_loss(
     remove_accidental_hits: bool = False,
     partition_strategy: str = "mod",
     name: str = "nce_loss",
+    at_shards: bool = False,
 ) -> Tensor:
     """Compute the loss of noise-contrastive estimation: telling the true classes from candidates drawn at random.
 
@@ -45,6 +47,9 @@ def nce_loss(
         remove_accidental_hits: Leave candidates out that are true classes of an example.
         partition_strategy: How rows are spread over shards, see `embedding_lookup`.
         name: Name scope of the operations.
+        at_shards: Multiply rows of `weights` with `inputs` on the devices of the shards, and compute their gradients
+            there. Then `inputs` travel to every shard and logits back, and no rows: less, where more classes are drawn
+            for a shard than the batch has examples.
 
     Returns:
         Shape ``[batch]``.
@@ -65,6 +70,7 @@ def nce_loss(
             sampled_values,
             remove_accidental_hits,
             partition_strategy,
+            at_shards=at_shards,
         )
         losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
         return math_ops.reduce_sum(losses, 1)
@@ -83,6 +89,7 @@ def sampled_softmax_loss(
     partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss",
     seed: int | None = None,
+    at_shards: bool = False,
 ) -> Tensor:
     """Compute the cross entropy of a softmax over the true classes and candidates drawn at random.
 
@@ -101,6 +108,7 @@ def sampled_softmax_loss(
         partition_strategy: See there.
         name: Name scope of the operations.
         seed: Seed of the sampler.
+        at_shards: As for `nce_loss`.
 
     Returns:
         Shape ``[batch]``.
@@ -121,6 +129,7 @@ def sampled_softmax_loss(
             remove_accidental_hits,
             partition_strategy,
             seed,
+            at_shards,
         )
         return softmax_cross_entropy_with_logits_v2(labels=array_ops.stop_gradient(targets), logits=logits)
 
@@ -137,6 +146,7 @@ def sampled_logits(
     remove_accidental_hits: bool,
     partition_strategy: str,
     seed: int | None = None,
+    at_shards: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Logits of the true classes and the candidates, shape ``[batch, num_true + num_sampled]``, and their targets.
 
@@ -154,14 +164,15 @@ def sampled_logits(
     # One lookup for both kinds: each shard gets one gradient.
     ids = array_ops.concat([flat, sampled], 0)
     sizes = array_ops.stack([array_ops.size(flat), array_ops.size(sampled)])
-    tables = (embedding_lookup(_as_shards(table), ids, partition_strategy) for table in (weights, biases))
-    (true_rows, rows), (true_offsets, offsets) = (
-        array_ops.split(array_ops.cast(found, inputs.dtype), sizes) for found in tables
-    )
-    dots = math_ops.reduce_sum(_grouped(true_rows, num_true) * array_ops.expand_dims(inputs, 1), 2)
+    true_offsets, offsets = _lookup(biases, ids, sizes, partition_strategy, inputs.dtype)
+    if at_shards:
+        dots, products = _products_at_shards(weights, flat, sampled, inputs, num_true, partition_strategy)
+    else:
+        true_rows, rows = _lookup(weights, ids, sizes, partition_strategy, inputs.dtype)
+        dots = math_ops.reduce_sum(_grouped(true_rows, num_true) * array_ops.expand_dims(inputs, 1), 2)
+        products = math_ops.matmul(inputs, rows, transpose_b=True)
     true_logits = dots + array_ops.reshape(true_offsets, [-1, num_true])
-    correction = offsets - array_ops.cast(math_ops.log(sampled_expected), inputs.dtype)
-    logits = math_ops.matmul(inputs, rows, transpose_b=True) + correction
+    logits = products + (offsets - array_ops.cast(math_ops.log(sampled_expected), inputs.dtype))
     if remove_accidental_hits:
         logits = logits + _masked(labels, sampled, num_true, logits)
     true_logits = true_logits - array_ops.cast(math_ops.log(true_expected), inputs.dtype)
@@ -169,8 +180,30 @@ def sampled_logits(
     return array_ops.concat([true_logits, logits], 1), array_ops.concat(targets, 1)
 
 
-def _as_shards(table: Any) -> Any:
-    return list(table) if isinstance(table, tuple) else table
+def _lookup(table: Any, ids: Tensor, sizes: Tensor, strategy: str, dtype: dtypes.DType) -> list[Tensor]:
+    """The rows of the true classes, and those of the candidates."""
+    found = embedding_lookup(table, ids, strategy)
+    parts: list[Tensor] = array_ops.split(array_ops.cast(found, dtype), sizes, num=2)
+    return parts
+
+
+def _products_at_shards(
+    weights: Any, labels: Tensor, sampled: Tensor, inputs: Tensor, num_true: int, strategy: str
+) -> tuple[Tensor, Tensor]:
+    """Products of `inputs` with the rows of their true classes and with those of all candidates, beside the shards."""
+    shards = shards_of(weights)
+    true_places, true_rows = split_by_shard(shards, labels, strategy)
+    places, rows = split_by_shard(shards, sampled, strategy)
+    pairs, others = [], []
+    for shard, place, true_row, row in zip(shards, true_places, true_rows, rows, strict=True):
+        found = gather_beside(shard, array_ops.concat([true_row, row], 0))
+        with state_ops.colocated_with(found):
+            found = array_ops.cast(found, inputs.dtype)
+            products = shard_products(inputs, math_ops.floordiv(place, num_true), found)
+        pairs.append(products[0])
+        others.append(products[1])
+    dots = array_ops.reshape(array_ops.dynamic_stitch(true_places, pairs), [-1, num_true])
+    return dots, array_ops.transpose(array_ops.dynamic_stitch(places, others))
 
 
 def _grouped(rows: Tensor, num_true: int) -> Tensor:

@@ -177,11 +177,14 @@ def expected_softmax(num_true, remove):
 
 @pytest.mark.parametrize("num_true", [1, 2])
 @pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize(("count", "strategy"), [(1, "mod"), (3, "mod"), (3, "div")])
+@pytest.mark.parametrize(
+    ("count", "strategy", "at_shards"),
+    [(1, "mod", False), (3, "mod", False), (3, "div", False), (1, "div", True), (3, "mod", True), (3, "div", True)],
+)
 @pytest.mark.parametrize(
     ("function", "expected"), [(tf.nn.nce_loss, expected_nce), (tf.nn.sampled_softmax_loss, expected_softmax)]
 )
-def test_losses(function, expected, count, strategy, remove, num_true):
+def test_losses(function, expected, count, strategy, at_shards, remove, num_true):
     def cut(table):
         shards = np.array_split(table, count) if strategy == "div" else [table[i::count] for i in range(count)]
         return [tf.Variable(shard) for shard in shards]
@@ -190,7 +193,7 @@ def test_losses(function, expected, count, strategy, remove, num_true):
     values = SAMPLED, TRUE_EXPECTED[:, :num_true], SAMPLED_EXPECTED
     labels = LABELS[:, :num_true]
     losses = function(
-        weights, biases, labels, inputs, 5, CLASSES, num_true, values, remove, partition_strategy=strategy
+        weights, biases, labels, inputs, 5, CLASSES, num_true, values, remove, strategy, at_shards=at_shards
     )
     assert losses.shape == [BATCH] and losses.dtype is tf.float64
     slices = tf.gradients(losses, [*weights, *biases])
@@ -199,6 +202,11 @@ def test_losses(function, expected, count, strategy, remove, num_true):
         session.run(tf.global_variables_initializer())
         np.testing.assert_allclose(session.run(losses), expected(num_true, remove), rtol=1e-6)
         (d_inputs,) = session.run(tf.gradients(losses, [inputs]))
+        if at_shards:
+            elsewhere = function(weights, biases, labels, inputs, 5, CLASSES, num_true, values, remove, strategy)
+            pairs = zip(slices, tf.gradients(elsewhere, [*weights, *biases]), strict=True)
+            for mine, theirs in [session.run([tf.convert_to_tensor(d) for d in pair]) for pair in pairs]:
+                np.testing.assert_allclose(mine, theirs, rtol=1e-6)
     direction, step = RANDOM.normal(size=INPUTS.shape), 1e-6
     found = np.sum(d_inputs * direction)
     assert found == pytest.approx(_difference(expected, num_true, remove, direction, step), rel=1e-5)

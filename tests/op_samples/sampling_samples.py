@@ -7,7 +7,7 @@ from scipy import special, stats
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import candidate_sampling_ops, gamma_sensitivity_ops
+from tfray.ops import candidate_sampling_ops, gamma_sensitivity_ops, shard_product_ops
 
 LEAST = np.finfo(np.float32).min
 
@@ -59,13 +59,42 @@ SAMPLES.append(
     )
 )
 
+
+def _shard_products(inputs, examples, rows):
+    count = len(examples)
+    return (inputs[examples] * rows[:count]).sum(1), rows[count:] @ inputs.T
+
+
+SAMPLES += [
+    OpSample(
+        "ShardProducts",
+        shard_product_ops.shard_products,
+        [grid(3, 4), np.int32([2, 0, 2, 1][:pairs]), grid(pairs + others, 4, seed=2)],
+        _shard_products,
+        data_dependent=True,
+    )
+    for pairs, others in [(4, 5), (0, 2), (3, 0)]
+]
+
 ERRORS = [
+    OpError(
+        "ShardProducts",
+        shard_product_ops.shard_products,
+        [np.zeros((2, 3)), np.int32([0, 1]), np.zeros((1, 3))],
+        "1 rows, fewer than 2 examples",
+    ),
+    OpError(
+        "ShardProducts",
+        shard_product_ops.shard_products,
+        [np.zeros((2, 3)), np.int32([0]), np.zeros((4, 5))],
+        "incompatible",
+    ),
     OpError(
         "ComputeAccidentalHits",
         lambda true, candidates: candidate_sampling_ops.compute_accidental_hits(true, candidates, 2),
         [np.array([[1]]), np.array([1])],
         "incompatible",
-    )
+    ),
 ]
 
 STATELESS = [
