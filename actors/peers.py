@@ -102,6 +102,8 @@ class Peer:
         self._node = node
         self._link: Link | None = None
         self._unreachable = False
+        self.is_lost = False
+        """Whether there was a link, and it has closed by itself: the actor is gone."""
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Done] = {}
         self._lock = threading.Lock()
@@ -188,7 +190,7 @@ class Peer:
     def _ended(self, link: Link) -> None:
         with self._lock:
             if self._link is link:
-                self._link, self._unreachable = None, True
+                self._link, self._unreachable, self.is_lost = None, True, True
             waiting, self._waiting = self._waiting, {}
         error = UnavailableError(f"the actor of {self.device} died; its state is lost", device=self.device)
         for done in waiting.values():

@@ -26,6 +26,7 @@ from tfray.errors import (
     DeadlineExceededError,
     InvalidArgumentError,
     OpError,
+    UnavailableError,
 )
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import is_blocking
@@ -239,16 +240,28 @@ class RemoteStep:
         pending = dict(calls)
         try:
             while pending:
-                for call in answers.wait(pending, self._patience(deadline)):
+                answered = answers.wait(pending, self._patience(deadline))
+                if not answered:
+                    self._check_alive(set(range(len(self._devices))) - set(pending.values()))
+                for call in answered:
                     position = pending.pop(call)
                     results[position] = unpack(call, self._devices[position])
                     returned[position] = time.perf_counter_ns()
         except BaseException as error:
+            if self._runner.closed:  # which ends the step everywhere
+                raise CancelledError("the session was closed while the step ran") from None
             self._abort(step, error, pending)
             if isinstance(error, OpError):
                 raise self._root_cause(error, answers, pending) from None
             raise
         return results, returned
+
+    def _check_alive(self, positions: Collection[int]) -> None:
+        """Raise `UnavailableError` when a device that is through has died since: others may wait for what it held."""
+        for position in positions:
+            device = self._devices[position]
+            if self._runner.peer(device).is_lost:
+                raise UnavailableError(f"the actor of {device} died during the step", device=device)
 
     def _patience(self, deadline: float | None) -> float:
         if self._runner.closed:
