@@ -48,7 +48,7 @@ class StepReport:
 
     Attributes:
         step: Its place in the order in which steps ended, from 1.
-        values: Mean over the members of each fetched value.
+        values: Mean over the members of each fetched value; of text, the first that is not empty.
         duration_s: Seconds from its start to its last update.
         members: Replicas that counted.
         live: Replicas alive when it ended.
@@ -302,7 +302,7 @@ class ReplicaDriver:
     ) -> None:
         """Let a device run its part of a step, and call `ended` with the answer."""
         peer = self._cluster.peer(device)
-        message = {"do": "run_step", "plan": plan_id, "request": request.to_plain(), "waits": False}
+        message = {"do": "run_step", "plan": plan_id, "request": request, "waits": False}
         answer: Any = None if request.trace else self._answers.ask(peer, message)
         if answer is None:
             answer = peer.handle.actor.run_step.remote(plan_id, request)
@@ -403,7 +403,7 @@ class ReplicaDriver:
     def _report(self, done: Complete) -> None:
         reported = self._reported.pop(done.step)
         rows = [reported[member] for member in done.members if member in reported]
-        values = [np.mean([row[i] for row in rows], axis=0) for i in range(len(rows[0]))] if rows else []
+        values = [_combined(list(column)) for column in zip(*rows, strict=True)]
         duration_s = time.perf_counter() - self._started_at.pop(done.step)
         live, dropped = self._protocol.live, self._protocol.dropped
         self._metrics.observe(duration_s, len(done.members), live, dropped)
@@ -488,3 +488,9 @@ class ReplicaDriver:
                 actor.deregister.remote([self._plan_id, self._plan_id + SERVED])
         for actor in self._replacements.values():
             ray.kill(actor)  # it may still wait for room
+
+
+def _combined(values: Sequence[Any]) -> Any:
+    if np.asarray(values[0]).dtype == object:
+        return next((value for value in values if np.asarray(value).item()), values[0])
+    return np.mean(values, axis=0)

@@ -52,6 +52,78 @@ def test_a_trainer_logs_on_ray(tmp_path, ray_local):
     check_log(tmp_path, result, 12)
 
 
+def model_with_summaries(features, labels):
+    """Summaries of the batch, of a gradient, of random numbers and of variables, and some that only training has."""
+    with tf.variable_scope("layer"):
+        weights = tf.get_variable("w", [8, 3], initializer=tf.random_normal_initializer(seed=1))
+    unused = tf.get_variable("unused", [7], initializer=tf.ones_initializer())
+    hidden = tf.nn.dropout(tf.matmul(features, weights), rate=0.1)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=hidden)
+    loss = tf.reduce_mean(losses)
+    step = tf.train.get_or_create_global_step()
+    rate = tf.train.exponential_decay(0.1, step, 4, 0.5, staircase=True)
+    optimizer = tf.train.GradientDescentOptimizer(rate)
+    pairs = optimizer.compute_gradients(loss, [weights])
+    tf.summary.scalar("twice", 2 * loss)
+    tf.summary.histogram("losses", losses)
+    tf.summary.histogram("gradient", pairs[0][0])
+    tf.summary.scalar("rate", rate)
+    tf.summary.histogram("weights", weights)
+    tf.summary.histogram("untrained", unused)
+    tf.summary.image("picture", tf.random_uniform([1, 4, 4, 1]) * tf.reduce_mean(features), max_outputs=1)
+    _, mean = tf.metrics.mean(losses)
+    tf.summary.scalar("average", mean)
+    return tf.train.ModelSpec(loss, optimizer.apply_gradients(pairs, step))
+
+
+def check_summaries(folder, result, steps, tags):
+    found = {}
+    for event in events_in(folder):
+        for value in event.summary.value:
+            found.setdefault(value.tag, {})[event.step] = value
+    assert tags <= set(found)
+    for tag in tags:
+        assert list(found[tag]) == steps, tag
+    for step in steps:
+        expected = next(2 * record.metrics["loss"] for record in result.history if record.step == step)
+        assert found["twice"][step].simple_value == pytest.approx(expected, rel=0.5)
+        assert found["gradient"][step].histo.num == 24 and found["untrained"][step].histo.sum == 7
+    rates = [found["rate"][step].simple_value for step in steps]
+    assert rates[0] == pytest.approx(0.1) and rates == sorted(rates, reverse=True) and rates[-1] < 0.03
+    assert found["weights"][steps[0]].histo.sum != found["weights"][steps[-1]].histo.sum
+    assert not any(record.summary for record in result.history)
+
+
+SUMMARIES = {"twice", "losses", "gradient", "rate", "weights", "untrained", "picture/image"}
+
+
+def summarized(folder, scale=None, **run):
+    data = tf.train.array_input(*classification_data(), batch_size=24, shuffle_seed=4)
+    config = tf.train.RunConfig(steps=12, local=scale is None, logdir=str(folder), summary_steps=5, **run)
+    return tf.train.Trainer(model_with_summaries, data, scale, config)
+
+
+def test_a_trainer_logs_the_models_summaries(tmp_path):
+    result = summarized(tmp_path).fit()
+    check_summaries(tmp_path, result, [1, 5, 10], SUMMARIES | {"average"})
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_trainer_logs_the_models_summaries_on_ray(tmp_path, ray_local, caplog, mode):
+    trained = summarized(tmp_path, scaling(1, 2, mode=mode))
+    check_summaries(tmp_path, trained.fit(), [1, 5, 10], SUMMARIES)
+    assert [record.message for record in caplog.records if "average" in record.message] != []
+
+
+def test_summaries_change_nothing_of_training(tmp_path):
+    with_them, without = summarized(tmp_path / "a", seed=3).fit(), summarized(tmp_path / "b", seed=3)
+    without.run = replace(without.run, summary_steps=None)
+    for name, value in without.fit().variables.items():
+        assert (with_them.variables[name] == value).all()
+    assert not any(value.tag == "twice" for event in events_in(tmp_path / "b") for value in event.summary.value)
+
+
 def test_folders_of_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(run_log.FOLDER_VARIABLE)

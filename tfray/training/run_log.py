@@ -1,4 +1,4 @@
-"""What a `Trainer` tells TensorBoard while it trains: the graph, the loss and metrics, speed, and replicas."""
+"""What a `Trainer` tells TensorBoard while it trains: graph, loss, metrics, speed, replicas, the model's summaries."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ class RunLog:
             return
         if record.trace is not None:
             self._writer.add_run_metadata(record.trace, f"step_{record.step}", record.step)
+        if record.summary:
+            self._writer.add_summary(record.summary, record.step)
         self._pending = record
         if self._last is None or time.monotonic() - self._time >= INTERVAL_S:
             self._write(record)

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
 from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
+from tfray.training.model_summaries import ModelSummaries, is_due
 from tfray.training.run_checkpoints import RunCheckpoints, random_states, restore_random_states
 from tfray.training.run_log import RunLog, run_folder
 
@@ -106,6 +107,8 @@ class RunConfig:
             state when None.
         max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
         trace_steps: Numbers of steps to record, for `StepRecord.trace`.
+        summary_steps: Steps from one time that the model's ``tf.summary`` operations are computed and logged to the
+            next, on a cluster by a replica; None for never.
     """
 
     steps: int = 100
@@ -126,11 +129,12 @@ class RunConfig:
     mean_time_between_failures_s: float | None = None
     max_recoveries: int = 8
     trace_steps: Collection[int] = ()
+    summary_steps: int | None = 100
 
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise InvalidArgumentError(f"steps must be at least 1, got {self.steps}")
-        for name in ("save_every_steps", "save_every_s", "mean_time_between_failures_s"):
+        for name in ("save_every_steps", "save_every_s", "mean_time_between_failures_s", "summary_steps"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise InvalidArgumentError(f"{name} must be above 0, got {value}")
@@ -152,6 +156,7 @@ class StepRecord:
         dropped: Late gradients dropped so far.
         members: Replicas that counted.
         trace: What the devices recorded, if the step is one of `RunConfig.trace_steps`.
+        summary: What the model's ``tf.summary`` operations gave, serialised; empty in most steps, and in a `Result`.
     """
 
     step: int
@@ -161,6 +166,7 @@ class StepRecord:
     dropped: int = 0
     members: tuple[int, ...] = (0,)
     trace: RunMetadata | None = None
+    summary: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)
@@ -234,7 +240,8 @@ class Trainer:
             UnavailableError: A parameter server died and there are no checkpoints, or no worker is left.
             OpError: What an operation, or the input function, raised on a worker; the message names it.
         """
-        return self._fit_locally() if self.run.local else self._fit_on_cluster()
+        folder = run_folder(self.run.logdir)
+        return self._fit_locally(folder) if self.run.local else self._fit_on_cluster(folder)
 
     def evaluate(self, result: Result, batches: Iterable[Batch]) -> dict[str, float]:
         """Loss and metrics of a trained model over `batches`, in this process.
@@ -266,7 +273,7 @@ class Trainer:
 
     # -- in this process -------------------------------------------------------------------------
 
-    def _fit_locally(self) -> Result:
+    def _fit_locally(self, folder: str | None) -> Result:
         batches = iter(self._input_fn(InputContext()))
         first = self._first_batch(batches)
         model = build_model(self._model_fn, first, seed=self.run.seed)
@@ -276,24 +283,33 @@ class Trainer:
             restore_random_states(session, checkpoints.restore(session))
             begin = checkpoints.step + 1
             again = itertools.chain([first], batches) if begin == 1 else self._input_fn(InputContext(first_step=begin))
-            steps = self._local_steps(model, session, again, checkpoints)
-            return self._collect(model, steps, lambda: session.run(_variables(model)))
+            steps = self._local_steps(model, session, again, checkpoints, self._summaries(model, folder))
+            return self._collect(model, steps, lambda: session.run(_variables(model)), folder)
 
     def _local_steps(
-        self, model: BuiltModel, session: Session, batches: Iterable[Batch], checkpoints: RunCheckpoints
+        self,
+        model: BuiltModel,
+        session: Session,
+        batches: Iterable[Batch],
+        checkpoints: RunCheckpoints,
+        summaries: ModelSummaries,
     ) -> Generator[StepRecord, None, None]:
-        step = session.make_callable([model.fetches, model.train_operation], model.placeholders)
-        for number, batch in zip(range(checkpoints.step + 1, self.run.steps + 1), batches, strict=False):
+        fetches, merged, begin = [model.fetches, model.train_operation], summaries.all(), checkpoints.step + 1
+        step = session.make_callable(fetches, model.placeholders)
+        for number, batch in zip(range(begin, self.run.steps + 1), batches, strict=False):
             arrays = [array for _, array in flatten_batch(batch)]
-            started, trace = time.perf_counter(), None
-            if number in self.run.trace_steps:
-                trace, feeds = RunMetadata(), dict(zip(model.placeholders, arrays, strict=True))
-                values, _ = session.run([model.fetches, model.train_operation], feeds, _FULL_TRACE, trace)
+            started, trace, summary = time.perf_counter(), None, []
+            if number in self.run.trace_steps or summaries.due(number, begin):
+                trace = RunMetadata() if number in self.run.trace_steps else None
+                feeds = dict(zip(model.placeholders, arrays, strict=True))
+                also = [merged] if summaries.due(number, begin) else []
+                values, _, summary = session.run([*fetches, also], feeds, None if trace is None else _FULL_TRACE, trace)
             else:
                 values, _ = step(*arrays)
             metrics = {name: float(value) for name, value in values.items()}
             checkpoints.step = number
-            yield StepRecord(number, metrics, time.perf_counter() - started, trace=trace)
+            took_s = time.perf_counter() - started
+            yield StepRecord(number, metrics, took_s, trace=trace, summary=b"".join(summary))
             if checkpoints.is_due():
                 checkpoints.save(session, lambda: random_states(session))
                 checkpoints.exit_if_preempted()
@@ -301,18 +317,24 @@ class Trainer:
 
     # -- on a cluster ----------------------------------------------------------------------------
 
-    def _fit_on_cluster(self) -> Result:
+    def _fit_on_cluster(self, folder: str | None) -> Result:
         example = self._first_batch(iter(self._input_fn(self._context(0, 1))))
         strategy = GreedyLoadBalancingStrategy(self.scaling.parameter_servers)
         setter = replica_device_setter(self.scaling.parameter_servers, worker_device="", ps_strategy=strategy)
         model = build_model(self._model_fn, example, seed=self.run.seed, device=setter)
         final: dict[str, Any] = {}
         with self._start_cluster() as cluster, self._checkpoints(model) as checkpoints:
-            records = self._cluster_records(model, cluster, checkpoints, final)
-            return self._collect(model, records, lambda: final)
+            summaries = self._summaries(model, folder)
+            records = self._cluster_records(model, cluster, checkpoints, summaries, final)
+            return self._collect(model, records, lambda: final, folder)
 
     def _cluster_records(
-        self, model: BuiltModel, cluster: Cluster, checkpoints: RunCheckpoints, final: dict[str, Any]
+        self,
+        model: BuiltModel,
+        cluster: Cluster,
+        checkpoints: RunCheckpoints,
+        summaries: ModelSummaries,
+        final: dict[str, Any],
     ) -> Generator[StepRecord, None, None]:
         """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
         recoveries = 0
@@ -320,7 +342,7 @@ class Trainer:
             try:
                 # Variables are read and written where they live: the death of a worker is no concern of theirs.
                 with Session(cluster.only("ps"), graph=model.graph) as session, checkpoints.settled():
-                    yield from self._cluster_steps(model, cluster, checkpoints, session)
+                    yield from self._cluster_steps(model, cluster, checkpoints, summaries, session)
                     final.update(session.run(_variables(model)))
                     return
             except UnavailableError as error:
@@ -332,13 +354,19 @@ class Trainer:
             cluster.replace_dead(self.scaling.start_timeout_s)
 
     def _cluster_steps(
-        self, model: BuiltModel, cluster: Cluster, checkpoints: RunCheckpoints, session: Session
+        self,
+        model: BuiltModel,
+        cluster: Cluster,
+        checkpoints: RunCheckpoints,
+        summaries: ModelSummaries,
+        session: Session,
     ) -> Generator[StepRecord, None, None]:
         session.run(_initializer(model))
         arrays = checkpoints.restore(session)
         if checkpoints.step >= self.run.steps:
             return
-        driver = self._driver(model, cluster, checkpoints.step + 1)
+        begin, of_state = checkpoints.step + 1, summaries.of_state
+        driver = self._driver(model, cluster, summaries, begin)
         if checkpoints.active:
             driver.restore_random_states(arrays)
         driver.hold(checkpoints.next_step)
@@ -351,7 +379,10 @@ class Trainer:
                     driver.go_on(checkpoints.next_step)
                     continue
                 checkpoints.step = report.step
-                yield _record(report, names)
+                record = _record(report, names)
+                if of_state is not None and summaries.due(report.step, begin):
+                    record = replace(record, summary=record.summary + session.run(of_state))
+                yield record
                 if checkpoints.is_due():
                     driver.hold()
             checkpoints.save(session, driver.random_states)
@@ -376,7 +407,7 @@ class Trainer:
             init_options=self.run.init_options,
         )
 
-    def _driver(self, model: BuiltModel, cluster: Cluster, first_step: int) -> ReplicaDriver:
+    def _driver(self, model: BuiltModel, cluster: Cluster, summaries: ModelSummaries, first_step: int) -> ReplicaDriver:
         from tfray.actors.driver import FaultPolicy, ReplicaDriver
         from tfray.actors.messages import REPLICA_DEVICE
         from tfray.actors.replica_protocol import AsyncProtocol, SyncProtocol
@@ -384,9 +415,11 @@ class Trainer:
 
         shards = [device for device in cluster.devices if device.startswith("/job:ps/")]
         workers = [device for device in cluster.devices if device.startswith("/job:worker/")]
-        compiled = compile_replica_step(
-            list(model.fetches.values()), [model.train_operation], model.placeholders, shards, REPLICA_DEVICE
-        )
+        branch, fed = summaries.of_batch, [*model.placeholders]
+        fetched = [*model.fetches.values()]
+        if branch is not None:
+            fetched, fed = [*fetched, branch.summary], [*fed, branch.wanted]
+        compiled = compile_replica_step(fetched, [model.train_operation], fed, shards, REPLICA_DEVICE)
         scaling, steps = self.scaling, self.run.steps - first_step + 1
         return ReplicaDriver(
             cluster,
@@ -396,7 +429,9 @@ class Trainer:
             if scaling.mode == "async"
             else SyncProtocol(scaling.required, steps, first_step, scaling.workers),
             model.graph.functions,
-            lambda replica, first: _InputOpener(self._input_fn, self._context(replica, first), compiled.feeds),
+            lambda replica, first: _InputOpener(
+                self._input_fn, self._context(replica, first), compiled.feeds, summaries.every_steps
+            ),
             FaultPolicy(max_restarts=self.run.max_worker_restarts, step_timeout_s=self.run.step_timeout_s),
             first_step,
             self.run.trace_steps,
@@ -407,6 +442,9 @@ class Trainer:
         return InputContext(self.scaling.workers, replica, self.scaling.required, first_step)
 
     # -- both ------------------------------------------------------------------------------------
+
+    def _summaries(self, model: BuiltModel, folder: str | None) -> ModelSummaries:
+        return ModelSummaries(model, None if folder is None else self.run.summary_steps)
 
     def _checkpoints(self, model: BuiltModel) -> RunCheckpoints:
         run = self.run
@@ -434,16 +472,16 @@ class Trainer:
         model: BuiltModel,
         records: Generator[StepRecord, None, None],
         read_variables: Callable[[], dict[str, Any]],
+        folder: str | None,
     ) -> Result:
         history: list[StepRecord] = []
-        folder = run_folder(self.run.logdir)
         started = time.perf_counter()
         # What the records hold open is closed with them, also when `on_step` raises.
         with RunLog(folder, model.graph) as log, closing(records):
             for record in records:
                 while history and history[-1].step >= record.step:
                     history.pop()  # of steps that were lost
-                history.append(record)
+                history.append(replace(record, summary=b""))
                 log.observe(record)
                 if self.run.on_step is not None:
                     self.run.on_step(record)
@@ -455,21 +493,29 @@ class Trainer:
 class _InputOpener:
     """Opens a replica's input on its worker: an iterator over the values that its plan is fed."""
 
-    def __init__(self, input_fn: InputFunction, context: InputContext, feeds: Sequence[int]) -> None:
+    def __init__(
+        self, input_fn: InputFunction, context: InputContext, feeds: Sequence[int], summary_steps: int | None
+    ) -> None:
         self._input_fn = input_fn
         self._context = context
         self._feeds = list(feeds)
+        self._summary_steps = summary_steps
 
     def __call__(self) -> Iterator[list[Any]]:
-        for batch in self._input_fn(self._context):
+        first = self._context.first_step
+        for step, batch in enumerate(self._input_fn(self._context), first):
             arrays = [np.asarray(array) for _, array in flatten_batch(batch)]
+            arrays.append(np.array(is_due(step, first, self._summary_steps)))
             yield [arrays[i] for i in self._feeds]
 
 
 def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
     metrics = {name: float(value) for name, value in zip(names, report.values, strict=False)}
     trace = run_metadata(report.records) if report.records else None
-    return StepRecord(report.step, metrics, report.duration_s, report.live, report.dropped, report.members, trace)
+    summary = b"".join(np.asarray(value).item() for value in report.values[len(names) :])
+    return StepRecord(
+        report.step, metrics, report.duration_s, report.live, report.dropped, report.members, trace, summary
+    )
 
 
 def _initializer(model: BuiltModel) -> Any:
