@@ -209,14 +209,7 @@ def sibling(prefix: str, name: str) -> str:
 
 def write_manifest(prefix: str, manifest: Manifest) -> None:
     """Make a checkpoint of shards that are written: put the manifest in place, then remove what it replaced."""
-    path = prefix + INDEX_SUFFIX
-    temporary = f"{path}.tmp-{uuid4().hex[:12]}"
-    try:
-        files.write_bytes(temporary, manifest.to_bytes())
-        files.rename(temporary, path, overwrite=True)
-    except OpError:
-        _remove_quietly(temporary)
-        raise
+    files.replace_durably(prefix + INDEX_SUFFIX, manifest.to_bytes())
     remove_data(prefix, keep=manifest.files)
 
 

@@ -25,7 +25,7 @@ CHUNK_BYTES: Final = 8 << 20
 
 
 class DirectFile:
-    """A new file, written from its beginning to its end. Use it in a ``with`` block.
+    """A new file, written from its beginning to its end. Use it in a ``with`` block, after which it is on the disk.
 
     Args:
         path: Where; there must be nothing.
@@ -76,6 +76,10 @@ class DirectFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._file.close()
-        if self._direct is not None:
-            os.close(self._direct)
+        try:
+            if error is None:
+                os.fsync(self._file.fileno())  # so that a checkpoint outlives a loss of power
+        finally:
+            self._file.close()
+            if self._direct is not None:
+                os.close(self._direct)

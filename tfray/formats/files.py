@@ -13,9 +13,10 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, cast
+from uuid import uuid4
 
 from tfray.errors import (
     AlreadyExistsError,
@@ -261,6 +262,42 @@ def write_bytes(path: PathLike, contents: bytes) -> None:
     """Write a file, replacing one that is there. Raises as `open_file`."""
     with open_file(path, "wb") as file, failures_of(path):
         file.write(contents)
+
+
+def replace_durably(path: PathLike, contents: bytes) -> None:
+    """Put a file in place at once: whoever reads it, even after a loss of power, finds it as it was or as it is now.
+
+    On file systems of this machine it is on the disk afterwards, and so is what was put into its folder before.
+    """
+    temporary = f"{as_path(path)}.tmp-{uuid4().hex[:12]}"
+    try:
+        with open_file(temporary, "wb") as file, failures_of(temporary):
+            file.write(contents)
+            if isinstance(locate(path)[0], LocalStore):
+                file.flush()
+                os.fsync(file.fileno())
+        rename(temporary, path, overwrite=True)
+    except OpError:
+        with suppress(OpError):
+            remove(temporary)
+        raise
+    store, inner, _ = locate(path)
+    if isinstance(store, LocalStore):
+        with failures_of(path):
+            _sync_folder(os.path.dirname(inner) or ".")
+
+
+def _sync_folder(path: str) -> None:
+    if os.name != "posix":
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems know no such thing
+            raise
+    finally:
+        os.close(folder)
 
 
 def stat(path: PathLike) -> FileStatistics:

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
-from uuid import uuid4
 
 from tfray.errors import DataLossError, FailedPreconditionError, NotFoundError, OpError
 from tfray.formats import files
@@ -139,9 +138,7 @@ def write_checkpoint_state(
     state = generate_checkpoint_state_proto(
         "/" if relative_paths else folder, model_checkpoint_path, paths, timestamps, last_preserved_timestamp
     )
-    temporary = f"{state_path}.tmp-{uuid4().hex[:12]}"
-    files.write_bytes(temporary, state.to_text().encode())
-    files.rename(temporary, state_path, overwrite=True)
+    files.replace_durably(state_path, state.to_text().encode())
 
 
 def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:

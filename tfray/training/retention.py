@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import uuid4
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats import files
@@ -91,10 +90,7 @@ class Retention:
     def write_metrics(self, folder: str) -> None:
         """Write what is known of the checkpoints' metrics, if anything is."""
         if self._metrics:
-            path = _metrics_path(folder)
-            temporary = f"{path}.tmp-{uuid4().hex[:12]}"
-            files.write_bytes(temporary, json.dumps(self._metrics, indent=1).encode())
-            files.rename(temporary, path, overwrite=True)
+            files.replace_durably(_metrics_path(folder), json.dumps(self._metrics, indent=1).encode())
 
     def read_metrics(self, folder: str) -> None:
         """Read what another saver has written there; nothing is fine."""

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final
-from uuid import uuid4
 
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from tfray.formats import files
@@ -219,9 +218,7 @@ class RunCheckpoints:
         self._failures.trained_s += now - self._clock
         self._clock = now
         plain = {"trained_s": self._failures.trained_s, "failures": self._failures.failures, "finished": finished}
-        temporary = f"{self._folder}/{RECORD_FILE}.tmp-{uuid4().hex[:12]}"
-        files.write_bytes(temporary, json.dumps(plain).encode())
-        files.rename(temporary, f"{self._folder}/{RECORD_FILE}", overwrite=True)
+        files.replace_durably(f"{self._folder}/{RECORD_FILE}", json.dumps(plain).encode())
 
 
 def random_states(session: Session) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Saving and restoring a model of `mb` megabytes: sixteen large variables, and a hundred small ones.
 
-Every save replaces the one before, every restore finds the variables initialised. What TensorFlow writes is neither
-compressed nor synchronised with the disk either. ``snapshot`` is how long training pauses for an asynchronous save: the
-copy of all variables. The floors write a file of that size, and read it into memory that is there.
+Every save replaces the one before, every restore finds the variables initialised. What TensorFlow writes is not
+compressed either; tfray's is on the disk when the save ends, TensorFlow's perhaps only in the system's cache.
+``snapshot`` is how long training pauses for an asynchronous save: the copy of all variables. The floors write a file
+of that size, and read it into memory that is there.
 """
 
 from __future__ import annotations
