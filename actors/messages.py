@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ class Presence(NamedTuple):
     address: LinkAddress
 
 
-@dataclass(frozen=True)
-class StepRequest:
+class StepRequest(NamedTuple):
     """How one device takes part in one step.
 
     Attributes:
@@ -47,6 +45,7 @@ class StepRequest:
         read_input: Whether the device takes its feeds from its own input pipeline.
         served: Identity under which shards serve the replica in this step, where they do.
         serves: Whether the device takes part by serving that replica, under that identity.
+        after: Number of the step, of the same driver, that has to be over on this device before; None for none.
         trace: How much to record: `tf.RunOptions.trace_level`. The device then returns a pair of what it fetched and a
             `tracing.DeviceRecord`.
     """
@@ -60,24 +59,18 @@ class StepRequest:
     read_input: bool = False
     served: StepKey | None = None
     serves: bool = False
+    after: int | None = None
     trace: int = 0
 
-    def to_plain(self) -> dict[str, Any]:
-        """The request as plain data, without what has its default."""
-        return {name: value for name, default in _DEFAULTS if (value := getattr(self, name)) != default}
-
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> StepRequest:
-        """The request that `to_plain` described, its sequences tuples again."""
-        return cls(**{key: _tuples(value) for key, value in plain.items()})
+    def from_plain(cls, plain: Sequence[Any]) -> StepRequest:
+        """The request of these values, its sequences tuples again."""
+        return cls(*map(_tuples, plain))
 
     @property
     def own(self) -> StepKey:
         """Identity under which the device takes part, and is sent tensors."""
         return self.served if self.serves and self.served is not None else self.step
-
-
-_DEFAULTS: Final = [(each.name, each.default) for each in fields(StepRequest)]
 
 
 def _tuples(value: Any) -> Any:

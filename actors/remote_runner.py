@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -189,7 +188,7 @@ class RemoteStep:
         """Run once, and tell what each device did; see `tfray.runtime.runner.RegisteredStep`."""
         with self._request(timeout_s) as (plan_id, request):
             called = time.perf_counter_ns()
-            results, returned = self._run(plan_id, replace(request, trace=level), feeds)
+            results, returned = self._run(plan_id, request._replace(trace=level), feeds)
         actors = {device: self._runner.actor(device) for device in self._devices}
         records = in_drivers_time([record for _, record in results], actors)
         whole = [with_call(record, called, at) for record, at in zip(records, returned, strict=True)]
@@ -227,7 +226,7 @@ class RemoteStep:
         """Let a device begin over a link; None where that cannot be."""
         if request.trace or not all(map(fits, feeds)):
             return None
-        message = {"do": "run_step", "plan": plan_id, "request": request.to_plain(), "waits": self._group is not None}
+        message = {"do": "run_step", "plan": plan_id, "request": request, "waits": self._group is not None}
         return answers.ask(self._runner.peer(self._devices[position]), message, feeds)
 
     def _gather(

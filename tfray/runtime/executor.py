@@ -215,10 +215,11 @@ class PlanRun:
         """Run every segment that is ready and need not hold up the thread. Returns whether any ran."""
         if self._suspended:
             self._resume()
-        ran = bool(self._ready)
+        if not self._ready:
+            return False
         while self._ready:
             self._run(self._ready.popleft())
-        return ran
+        return True
 
     def advance_last(self) -> bool:
         """Run one of the segments that are ready and may hold up the thread. Returns whether there was one."""
@@ -265,6 +266,11 @@ class PlanRun:
 
 def advance_all(runs: Sequence[PlanRun]) -> None:
     """Run the segments of one step's plans, on the calling thread, until none is ready."""
+    if len(runs) == 1:
+        (run,) = runs
+        while run.advance() or run.advance_last():
+            pass
+        return
     while sum([run.advance() for run in runs]) or any(run.advance_last() for run in runs):
         pass
 

@@ -40,29 +40,34 @@ class Mailbox:
 
     def __init__(self) -> None:
         self._arrived: deque[tuple[str, Any]] = deque()
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed: threading.Condition | None = None  # made by the first to wait: many steps never do
         self._woken = False
         self._error: BaseException | None = None
 
     def deliver(self, items: list[tuple[str, Any]]) -> None:
         """Add values by edge key. Values for an aborted step are dropped."""
-        with self._changed:
+        with self._lock:
             if self._error is None:
                 self._arrived.extend(items)
-                self._changed.notify()
+                self._notify()
 
     def abort(self, error: BaseException) -> None:
         """End the step: the taker raises `error`. The first error wins."""
-        with self._changed:
+        with self._lock:
             if self._error is None:
                 self._error = error
                 self._arrived.clear()
-                self._changed.notify()
+                self._notify()
 
     def wake(self) -> None:
         """Let whoever waits look again at what else it waits for."""
-        with self._changed:
+        with self._lock:
             self._woken = True
+            self._notify()
+
+    def _notify(self) -> None:
+        if self._changed is not None:
             self._changed.notify()
 
     @property
@@ -72,7 +77,7 @@ class Mailbox:
 
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now. Raises the error given to `abort`."""
-        with self._changed:
+        with self._lock:
             return self._take()
 
     def take(self, deadline: float | None, waiting_for: str) -> list[tuple[str, Any]]:
@@ -86,8 +91,9 @@ class Mailbox:
             DeadlineExceededError: The deadline passed.
             BaseException: The error given to `abort`.
         """
-        with self._changed:
+        with self._lock:
             while not self._arrived and not self._woken and self._error is None:
+                self._changed = self._changed or threading.Condition(self._lock)
                 remaining = None if deadline is None else deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
                     raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")

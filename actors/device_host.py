@@ -1,0 +1,477 @@
+"""What a device actor does: registers plans, runs steps, takes messages. Ray's calls and links both come here.
+
+A step occupies a thread, or, where it is prompt (`prompt_step.py`), goes on whenever something arrives for it. Messages
+are short, and meet the step in its mailbox. Steps that may wait for other steps, at a queue for instance, have threads
+apart from the rest, and many: those for which they wait must find one.
+
+A message may come before its step begins: whichever is first makes the step's record. Once a step is over, messages
+for it are dropped.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import traceback
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from typing import Any, Final
+
+from tfray.actors.frames import fits
+from tfray.actors.messages import REPLICA_DEVICE, SERVED, StepKey, StepRequest
+from tfray.actors.metrics import SentBytes
+from tfray.actors.object_rendezvous import ObjectRendezvous
+from tfray.actors.peer_link import Link
+from tfray.actors.peers import Outcome, Peers, error_header
+from tfray.actors.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
+from tfray.actors.replica_inbox import ReplicaInbox
+from tfray.errors import (
+    AbortedError,
+    CancelledError,
+    DataLossError,
+    DeadlineExceededError,
+    OpError,
+    OutOfRangeError,
+    UnknownError,
+)
+from tfray.framework.op_def import OpDef, adopt
+from tfray.ops import script_ops
+from tfray.runtime.device import Device
+from tfray.runtime.executor import Step, StepExecution
+from tfray.runtime.plan import Partition, Plan
+from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.tracing import DeviceTrace, TracedStep
+
+CONCURRENT_STEPS: Final = 32
+"""Steps that one actor runs at once; more wait for a free thread."""
+
+WAITING_STEPS: Final = 256
+"""The same for steps in which some operation may wait for other steps."""
+
+UNKNOWN_PACE_S: Final = 2 * LONGEST_TURN_S
+"""Of a plan that has not run yet: its first step compiles, and has a thread of its own."""
+
+EVERY_STEP: Final = 1 << 62
+"""The floor of a driver that has left: all its steps are over."""
+
+
+class _StepRecord:
+    """One step on this device, from its first message until it is over."""
+
+    def __init__(self) -> None:
+        self.mailbox = Mailbox()
+        self.rendezvous: ObjectRendezvous | None = None
+        self.inbox: ReplicaInbox | None = None
+        self.early: list[tuple[int, list[tuple[str, Any]]]] = []
+        self.members: tuple[int, ...] | None = None
+        self.joined: list[str] = []
+        self.prompt: PromptStep | None = None
+
+    def end(self, error: OpError) -> None:
+        """Let whoever waits in the step raise `error`."""
+        self.mailbox.abort(error)
+        self.advance()
+
+    def advance(self) -> None:
+        """Go on, on this thread, with a step for which no other waits."""
+        if self.prompt is not None:
+            self.prompt.advance()
+
+
+class DeviceHost:
+    """One device and the steps on it.
+
+    Args:
+        device_name: Full name of the device.
+        node: Ray's identity of this node.
+    """
+
+    def __init__(self, device_name: str, node: str) -> None:
+        self.device = Device.open(device_name)
+        self.peers = Peers(node)
+        self.plans: dict[str, Plan] = {}
+        self.steps: dict[StepKey, _StepRecord] = {}
+        self._pace_s: dict[str, float] = {}
+        self._results: dict[str, Outcome] = {}
+        self._floors: dict[str, int] = {}
+        self._finished: dict[str, set[int]] = {}
+        self._parked: dict[StepKey, Callable[[], None]] = {}
+        self._inputs: dict[str, Iterator[Sequence[Any]]] = {}
+        self._drivers: dict[Link, set[str]] = {}
+        self._sent = SentBytes(device_name)
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(CONCURRENT_STEPS, "tfray-step")
+        self._waiting_threads = ThreadPoolExecutor(WAITING_STEPS, "tfray-waiting-step")
+
+    # -- set-up ----------------------------------------------------------------------------------
+
+    def register(
+        self, plan_id: str, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef]
+    ) -> None:
+        """Compile a partition under `plan_id`."""
+        for definition in definitions:
+            adopt(definition)
+        for token, function in functions.items():
+            script_ops.register_function(token, function)
+        plan = Plan(Partition.from_wire(wire), self.device, sends_copy=True)
+        if is_prompt(plan):
+            self._pace_s[plan_id] = UNKNOWN_PACE_S
+        self.plans[plan_id] = plan
+
+    def deregister(self, plan_ids: Sequence[str]) -> None:
+        """Forget plans."""
+        for plan_id in plan_ids:
+            self.plans.pop(plan_id, None)
+            self._pace_s.pop(plan_id, None)
+            self._inputs.pop(plan_id, None)
+
+    def attach_input(self, name: str, make_input: Callable[[], Iterator[Sequence[Any]]]) -> None:
+        """Open an input pipeline: an iterator that gives the fed values of one step at a time."""
+        self._inputs[name] = make_input()
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any]) -> Any:
+        """Run a plan as this device's part of a step, on the calling thread. Returns what it fetched."""
+        self._await_turn(request)
+        trace = DeviceTrace(self.device, request.trace) if request.trace else None
+        record: _StepRecord | None = None
+        try:
+            plan = self._plan(plan_id)
+            record = self._begin(plan, request)
+            if trace is not None:
+                trace.begin()
+            if request.read_input:
+                feeds = self._next_input(plan_id)
+            if trace is None:
+                return self._run(plan_id, plan, request, record, feeds)
+            if request.read_input:
+                trace.took("_input", "", trace.start, trace.clock())
+            fetched = self._run(plan_id, plan, request, record, feeds, trace)
+            trace.close()
+            return fetched, trace.record(plan.traced().buffer_bytes)
+        finally:
+            self._finish(request, record)
+
+    def _await_turn(self, request: StepRequest) -> None:
+        """Wait for the end of the step after which this one comes."""
+        turn = threading.Event()
+        if not self._park(request, turn.set) and not turn.wait(request.timeout_s):
+            raise DeadlineExceededError("the step timed out waiting for the one before", device=self.device.name)
+
+    def _park(self, request: StepRequest, go_on: Callable[[], None]) -> bool:
+        """Whether a step may begin. If not, `go_on` is called when it may."""
+        if request.after is None:
+            return True
+        driver = request.step[0]
+        with self._lock:
+            if request.after < self._floors.get(driver, 0) or request.after in self._finished.get(driver, ()):
+                return True
+            self._parked[driver, request.after] = go_on
+            return False
+
+    def _plan(self, plan_id: str) -> Plan:
+        plan = self.plans.get(plan_id)
+        if plan is None:
+            raise AbortedError(
+                "the step is not registered here: the device was started anew since, or its session has ended"
+            )
+        return plan
+
+    def _run(
+        self,
+        plan_id: str,
+        plan: Plan,
+        request: StepRequest,
+        record: _StepRecord,
+        feeds: Sequence[Any],
+        trace: DeviceTrace | None = None,
+    ) -> list[Any]:
+        rendezvous = record.rendezvous
+        assert rendezvous is not None
+        deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
+        number, mailbox = request.step[1], record.mailbox
+        with self.device.activate():
+            fed = [self.device.asarray(value) for value in feeds]
+            if trace is None:
+                step = Step(number, rendezvous, deadline, mailbox)
+                with closing(StepExecution(plan, step, fed, mailbox)) as execution:
+                    fetched = execution.run()
+                self._keep_pace(plan_id, execution)
+            else:
+                traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
+                fetched = traced.run(plan.traced(), fed)
+            ran = time.perf_counter_ns()
+            while not _may_end(request, record):
+                mailbox.take(deadline, "replicas")
+            if request.replica is not None:
+                # A replica is done only when the shards hold what it sent: it may die the moment after.
+                rendezvous.wait_until_received(request.timeout_s)
+            if trace is not None and (request.receivers or request.replica is not None):
+                trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
+            return [self.device.to_host(value) for value in fetched]
+
+    def _next_input(self, plan_id: str) -> Sequence[Any]:
+        try:
+            return next(self._inputs[plan_id])
+        except StopIteration:
+            raise OutOfRangeError("the input of this replica has ended", device=self.device.name) from None
+        except Exception as error:
+            raise UnknownError(
+                f"the input function failed on {self.device.name}: {type(error).__name__}: {error}\n"
+                + "".join(traceback.format_exception(error)[-3:]),
+                device=self.device.name,
+            ) from error
+
+    def _keep_pace(self, plan_id: str, execution: StepExecution) -> None:
+        """Remember how long a plan keeps its thread busy at a time: the mean of late, the latest counting most."""
+        if plan_id in self._pace_s:
+            self._pace_s[plan_id] = (self._pace_s[plan_id] + execution.longest_turn_s) / 2
+
+    def _is_prompt(self, plan_id: str, request: StepRequest) -> bool:
+        """Whether a step can do without a thread of its own: it waits for messages only, and between them is quick."""
+        if request.replica is not None or request.timeout_s is not None:
+            return False
+        return self._pace_s.get(plan_id, math.inf) < LONGEST_TURN_S
+
+    def _run_promptly(
+        self, plan_id: str, request: StepRequest, feeds: Sequence[Any], answer: Callable[[Outcome], None]
+    ) -> None:
+        """Begin a step that goes on whenever something arrives for it; its end sends the answer."""
+        try:
+            record = self._begin(self._plan(plan_id), request)
+            assert record.rendezvous is not None
+            step = Step(request.step[1], record.rendezvous, None, record.mailbox)
+            fed = list(map(self.device.asarray, feeds))
+            execution = StepExecution(self._plan(plan_id), step, fed, record.mailbox)
+        except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
+            self._finish(request, None)
+            answer(("error", self.as_op_error(error)))
+            return
+
+        def end(error: Exception | None) -> None:
+            fetched = [] if error is not None else list(map(self.device.to_host, execution.fetch()))
+            execution.close()
+            self._keep_pace(plan_id, execution)
+            self._finish(request, record)
+            answer(("ok", fetched) if error is None else ("error", self.as_op_error(error)))
+
+        record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
+        record.prompt.advance()
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def _begin(self, plan: Plan, request: StepRequest) -> _StepRecord:
+        arrived: list[tuple[str, Any]] = []
+        with self._lock:
+            driver, number = request.own
+            if number < self._floors.get(driver, 0):
+                raise CancelledError("the step came after its driver had left", device=self.device.name)
+            self._floors[driver] = max(request.floor, self._floors.get(driver, 0))
+            finished = self._finished.setdefault(driver, set())
+            if finished:
+                finished -= {other for other in finished if other < request.floor}
+            record = self._record(request.own) or _StepRecord()
+            rendezvous = ObjectRendezvous(request, self.peers, self.device.to_host)
+            for receiver in record.joined:
+                rendezvous.join(receiver)
+            record.rendezvous = rendezvous
+            if request.receivers and not request.serves:
+                keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
+                record.members = request.members if record.members is None else record.members
+                record.inbox = ReplicaInbox(keys, record.members)
+                arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
+                record.early.clear()
+        if arrived:
+            record.mailbox.deliver(arrived)
+        return record
+
+    def _finish(self, request: StepRequest, record: _StepRecord | None) -> None:
+        """Drop what is there of a step, and what still comes; let the next one begin."""
+        driver, number = step = request.own
+        with self._lock:
+            self.steps.pop(step, None)
+            if number >= self._floors.get(driver, 0):
+                self._finished.setdefault(driver, set()).add(number)
+            go_on = self._parked.pop(step, None) if self._parked else None
+        if record is not None and record.rendezvous is not None:
+            self._sent.add(record.rendezvous.sent_bytes)
+        if go_on is not None:
+            go_on()
+
+    def _record(self, step: StepKey) -> _StepRecord | None:
+        """The record of a step, made if need be; None when the step is over. Call with the lock held."""
+        driver, number = step
+        if number < self._floors.get(driver, 0) or number in self._finished.get(driver, ()):
+            return None
+        record = self.steps.get(step)
+        if record is None:
+            record = self.steps[step] = _StepRecord()
+        return record
+
+    # -- links -----------------------------------------------------------------------------------
+
+    def take_message(self, link: Link, message: dict[str, Any], tensors: list[Any]) -> None:
+        """Do what a peer asks over a link. Raises `DataLossError` when it makes no sense, which closes the link."""
+        number = message.get("number")
+        try:
+            match message["do"]:
+                case "deliver":
+                    items = list(zip(message["keys"], tensors, strict=True))
+                    self.deliver(_step_key(message), message["replica"], items)
+                    if number is not None:
+                        _answer(link, {"number": number, "value": None})
+                case "run_step":
+                    request, plan_id = StepRequest.from_plain(message["request"]), str(message["plan"])
+                    self._drivers.setdefault(link, set()).add(request.step[0])
+                    self._start(link, number, plan_id, request, tensors, bool(message["waits"]))
+                case "commit" | "join" | "cancel" | "abort" as what:
+                    getattr(self, what)(_step_key(message), message["about"])
+                case other:
+                    raise ValueError(f"nobody can do {other!r}")
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataLossError(f"a message that makes no sense: {error!r}") from error
+
+    def link_closed(self, link: Link) -> None:
+        """End the steps of whoever asked for them over a link that has closed: they may hold up those of others."""
+        for driver in self._drivers.pop(link, ()):
+            self.leave(driver, "the process that asked for the step is gone")
+            self.deregister([plan_id for plan_id in list(self.plans) if plan_id.startswith(f"{driver}/")])
+
+    def _start(
+        self, link: Link, number: int | None, plan_id: str, request: StepRequest, feeds: Sequence[Any], waits: bool
+    ) -> None:
+        """Run a step for a driver at the other end of a link, when its turn has come, and answer what it fetched."""
+
+        def answer(outcome: Outcome) -> None:
+            self._answer_step(link, number, outcome)
+
+        def start() -> None:
+            if self._is_prompt(plan_id, request):
+                self._run_promptly(plan_id, request, feeds, answer)
+            else:
+                threads = self._waiting_threads if waits else self._threads
+                threads.submit(lambda: answer(self.outcome(lambda: self.run_step(plan_id, request, feeds))))
+
+        if self._park(request, start):
+            start()
+
+    def _answer_step(self, link: Link, number: int | None, outcome: Outcome) -> None:
+        status, value = outcome
+        if status == "error":
+            _answer(link, {"number": number, "error": error_header(value)})
+        elif all(map(fits, value)):
+            _answer(link, {"number": number}, value)
+        else:  # too much for a link: the driver fetches it by a call
+            token = uuid.uuid4().hex
+            self._results[token] = outcome
+            _answer(link, {"number": number, "value": token})
+
+    def collect(self, token: str) -> Outcome:
+        """What a step fetched that came over a link, and was too large to go back."""
+        return self._results.pop(token)
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def deliver(self, step: StepKey, replica: int | None, items: list[tuple[str, Any]]) -> bool:
+        """Take tensors for a step, by the keys of their edges. Returns whether the step still wanted them."""
+        with self._lock:
+            record = self._record(step)
+            if record is None:
+                return False
+            if replica is not None:
+                if record.inbox is None:
+                    record.early.append((replica, items))
+                    return True
+                items = list(record.inbox.add(replica, items))
+        if items:
+            record.mailbox.deliver(items)
+            record.advance()
+        return True
+
+    def commit(self, step: StepKey, members: Sequence[int]) -> None:
+        """Decide which replicas of a step count."""
+        with self._lock:
+            record = self._record(step)
+            if record is None:
+                return
+            record.members = tuple(members)
+            items = [] if record.inbox is None else list(record.inbox.commit(members))
+        record.mailbox.deliver(items)
+        record.mailbox.wake()
+        record.advance()
+
+    def join(self, step: StepKey, receiver: str) -> None:
+        """Let one more replica take part in a step that runs."""
+        with self._lock:
+            record = self._record(step)
+            if record is None:
+                return
+            if record.rendezvous is None:
+                record.joined.append(receiver)
+            else:
+                record.rendezvous.join(receiver)
+
+    def abort(self, step: StepKey, reason: str) -> None:
+        """End a step that failed elsewhere: whoever waits in it raises `AbortedError`."""
+        self._end_with(step, AbortedError(reason, device=self.device.name))
+
+    def cancel(self, step: StepKey, reason: str) -> None:
+        """End a step that is not wanted any more: whoever waits in it raises `CancelledError`."""
+        self._end_with(step, CancelledError(reason, device=self.device.name))
+
+    def _end_with(self, step: StepKey, error: OpError) -> None:
+        with self._lock:
+            record = self._record(step)
+        if record is not None:
+            record.end(error)
+
+    def leave(self, driver: str, reason: str) -> None:
+        """End every step of a driver, and drop what still arrives for them."""
+        names = (driver, driver + SERVED)
+        with self._lock:
+            for name in names:
+                self._floors[name] = EVERY_STEP
+                self._finished.pop(name, None)
+            records = [record for step, record in self.steps.items() if step[0] in names]
+            parked = [self._parked.pop(step) for step in list(self._parked) if step[0] in names]
+        for record in records:
+            record.end(CancelledError(reason, device=self.device.name))
+        for go_on in parked:
+            go_on()  # to find that its driver has left
+
+    # -- errors ----------------------------------------------------------------------------------
+
+    def outcome(self, call: Callable[[], Any]) -> Outcome:
+        """What a call returns, or the error that it raises."""
+        try:
+            return "ok", call()
+        except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
+            return "error", self.as_op_error(error)
+
+    def as_op_error(self, error: Exception) -> OpError:
+        """The error as it may travel."""
+        if isinstance(error, OpError):
+            error.__cause__ = error.__context__ = None  # what caused it may not survive the journey
+            error.device = error.device or self.device.name
+            return error
+        detail = "".join(traceback.format_exception(error)[-4:])
+        return UnknownError(f"{type(error).__name__}: {error}\n{detail}", device=self.device.name)
+
+
+def _may_end(request: StepRequest, record: _StepRecord) -> bool:
+    """A shard to which no replica sends may be through at once, but replicas that join still need its tensors."""
+    return record.members is not None or not request.receivers or request.serves
+
+
+def _answer(link: Link, header: Mapping[str, Any], tensors: Sequence[Any] = ()) -> None:
+    with suppress(OSError):  # whoever asked is gone
+        link.send(header, tensors)
+
+
+def _step_key(message: Mapping[str, Any]) -> StepKey:
+    driver, number = message["step"]
+    return driver, number
