@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnavailableError
+from tfray.formats import files
 from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name, write_manifest
 from tfray.formats.checkpoint_shard import Piece, write_shard
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
@@ -136,25 +137,47 @@ def test_missing_and_cut_files_are_noticed(tmp_path):
         open_checkpoint(prefix).read("parts")
 
 
-def test_other_file_systems(tmp_path, monkeypatch):
+@pytest.fixture(params=["part of another", "in memory"])
+def store(request, tmp_path):
+    """The scheme of a file system of pyarrow that is not local, and what lists its folder."""
+    from pyarrow import fs
+
+    if request.param == "in memory":
+        system = fs._MockFileSystem()
+    else:
+        system = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    tf.gfile.register_file_system("store+test", system)
+    yield "store+test", lambda folder: {found.base_name for found in system.get_file_info(fs.FileSelector(folder))}
+    files._REGISTERED.clear()
+
+
+def test_other_file_systems(store):
     """What is not local is not mapped; pyarrow reads and writes it."""
-    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
-
-    from tfray.formats import files
-
-    store = files.ArrowStore(SubTreeFileSystem(str(tmp_path), LocalFileSystem()))
-    monkeypatch.setattr(files, "_arrow_store", lambda uri: (store, "bucket"))
+    scheme, names_in = store
+    folder = f"{scheme}://bucket/folder"
     variable = tf.Variable(np.arange(5.0), name="v")
     saver = tf.train.Saver(max_to_keep=1)
     with tf.Session() as session:
         session.run(variable.initializer)
         for step in range(3):
-            path = saver.save(session, "store://bucket/folder/m", step)
+            path = saver.save(session, f"{folder}/m", step)
         session.run(variable.assign(np.zeros(5)))
-        saver.restore(session, tf.train.latest_checkpoint("store://bucket/folder"))
+        assert tf.train.latest_checkpoint(folder) == path == f"{folder}/m-2"
+        saver.restore(session, path)
         np.testing.assert_array_equal(session.run(variable), np.arange(5.0))
-    assert path == "store://bucket/folder/m-2"
-    assert {p.name.partition(".")[0] for p in (tmp_path / "bucket/folder").iterdir()} == {"checkpoint", "m-2"}
+        again = tf.train.Saver(max_to_keep=1)
+        again.recover_last_checkpoints([path])
+        again.save(session, f"{folder}/m", 3, write_meta_graph=False)
+    assert {name.partition(".")[0] for name in names_in("bucket/folder")} == {"checkpoint", "m-3"}
+    with tf.gfile.GFile(f"{folder}/note", "w") as note:
+        note.write("text")
+    assert tf.gfile.Exists(f"{folder}/note") and "note" in tf.gfile.ListDirectory(folder)
+
+
+def test_schemes_that_cannot_be():
+    for scheme in ("file", "a b", "", "x://"):
+        with pytest.raises(InvalidArgumentError, match="cannot be a scheme"):
+            tf.gfile.register_file_system(scheme, None)
 
 
 # -- anything at all -----------------------------------------------------------------------------------

@@ -185,11 +185,35 @@ def locate(path: PathLike) -> tuple[Store, str, str]:
     if text.startswith("file://"):
         return _LOCAL, text.removeprefix("file://"), "file://"
     scheme, _, rest = text.partition("://")
+    if scheme in _REGISTERED:
+        return _REGISTERED[scheme], rest, f"{scheme}://"
     bucket, slash, key = rest.partition("/")
     store, root = _arrow_store(f"{scheme}://{bucket}")
     # pyarrow counts the bucket of an object store as the first part of the path, a server's name not.
     prefix = f"{scheme}://" if root else f"{scheme}://{bucket}"
     return store, (f"{bucket}{slash}{key}" if root else f"{slash}{key}").rstrip("/") or root, prefix
+
+
+def register_file_system(scheme: str, file_system: Any) -> None:
+    """Let paths that begin with ``scheme://`` be those of a file system that no URI describes.
+
+    Every process that uses such a path has to know it: actors do when a module that registers it is one of the
+    ``op_modules`` of their `tf.Cluster`.
+
+    Args:
+        scheme: Letters, digits, ``+``, ``.`` and ``-``. What it stood for before, it does no more.
+        file_system: A ``pyarrow.fs.FileSystem``: one with credentials of its own, or one of fsspec
+            (``PyFileSystem(FSSpecHandler(...))``). What follows the scheme is the path in it.
+
+    Raises:
+        InvalidArgumentError: That is no scheme, or ``file``.
+    """
+    if not _SCHEME.fullmatch(f"{scheme}://") or scheme == "file":
+        raise InvalidArgumentError(f"{scheme!r} cannot be a scheme: take letters, digits, '+', '.' and '-'")
+    _REGISTERED[scheme] = ArrowStore(file_system)
+
+
+_REGISTERED: Final[dict[str, Store]] = {}
 
 
 @lru_cache(maxsize=64)

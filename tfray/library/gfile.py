@@ -14,6 +14,7 @@ from tfray.errors import InvalidArgumentError, NotFoundError, OpError
 from tfray.formats import files
 from tfray.formats.files import FileStatistics as FileStatistics
 from tfray.formats.files import PathLike
+from tfray.formats.files import register_file_system as register_file_system
 
 
 class GFile:
