@@ -97,11 +97,13 @@ class Machine:
         """How many times as fast as a core a device is."""
         return self.gpu_speed if DeviceSpec.from_string(device).device_type == "GPU" else 1.0
 
+    def network_s(self, size_bytes: float, source: str, destination: str) -> float:
+        """What a message takes of the network of both nodes."""
+        return 0.0 if self.node(source) == self.node(destination) else size_bytes / self.network_bytes_per_s
+
     def wire_s(self, size_bytes: float, source: str, destination: str) -> float:
-        """From the end of a Send to the Recv."""
-        if self.node(source) == self.node(destination):
-            return self.message_s
-        return self.message_s + size_bytes / self.network_bytes_per_s
+        """From the end of a Send to the Recv, if the network is free."""
+        return self.message_s + self.network_s(size_bytes, source, destination)
 
 
 @dataclass

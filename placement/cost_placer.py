@@ -14,12 +14,12 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Final
 
 from tfray.framework import dtypes
-from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.graph_keys import GraphKeys
 from tfray.placement.cost import CostModel
 from tfray.placement.partition import is_copied_constant
 from tfray.placement.placer import Choice, default_policy, place
+from tfray.placement.policies import balanced, spread_over_jobs
 from tfray.placement.prune import prune
 from tfray.placement.schedule import schedule
 from tfray.placement.simplify import simplify
@@ -62,21 +62,14 @@ class CostPlacer:
     def __call__(self, graph: Graph, choices: Sequence[Choice]) -> list[str]:
         """The device of each group of a step."""
         choices = [self._at_home(choice) for choice in choices]
-        chosen = self._spread(graph, choices)
+        chosen = list(self._spread(graph, choices))
         if all(len(feasible) == 1 for _, feasible in choices):
             return chosen
         return _Search(graph, choices, self.cost).best(chosen)
 
-    def _spread(self, graph: Graph, choices: Sequence[Choice]) -> list[str]:
-        """The default, but variables that may go to any task of one job evenly over these."""
-        choices = [self._at_home(choice) for choice in choices]
-        chosen = [default_policy(*choice) for choice in choices]
-        within_job = [
-            feasible if len({DeviceSpec.from_string(name).job for name in feasible}) == 1 else [device]
-            for (_, feasible), device in zip(choices, chosen, strict=True)
-        ]
-        held = [sum(map(self.cost.variable_bytes, group)) for group, _ in choices]
-        return balanced(chosen, within_job, held)
+    def _spread(self, graph: Graph, choices: Sequence[Choice]) -> Sequence[str]:
+        """Where the search begins."""
+        return spread_over_jobs(self.cost, default_policy)(graph, [self._at_home(choice) for choice in choices])
 
     def _at_home(self, choice: Choice) -> Choice:
         """The choice that is left when resources stay where they are."""
@@ -178,22 +171,3 @@ class _Search:
         moving = sum(self._cost.tensor_bytes(tensor) for op in group for tensor in op.outputs)
         computing_s = sum(self._cost.seconds(op, feasible[0]) for op in group)
         return computing_s + (moving + self._held[number]) / self._cost.machine.bytes_per_s
-
-
-def balanced(chosen: Sequence[str], feasible: Sequence[Sequence[str]], held: Sequence[int]) -> list[str]:
-    """`chosen`, but what holds variables where fewest bytes are, the largest first.
-
-    Args:
-        chosen: Device of each group.
-        feasible: Devices that each may go to.
-        held: Bytes of variables that each holds.
-    """
-    result, load = list(chosen), dict[str, int]()
-    for number, devices in enumerate(feasible):
-        if len(devices) == 1:
-            load[devices[0]] = load.get(devices[0], 0) + held[number]
-    for number in sorted(range(len(held)), key=lambda number: -held[number]):
-        if held[number] and len(feasible[number]) > 1:
-            result[number] = min(feasible[number], key=lambda device: load.get(device, 0))
-            load[result[number]] = load.get(result[number], 0) + held[number]
-    return result

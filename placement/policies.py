@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tfray.framework.graph import Operation
-from tfray.placement.placer import Policy
+from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.graph import Graph, Operation
+from tfray.placement.cost import CostModel
+from tfray.placement.placer import Choice, Plan, Policy
 
 
 def prefer(device: str) -> Policy:
@@ -15,3 +17,36 @@ def prefer(device: str) -> Policy:
         return device if device in feasible else feasible[0]
 
     return choose
+
+
+def spread_over_jobs(cost: CostModel, policy: Policy) -> Plan:
+    """The plan that follows `policy`, but spreads variables that may go to any task of one job evenly over these."""
+
+    def plan(graph: Graph, choices: Sequence[Choice]) -> list[str]:
+        chosen = [policy(*choice) for choice in choices]
+        within_job = [
+            feasible if len({DeviceSpec.from_string(name).job for name in feasible}) == 1 else [device]
+            for (_, feasible), device in zip(choices, chosen, strict=True)
+        ]
+        return balanced(chosen, within_job, [sum(map(cost.variable_bytes, group)) for group, _ in choices])
+
+    return plan
+
+
+def balanced(chosen: Sequence[str], feasible: Sequence[Sequence[str]], held: Sequence[int]) -> list[str]:
+    """`chosen`, but what holds variables where fewest bytes are, the largest first.
+
+    Args:
+        chosen: Device of each group.
+        feasible: Devices that each may go to.
+        held: Bytes of variables that each holds.
+    """
+    result, load = list(chosen), dict[str, int]()
+    for number, devices in enumerate(feasible):
+        if len(devices) == 1:
+            load[devices[0]] = load.get(devices[0], 0) + held[number]
+    for number in sorted(range(len(held)), key=lambda number: -held[number]):
+        if held[number] and len(feasible[number]) > 1:
+            result[number] = min(feasible[number], key=lambda device: load.get(device, 0))
+            load[result[number]] = load.get(result[number], 0) + held[number]
+    return result

@@ -26,7 +26,7 @@ from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.placement.partition import is_copied_constant, partition
-from tfray.placement.placer import place
+from tfray.placement.placer import Plan, place
 from tfray.placement.policies import prefer
 from tfray.placement.prune import prune
 from tfray.placement.schedule import schedule
@@ -58,7 +58,12 @@ def serving_device(shard: str) -> str:
 
 
 def compile_replica_step(
-    fetched: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor], shards: Sequence[str], replica: str
+    fetched: Sequence[Tensor],
+    targets: Sequence[Operation],
+    fed: Sequence[Tensor],
+    shards: Sequence[str],
+    replica: str,
+    plan: Plan | None = None,
 ) -> CompiledReplicaStep:
     """Compile a training step for replicas.
 
@@ -68,13 +73,15 @@ def compile_replica_step(
         fed: Tensors that each replica feeds from its own input.
         shards: Full names of the devices for variables.
         replica: The name that stands for every replica's device.
+        plan: Chooses devices for what the program leaves open; without one that is the replica's.
 
     Raises:
         InvalidArgumentError: A placement constraint cannot be met, or a replica would have to wait for the update.
     """
     wanted = [*targets, *(tensor.op for tensor in fetched)]
     simplified = simplify(prune(wanted, fed), fed, wanted, fetched)
-    placement = place(simplified.graph, [*shards, replica], allow_soft_placement=True, policy=prefer(replica))
+    devices = [*shards, replica]
+    placement = place(simplified.graph, devices, allow_soft_placement=True, policy=prefer(replica), plan=plan)
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
     roles = _Roles(simplified.graph, placement, fetches, shards[0], replica)

@@ -1,7 +1,7 @@
 """How long a step should take: its operations, played through on the cores and the links of a machine.
 
 A step is a list of *tasks*, each on a device, in the order in which a device would prefer to run them. A device runs
-one task at a time, as soon as what it needs is there; devices of one node share its cores.
+one task at a time, as soon as what it needs is there; devices of one node share its cores and its network.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Task:
         name: The operation.
         after: Tasks that come before it, by their numbers.
         late_s: For those of them that are Sends of other devices, how long the message is under way.
+        network_s: For those of other nodes, how much of that it keeps the network of both busy.
     """
 
     device: str
@@ -35,6 +36,7 @@ class Task:
     name: str = ""
     after: list[int] = field(default_factory=list)
     late_s: dict[int, float] = field(default_factory=dict)
+    network_s: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,9 +76,8 @@ def simulate(tasks: Sequence[Task], machine: Machine) -> StepTime:
         else:
             course.end(number)
             for later in followers[number]:
-                late_s = tasks[later].late_s.get(number)
-                if late_s is not None:
-                    heapq.heappush(course.events, (now + late_s, _ARRIVAL, later))
+                if number in tasks[later].late_s:
+                    heapq.heappush(course.events, (course.arrival(number, later), _ARRIVAL, later))
                     continue
                 missing[later] -= 1
                 if not missing[later]:
@@ -102,6 +103,8 @@ class _Course:
         self._ready: dict[str, list[int]] = {}
         self._occupied: set[str] = set()
         self._cores: dict[str, int] = {}
+        self.network_s: dict[tuple[str, str], float] = {}
+        self._network_free: dict[tuple[str, str], float] = {}
 
     def ready(self, number: int) -> None:
         """All that a task needs is there."""
@@ -120,6 +123,20 @@ class _Course:
                 self._cores[node] -= 1
                 heapq.heappush(self.events, (self.now + self._tasks[number].seconds, _END, number))
 
+    def arrival(self, source: int, destination: int) -> float:
+        """When a message that leaves now will be there. Messages of a node leave, and arrive, one after the other."""
+        task = self._tasks[destination]
+        network_s = task.network_s.get(source, 0.0)
+        if not network_s:
+            return self.now + task.late_s[source]
+        machine = self._machine
+        ways = (machine.node(self._tasks[source].device), "out"), (machine.node(task.device), "in")
+        begin = max(self.now, *(self._network_free.get(way, 0.0) for way in ways))
+        for way in ways:
+            self._network_free[way] = begin + network_s
+            self.network_s[way] = self.network_s.get(way, 0.0) + network_s
+        return begin + task.late_s[source]
+
     def end(self, number: int) -> None:
         """A task is done."""
         task = self._tasks[number]
@@ -135,7 +152,10 @@ def _summary(tasks: Sequence[Task], course: _Course, machine: Machine) -> StepTi
     for device, busy in course.busy_s.items():
         by_node[machine.node(device)] = by_node.get(machine.node(device), 0.0) + busy / machine.cores
     if len(course.busy_s) > machine.cores:
-        bounds |= {f"the {machine.cores} cores of {node or 'the node'}": busy for node, busy in by_node.items()}
+        for node, busy in by_node.items():
+            bounds[f"the {machine.cores} cores of {'node ' + node if node else 'the node'}"] = busy
+    for (node, way), busy in course.network_s.items():
+        bounds[f"the network {way} of node {node}"] = busy
     bounds["the chain of operations and messages"] = max(course.chain_s, default=0.0)
     bounds["the driver"] = own_s
     longest = max(bounds, key=bounds.__getitem__)
@@ -150,7 +170,7 @@ def tasks_of_placed(order: Sequence[Operation], placement: Mapping[Operation, st
     machine = cost.machine
     tasks: list[Task] = []
     numbers: dict[Operation, int] = {}
-    received: dict[tuple[Operation, int, str], tuple[int, float]] = {}
+    received: dict[tuple[Operation, int, str], tuple[int, float, float]] = {}
     copied: set[tuple[Operation, int]] = set()
     for op in order:
         if is_copied_constant(op) or op.type == "Placeholder":
@@ -171,10 +191,13 @@ def tasks_of_placed(order: Sequence[Operation], placement: Mapping[Operation, st
                 sending_s = machine.sending_s + (size / machine.copy_bytes_per_s if key[:2] not in copied else 0.0)
                 copied.add(key[:2])
                 tasks.append(Task(home, sending_s, source.name, [numbers[source]]))
-                received[key] = len(tasks) - 1, machine.wire_s(size, home, device)
-            number, late_s = received[key]
+                received[key] = (
+                    len(tasks) - 1,
+                    machine.wire_s(size, home, device),
+                    machine.network_s(size, home, device),
+                )
+            number, task.late_s[received[key][0]], task.network_s[received[key][0]] = received[key]
             task.after.append(number)
-            task.late_s[number] = late_s
         task.after = list(dict.fromkeys(task.after))
         numbers[op] = len(tasks)
         tasks.append(task)
@@ -240,6 +263,7 @@ def tasks_of_partitions(instances: Sequence[Instance], cost: CostModel) -> list[
             size = cost.tensor_bytes(sent[source].inputs[0])
             task.after.append(source)
             task.late_s[source] = cost.machine.wire_s(size, tasks[source].device, task.device)
+            task.network_s[source] = cost.machine.network_s(size, tasks[source].device, task.device)
     return tasks
 
 

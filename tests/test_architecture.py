@@ -35,6 +35,7 @@ RANKS = {
     "tfray.training": 9,
     "tfray.task_program": 10,
     "tfray.report": 10,
+    "tfray.plan_report": 10,
     "tfray.listing": 10,
     "tfray.progress": 10,
     "tfray.cli": 10,

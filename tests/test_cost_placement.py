@@ -9,9 +9,10 @@ import tfray as tf
 from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.placement.cost import CostModel, Machine, Measured
-from tfray.placement.cost_placer import CostPlacer, balanced
+from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step
 from tfray.placement.placer import place
+from tfray.placement.policies import balanced
 from tfray.placement.step_time import Task, instances_of, simulate, tasks_of_partitions, traffic_of
 
 WORKER, PS0, PS1 = (f"/job:{task}/device:CPU:0" for task in ("worker/task:0", "ps/task:0", "ps/task:1"))
@@ -76,6 +77,16 @@ def test_bytes_between_nodes_take_longer_than_within_one():
     machine = Machine(message_s=1.0, network_bytes_per_s=1e6, nodes={PS0: "a", PS1: "a", WORKER: "b"})
     assert machine.wire_s(2e6, PS0, PS1) == 1.0
     assert machine.wire_s(2e6, PS0, WORKER) == 3.0
+
+
+def test_messages_of_a_node_share_its_network():
+    machine = Machine(message_s=0.5, step_s=0, device_s=0, nodes={"a": "1", "b": "2", "c": "2"})
+    tasks = [Task("a", 1.0), Task("b", 0.0, after=[0]), Task("c", 0.0, after=[0])]
+    for task in tasks[1:]:
+        task.late_s, task.network_s = {0: 2.5}, {0: 2.0}
+    course = simulate(tasks, machine)
+    assert course.seconds == pytest.approx(5.5)  # 1 to compute, 2 for each message, and half a second under way
+    assert course.waits_for == ("the network out of node 1", 4.0)
 
 
 def test_bytes_and_seconds_of_operations():

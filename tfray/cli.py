@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tfray
-from tfray import listing, report
+from tfray import listing, plan_report, report
 from tfray.actors import ray_runtime
 from tfray.actors.launch import Launch, Program, Task, TaskFailedError
 from tfray.errors import NotFoundError, OpError
@@ -61,6 +61,15 @@ class BadRequest(click.ClickException):
     """What the user asked for cannot be done."""
 
     exit_code = 2
+
+
+def _parse_shards(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
+    """A number of parameter shards, or the word ``auto``."""
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal():
+        raise BadRequest(f"--ps {text}: expected a number, or auto")
+    return int(text)
 
 
 class _OneLineErrors(click.Command):
@@ -96,7 +105,13 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 # Options named after fields of ScalingConfig and RunConfig replace those that the program set.
 _TRAINING_OPTIONS: Final = (
     click.option("--workers", type=int, metavar="N", help="Replicas of the model, backups included."),
-    click.option("--ps", "parameter_servers", type=int, metavar="P", help="Shards that hold the variables."),
+    click.option(
+        "--ps",
+        "parameter_servers",
+        metavar="P|auto",
+        callback=_parse_shards,
+        help="Shards that hold the variables; `auto` decides by predicted steps.",
+    ),
     click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N."),
     click.option("--steps", type=int, metavar="S", help="Training steps, over all replicas."),
     click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients."),
@@ -582,6 +597,62 @@ def graph(target: str, settings: Sequence[str], scope: str, depth: int | None, c
             built = _checked_call(build, _parse_settings(settings))
         trainer = built[0] if isinstance(built, tuple) and built else built
         show_graph(trainer.graph() if isinstance(trainer, Trainer) else found, scope, depth, constants)
+
+
+# -- plans ---------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("target", metavar="SCRIPT_OR_MODULE[:FUNCTION]")
+@click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Replicas, or tasks of the job `worker`.")
+@click.option("--ps", "parameter_servers", metavar="P|auto", callback=_parse_shards, help="Parameter shards.")
+@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Plan for N nodes like this one.")
+@click.option("--fetch", multiple=True, metavar="NAME", help="What a graph's step runs; by default its training step.")
+@click.option("--placement", type=click.Choice(["cost", "default"]), default="cost", show_default=True)
+@click.option("--measure", is_flag=True, help="Run steps as well, and compare.")
+@click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`.")
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def plan(target: str, settings: Sequence[str], **options: Any) -> None:
+    """Predict a step: where everything goes, what moves, how long it takes, and what bounds it.
+
+    FUNCTION returns what `tfray run` takes, or builds a graph in the default graph; without it that is `build`, or the
+    graph that the script itself builds.
+    """
+    with _reported_errors(options["debug"], ()):
+        found = tfray.Graph()
+        with found.as_default():
+            built = _built(target, settings)
+        if isinstance(built, Trainer):
+            built.scaling = _override(built.scaling, options)
+            built.run = _override(built.run, options)
+            plan_report.show_training(built, options["nodes"], options["measure"])
+            return
+        count = options["parameter_servers"]
+        if count == "auto":
+            raise BadRequest("--ps auto is for trainers: name the number of tasks of the job `ps`")
+        plan_report.show_session(
+            found,
+            plan_report.targets_of(found, options["fetch"]),
+            plan_report.cluster_devices(options["workers"], count),
+            options["placement"] == "cost",
+            options["measure"],
+            options["address"],
+        )
+
+
+def _built(target: str, settings: Sequence[str]) -> Any:
+    """What a function of a script returns, its `build` unless another is named; None for a script without functions."""
+    if ":" not in target:
+        path = Path(target)
+        module = _load_script(path) if target.endswith(".py") or os.sep in target else _load_module(target)
+        if not callable(getattr(module, "build", None)):
+            return None
+        function = module.build
+    else:
+        function = load_function(target)
+    built = _checked_call(function, _parse_settings(settings))
+    return built[0] if isinstance(built, tuple) and built else built
 
 
 # -- TensorBoard ---------------------------------------------------------------------------------------

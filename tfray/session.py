@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,14 +28,15 @@ from tfray.framework.graph import (
     get_default_graph,
 )
 from tfray.framework.graph_def import to_graph_def
-from tfray.placement.cost import CostModel, Machine
-from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step
 from tfray.runtime.local import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
 from tfray.runtime.runner import RegisteredStep, Runner
 from tfray.runtime.step_report import step_stats
 from tfray.runtime.tracing import Observer
+
+if TYPE_CHECKING:
+    from tfray.placement.cost_placer import CostPlacer
 
 _CALLABLE: Final = object()
 """Marks the steps of `Session.make_callable`, which stay when the graph changes."""
@@ -234,11 +235,16 @@ def _placer_for(target: Any, config: ConfigProto) -> CostPlacer | None:
         raise InvalidArgumentError(f"ConfigProto.placement must be 'default' or 'cost', not {config.placement!r}")
     if config.placement == "default":
         return None
-    if target is None or isinstance(target, str):
+    # Few sessions need these, and importing takes time.
+    from tfray.placement.cost import CostModel, Machine
+    from tfray.placement.cost_placer import CostPlacer
+
+    if target is None or target == "":
         return CostPlacer(CostModel(Machine.one_thread()))
     cluster = getattr(target, "cluster", target)  # of a part of one
-    machine = Machine(cores=os.cpu_count() or 1, nodes=getattr(cluster, "nodes", {}))
-    return CostPlacer(CostModel(machine), _homes.setdefault(cluster, {}))
+    nodes = {name: cluster.handle(name).address.node for name in getattr(cluster, "devices", ())}
+    homes = {} if isinstance(cluster, (str, bytes)) else _homes.setdefault(cluster, {})
+    return CostPlacer(CostModel(Machine(cores=os.cpu_count() or 1, nodes=nodes)), homes)
 
 
 # -- one combination of fetches and feeds --------------------------------------------------------------

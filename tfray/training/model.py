@@ -14,6 +14,8 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
+from tfray.library.partitioned_variables import Partitioner
+from tfray.library.variable_scope import get_variable_scope, variable_scope
 from tfray.ops import replica_ops, source_ops, state_ops
 from tfray.training.inputs import Batch, flatten_batch, unflatten_like
 
@@ -82,6 +84,7 @@ def build_model(
     *,
     seed: int | None = None,
     device: DeviceFunction | None = None,
+    partitioner: Partitioner | None = None,
 ) -> BuiltModel:
     """Call a model function under a new graph.
 
@@ -92,6 +95,7 @@ def build_model(
         seed: Graph-level seed.
         device: Device function under which the model is built. With one, gradients are marked to be combined
             over replicas.
+        partitioner: Default partitioner of the model's variables.
 
     Raises:
         InvalidArgumentError: The function returns something other than a `ModelSpec` that can be trained.
@@ -100,7 +104,7 @@ def build_model(
     graph.seed = seed
     if device is not None:
         graph.extra("replica_aggregation", list).append(combine_over_replicas)
-    with graph.as_default(), graph.device(device):
+    with graph.as_default(), graph.device(device), variable_scope(get_variable_scope(), partitioner=partitioner):
         placeholders = [_placeholder(name, array) for name, array in flatten_batch(example)]
         features, labels = unflatten_like(example, placeholders)
         takes_mode = "mode" in inspect.signature(model_fn).parameters

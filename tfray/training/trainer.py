@@ -15,11 +15,13 @@ from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.formats.files import PathLike
 from tfray.formats.step_stats import RunMetadata
-from tfray.framework.graph import Graph
+from tfray.framework.graph import DeviceFunction, Graph
+from tfray.framework.graph_keys import GraphKeys
 from tfray.library import variables as variables_lib
+from tfray.library.partitioned_variables import Partitioner, SaveSliceInfo
 from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
-from tfray.training.device_setter import GreedyLoadBalancingStrategy, replica_device_setter
+from tfray.training.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
 from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
 from tfray.training.model_summaries import ModelSummaries, is_due
@@ -29,6 +31,7 @@ from tfray.training.run_log import RunLog, run_folder
 if TYPE_CHECKING:
     from tfray.actors.cluster import Cluster
     from tfray.actors.driver import ReplicaDriver, StepReport
+    from tfray.placement.cost import Machine
 
 DAY_S: Final = 86400.0
 
@@ -41,7 +44,10 @@ class ScalingConfig:
 
     Attributes:
         workers: Number of replicas, backups included.
-        parameter_servers: Number of shards that hold the variables.
+        parameter_servers: Number of shards that hold the variables; ``"auto"`` for as many as predicted steps profit
+            from, on the nodes that there are.
+        partitioner: Default partitioner of the model's variables; ``"auto"`` cuts those that are larger than a shard's
+            fair share of the model. Results name the whole variables.
         backup_workers: Of the replicas, how many may be late in a step without anybody waiting for them: the
             gradients of the first ``workers - backup_workers`` are averaged, later ones are dropped.
         mode: ``"sync"``, or ``"async"``: each replica applies its gradients as it goes.
@@ -53,7 +59,7 @@ class ScalingConfig:
     """
 
     workers: int = 1
-    parameter_servers: int = 1
+    parameter_servers: int | str = 1
     backup_workers: int = 0
     mode: str = "sync"
     cpus_per_worker: float = 1.0
@@ -61,9 +67,14 @@ class ScalingConfig:
     worker_resources: Mapping[str, float] = field(default_factory=dict)
     scheduling_strategy: Any = None
     start_timeout_s: float = 60.0
+    partitioner: Partitioner | str | None = None
 
     def __post_init__(self) -> None:
-        if self.workers < 1 or self.parameter_servers < 1:
+        for name in ("parameter_servers", "partitioner"):
+            value = getattr(self, name)
+            if isinstance(value, str) and value != "auto":
+                raise InvalidArgumentError(f"{name} must not be {value!r}: the only word that it may be is 'auto'")
+        if self.workers < 1 or (isinstance(self.parameter_servers, int) and self.parameter_servers < 1):
             raise InvalidArgumentError("training needs at least one worker and one parameter server")
         if not 0 <= self.backup_workers < self.workers:
             raise InvalidArgumentError(
@@ -73,6 +84,13 @@ class ScalingConfig:
             raise InvalidArgumentError(f"mode must be 'sync' or 'async', not {self.mode!r}")
         if self.mode == "async" and self.backup_workers:
             raise InvalidArgumentError("asynchronous training waits for nobody: it has no backup workers")
+
+    @property
+    def shards(self) -> int:
+        """Number of parameter servers, where it is decided already."""
+        if isinstance(self.parameter_servers, str):
+            raise InvalidArgumentError("the number of parameter servers is not decided before training begins")
+        return self.parameter_servers
 
     @property
     def required(self) -> int:
@@ -268,8 +286,45 @@ class Trainer:
 
     def graph(self) -> Graph:
         """The graph of the model, built for the first batch of the input."""
+        return self.build().graph
+
+    def build(self, device: DeviceFunction | None = None, partitioner: Partitioner | None = None) -> BuiltModel:
+        """Build the model for the first batch of the input, under a device function: see `build_model`."""
         first = self._first_batch(iter(self._input_fn(self._context(0, 1))))
-        return build_model(self._model_fn, first, seed=self.run.seed).graph
+        return build_model(self._model_fn, first, seed=self.run.seed, device=device, partitioner=partitioner)
+
+    def build_for_shards(self, machine: Machine | None = None) -> BuiltModel:
+        """Decide what `scaling` leaves to be decided, and build the model for that many shards.
+
+        Args:
+            machine: Where to train; by default the nodes of the run's Ray cluster, or this machine.
+        """
+        if "auto" in (self.scaling.parameter_servers, self.scaling.partitioner):
+            self.scaling = self._settled(machine)
+        scaling = self.scaling
+        strategy = GreedyLoadBalancingStrategy(scaling.shards)
+        setter = replica_device_setter(scaling.shards, worker_device="", ps_strategy=strategy)
+        assert not isinstance(scaling.partitioner, str)
+        return self.build(setter, scaling.partitioner)
+
+    def _settled(self, machine: Machine | None) -> ScalingConfig:
+        """The scaling with everything decided."""
+        from tfray.placement.cost import CostModel
+        from tfray.training import step_plan
+
+        scaling, model = self.scaling, self.build(step_plan.to_any_shard)
+        if scaling.parameter_servers == "auto":
+            nodes = step_plan.nodes_of(self.run.address, self.run.init_options)
+            machine = machine or step_plan.machine_of(nodes, scaling.workers)
+            cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.workers))
+            memory_bytes = min(node.memory_bytes for node in nodes) / 2
+            count = step_plan.best_shard_count(model, scaling.workers, cost, shard_memory_bytes=memory_bytes)
+            scaling = replace(scaling, parameter_servers=count)
+        if scaling.partitioner == "auto":
+            trained = [variable.op for variable in model.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)]
+            total = int(sum(map(byte_size_load_fn, trained)))
+            scaling = replace(scaling, partitioner=step_plan.balancing_partitioner(total, scaling.shards))
+        return scaling
 
     # -- in this process -------------------------------------------------------------------------
 
@@ -318,15 +373,27 @@ class Trainer:
     # -- on a cluster ----------------------------------------------------------------------------
 
     def _fit_on_cluster(self, folder: str | None) -> Result:
-        example = self._first_batch(iter(self._input_fn(self._context(0, 1))))
-        strategy = GreedyLoadBalancingStrategy(self.scaling.parameter_servers)
-        setter = replica_device_setter(self.scaling.parameter_servers, worker_device="", ps_strategy=strategy)
-        model = build_model(self._model_fn, example, seed=self.run.seed, device=setter)
+        model = self.build_for_shards()
         final: dict[str, Any] = {}
         with self._start_cluster() as cluster, self._checkpoints(model) as checkpoints:
             summaries = self._summaries(model, folder)
             records = self._cluster_records(model, cluster, checkpoints, summaries, final)
-            return self._collect(model, records, lambda: final, folder)
+            return self._collect(model, records, lambda: self._whole(model, final), folder)
+
+    def _whole(self, model: BuiltModel, values: dict[str, Any]) -> dict[str, Any]:
+        """The values of all variables, those that the trainer has cut joined again."""
+        if self.scaling.partitioner is None:
+            return values
+        whole: dict[str, Any] = {}
+        for name, variable in _variables(model).items():
+            part = variable._save_slice_info
+            if part is None:
+                whole[name] = values[name]
+                continue
+            if part.full_name not in whole:
+                whole[part.full_name] = np.empty(part.full_shape, values[name].dtype)
+            whole[part.full_name][_place_of(part)] = values[name]
+        return whole
 
     def _cluster_records(
         self,
@@ -392,7 +459,7 @@ class Trainer:
 
         scaling = self.scaling
         jobs: dict[str, int | JobSpec] = {
-            "ps": JobSpec(scaling.parameter_servers, num_cpus=scaling.cpus_per_parameter_server),
+            "ps": JobSpec(scaling.shards, num_cpus=scaling.cpus_per_parameter_server),
             "worker": JobSpec(
                 scaling.workers,
                 num_cpus=scaling.cpus_per_worker,
@@ -448,7 +515,7 @@ class Trainer:
 
     def _checkpoints(self, model: BuiltModel) -> RunCheckpoints:
         run = self.run
-        holders = 1 if run.local else self.scaling.parameter_servers + 1
+        holders = 1 if run.local else self.scaling.shards + 1
         return RunCheckpoints(
             model.graph,
             run.checkpoint_dir,
@@ -531,6 +598,15 @@ def _variables(model: BuiltModel) -> dict[str, Any]:
 def _load_variables(model: BuiltModel, session: Session, values: Mapping[str, Any]) -> None:
     session.run(_initializer(model))
     for name, variable in _variables(model).items():
-        if name not in values:
+        part = variable._save_slice_info
+        if name in values:
+            variable.load(values[name], session)
+        elif part is not None and part.full_name in values:
+            variable.load(values[part.full_name][_place_of(part)], session)
+        else:
             raise InvalidArgumentError(f"the result has no value for variable {name!r} of the model")
-        variable.load(values[name], session)
+
+
+def _place_of(part: SaveSliceInfo) -> tuple[slice, ...]:
+    ends = [offset + size for offset, size in zip(part.var_offset, part.var_shape, strict=True)]
+    return tuple(map(slice, part.var_offset, ends))

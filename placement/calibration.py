@@ -1,0 +1,44 @@
+"""What this machine can do, measured in a moment."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from tfray.framework.cpu_threads import one_blas_thread
+from tfray.placement.cost import Machine
+
+_SIDE: Final = 384
+_COPIED_BYTES: Final = 32 << 20
+_REPETITIONS: Final = 5
+
+
+def measured_machine(nodes: Mapping[str, str] | None = None) -> Machine:
+    """The machine of this process: its products and copies are timed, the rest is as `Machine` has it."""
+    matrix = np.ones((_SIDE, _SIDE), np.float32)
+    result = np.empty_like(matrix)
+    source = np.ones(_COPIED_BYTES, np.uint8)
+    target = np.ones_like(source)
+    with one_blas_thread():
+        product_s = _shortest_s(lambda: np.matmul(matrix, matrix, out=result))
+    copy_s = _shortest_s(lambda: np.copyto(target, source))
+    return Machine(
+        cores=os.cpu_count() or 1,
+        flops_per_s=2 * _SIDE**3 / product_s,
+        bytes_per_s=2 * _COPIED_BYTES / copy_s,  # read and written
+        copy_bytes_per_s=_COPIED_BYTES / copy_s,
+        nodes=nodes or {},
+    )
+
+
+def _shortest_s(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(_REPETITIONS):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return max(min(times), 1e-9)

@@ -1,0 +1,279 @@
+"""What a step will be before it runs: where everything goes, what moves, how long it should take, and how many shards.
+
+All of it is prediction, from static shapes or from recorded steps; see `tfray.placement.cost`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.device_spec import DeviceSpec, merge_device
+from tfray.framework.graph import Graph, Operation
+from tfray.framework.graph_keys import GraphKeys
+from tfray.library.partitioned_variables import Partitioner
+from tfray.placement.cost import CostModel, Machine
+from tfray.placement.cost_placer import CostPlacer
+from tfray.placement.pipeline import compile_step
+from tfray.placement.placer import Plan
+from tfray.placement.policies import prefer, spread_over_jobs
+from tfray.placement.replicate import compile_replica_step
+from tfray.placement.step_time import (
+    Instance,
+    StepTime,
+    Traffic,
+    instances_of,
+    instances_of_replicas,
+    simulate,
+    tasks_of_partitions,
+    traffic_of,
+)
+from tfray.training.device_setter import STATE_OPS
+from tfray.training.model import BuiltModel
+
+REPLICA: Final = "/job:worker/replica:0/task:0/device:CPU:0"
+"""Stands for every replica."""
+
+MAX_SHARDS: Final = 64
+
+CLEARLY_FASTER: Final = 0.95
+"""What part of its time a step on more shards may take to be worth them."""
+
+CUT_FROM: Final = 1.25
+"""A variable is cut that is larger than a shard's fair share by this factor."""
+
+MIN_PART_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one device has to do.
+
+    Attributes:
+        operations: Number of operations.
+        variable_bytes: Bytes of the variables that it holds.
+        busy_s: Seconds that it computes and sends.
+        variables: Names of the variables.
+    """
+
+    operations: int = 0
+    variable_bytes: int = 0
+    busy_s: float = 0.0
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """A predicted step.
+
+    Attributes:
+        loads: By device.
+        traffic: What moves, by source and destination.
+        time: The course of the step.
+    """
+
+    loads: Mapping[str, Load]
+    traffic: Mapping[tuple[str, str], Traffic]
+    time: StepTime = field(repr=False)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes between devices, altogether."""
+        return sum(entry.size_bytes for entry in self.traffic.values())
+
+
+def shard_devices(count: int) -> list[str]:
+    """Full names of parameter shards."""
+    return [f"/job:ps/task:{task}/device:CPU:0" for task in range(count)]
+
+
+def worker_devices(count: int) -> list[str]:
+    """Full names of workers."""
+    return [f"/job:worker/task:{task}/device:CPU:0" for task in range(count)]
+
+
+def to_any_shard(op: Operation) -> str:
+    """The device function that puts variables on the job ``ps`` and leaves open on which task."""
+    asked = DeviceSpec.from_string(op.device)
+    is_open = op.type in STATE_OPS and asked.job is None and asked.task is None
+    return merge_device("/job:ps", op.device) if is_open else op.device
+
+
+def plan_training(
+    model: BuiltModel, shards: int, workers: int, cost: CostModel | None = None, plan: Plan | None = None
+) -> StepPlan:
+    """Predict a replicated training step.
+
+    Args:
+        model: Built under a device function that names the job ``ps`` for variables, with a task or without.
+        shards: Number of parameter shards.
+        workers: Number of replicas.
+        cost: What operations and messages take; the default machine, and the model's batch, when None.
+        plan: Places variables without a task; evenly by bytes when None.
+    """
+    cost = cost or CostModel(unknown_size=max(1, model.batch_size // workers))
+    compiled = compile_replica_step(
+        list(model.fetches.values()),
+        [model.train_operation],
+        model.placeholders,
+        shard_devices(shards),
+        REPLICA,
+        plan or spread_over_jobs(cost, prefer(REPLICA)),
+    )
+    return _predicted(instances_of_replicas(compiled, worker_devices(workers)), cost)
+
+
+def plan_session(
+    graph: Graph, targets: Sequence[Operation], devices: Sequence[str], cost: CostModel, by_cost: bool = True
+) -> StepPlan:
+    """Predict a step of a session.
+
+    Args:
+        graph: The graph.
+        targets: What to run; the graph's training operations when empty.
+        devices: Full names of the devices, default first.
+        cost: What operations and messages take.
+        by_cost: Whether to place as ``ConfigProto(placement="cost")`` does.
+
+    Raises:
+        InvalidArgumentError: There is nothing to run, or a placement constraint cannot be met.
+    """
+    wanted = list(targets) or [getattr(each, "op", each) for each in graph.get_collection(GraphKeys.TRAIN_OP)]
+    if not wanted:
+        raise InvalidArgumentError("the graph has no training operation: name what to run")
+    placer = CostPlacer(cost) if by_cost else None
+    if placer is not None:
+        placer.settle(graph, devices, allow_soft_placement=True)
+    compiled = compile_step([], wanted, [], devices, allow_soft_placement=True, plan=placer)
+    return _predicted(instances_of(compiled.partitions), cost)
+
+
+def _predicted(instances: Sequence[Instance], cost: CostModel) -> StepPlan:
+    time = simulate(tasks_of_partitions(instances, cost), cost.machine)
+    loads: dict[str, Load] = {}
+    for instance in instances:
+        ops = instance.partition.graph.get_operations()
+        held = {str(op.attrs.get("shared_name") or op.name): cost.variable_bytes(op) for op in ops}
+        held = {name: size for name, size in held.items() if size}
+        before = loads.get(instance.device, Load(busy_s=time.busy_s.get(instance.device, 0.0)))
+        new = {name: size for name, size in held.items() if name not in before.variables}
+        loads[instance.device] = replace(
+            before,
+            operations=before.operations + len(ops),
+            variable_bytes=before.variable_bytes + sum(new.values()),
+            variables=(*before.variables, *new),
+        )
+    return StepPlan(loads, traffic_of(instances, cost), time)
+
+
+# -- shards ----------------------------------------------------------------------------------------------
+
+
+def variable_sizes(graph: Graph, cost: CostModel | None = None) -> dict[str, int]:
+    """Bytes of every variable of a graph, by name."""
+    cost = cost or CostModel()
+    return {op.name: cost.variable_bytes(op) for op in graph.get_operations() if op.type == "Variable"}
+
+
+def best_shard_count(
+    model: BuiltModel,
+    workers: int,
+    cost: CostModel | None = None,
+    limit: int | None = None,
+    shard_memory_bytes: float = math.inf,
+) -> int:
+    """How many parameter shards a model wants: the fewest with which a step takes about the least time.
+
+    Args:
+        model: Built under a device function that puts variables on the job ``ps``, without a task.
+        workers: Number of replicas.
+        cost: As for `plan_training`.
+        limit: Largest number; by default one for each core that the machines have.
+        shard_memory_bytes: Bytes of variables that a shard can hold.
+
+    Raises:
+        InvalidArgumentError: The variables do not fit even on `limit` shards.
+    """
+    cost = cost or CostModel(unknown_size=max(1, model.batch_size // workers))
+    limit = min(MAX_SHARDS, limit or cost.machine.cores * max(1, len(set(cost.machine.nodes.values()))))
+    total = sum(variable_sizes(model.graph, cost).values())
+    least = max(1, math.ceil(total / shard_memory_bytes))
+    if least > limit:
+        raise InvalidArgumentError(
+            f"variables of {total:,} bytes need {least} parameter servers of {shard_memory_bytes:,.0f} bytes, and "
+            f"there is room for {limit}: add nodes, or name the number yourself"
+        )
+    counts = sorted({least, limit, *(count for count in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32) if least <= count <= limit)})
+    best, best_s = counts[0], plan_training(model, counts[0], workers, cost).time.seconds
+    for count in counts[1:]:
+        seconds = plan_training(model, count, workers, cost).time.seconds
+        if seconds < CLEARLY_FASTER * best_s:
+            best, best_s = count, seconds
+    return best
+
+
+def balancing_partitioner(total_bytes: int, shards: int, min_part_bytes: int = MIN_PART_BYTES) -> Partitioner:
+    """A partitioner that cuts what would not fit into one shard's fair share of a model, along the first dimension.
+
+    Args:
+        total_bytes: Bytes of all variables of the model.
+        shards: Number of parameter servers.
+        min_part_bytes: No part is smaller.
+    """
+    share = max(1.0, total_bytes / shards)
+
+    def partitioner(shape: Sequence[int], dtype: object, **unused: object) -> list[int]:
+        sizes = [int(size) for size in shape]
+        size_bytes = math.prod(sizes) * (getattr(dtype, "size", None) or 1)
+        parts = math.ceil(size_bytes / share) if size_bytes > CUT_FROM * share else 1
+        parts = min(parts, shards, sizes[0] if sizes else 1, max(1, size_bytes // min_part_bytes))
+        return [max(1, parts), *[1] * (len(sizes) - 1)] if sizes else []
+
+    return partitioner
+
+
+def named_devices(graph: Graph) -> list[str]:
+    """Full names of the CPU devices that a graph's operations ask for; workers first. Empty if they ask for none."""
+    found: dict[str, None] = {}
+    for op in graph.get_operations():
+        spec = DeviceSpec.from_string(op.device)
+        if spec.job is not None:
+            found[DeviceSpec(spec.job, spec.task or 0, "CPU", 0).to_string()] = None
+    return sorted(found, key=lambda name: (DeviceSpec.from_string(name).job == "ps", name))
+
+
+# -- where to train --------------------------------------------------------------------------------------
+
+
+class Node(NamedTuple):
+    """A machine that Ray offers."""
+
+    cores: int
+    memory_bytes: float
+
+
+def nodes_of(address: str | None, init_options: dict[str, Any] | None = None) -> list[Node]:
+    """The nodes of the Ray cluster at an address (see `tfray.actors.ray_runtime.connect`), or this machine."""
+    from tfray.actors.ray_runtime import connect, import_ray
+
+    here = Node(os.cpu_count() or 1, float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
+    ray = import_ray()
+    if not ray.is_initialized():
+        if (address or os.environ.get("RAY_ADDRESS") or "local") == "local":
+            return [here]
+        connect(address, init_options)
+    found = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    # A node may offer more CPUs than its machine has cores; this one's are known.
+    nodes = [Node(int(each.get("CPU", 0)), each.get("memory", here.memory_bytes)) for each in found if each.get("CPU")]
+    return [here] if len(nodes) <= 1 else nodes
+
+
+def machine_of(nodes: Sequence[Node], workers: int) -> Machine:
+    """Nodes like these, over which workers and shards are spread evenly."""
+    names = [*worker_devices(workers), *shard_devices(MAX_SHARDS)]
+    placed = {name: str(number % len(nodes)) for number, name in enumerate(names)}
+    return Machine(cores=min(node.cores for node in nodes), nodes=placed)
