@@ -8,9 +8,12 @@ import signal
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
+from tfray.actors.ray_runtime import import_ray
 from tfray.actors.task_process import Ended, Output, TaskProcess
 from tfray.errors import InvalidArgumentError, OpError
 
@@ -47,7 +50,6 @@ class Program:
         ray_address: Where its processes find Ray.
         pass_flags: Whether the script takes TensorFlow's usual flags.
         threads: Threads of each task's kernels.
-        gpus: GPUs of each worker.
     """
 
     script: str
@@ -57,7 +59,6 @@ class Program:
     ray_address: str
     pass_flags: bool = True
     threads: int = 1
-    gpus: int = 0
 
     def __post_init__(self) -> None:
         if self.workers < 1 or self.parameter_servers < 0:
@@ -75,6 +76,9 @@ class Program:
 
 class RunningTask(Protocol):
     """A task's process, wherever it runs."""
+
+    def wait_until_started(self, deadline: float) -> None:
+        """Wait until it runs, by `time.monotonic`. Raises when that is not so in time."""
 
     def stop(self) -> None:
         """Ask it to end."""
@@ -98,9 +102,10 @@ class Launch:
         program: The program.
         output: Takes what the tasks print, from several threads.
         notice: Takes what there is to say of the run itself.
-        start: What starts the process of a task; on this machine by default.
+        start: Starts the process of a task; on this machine by default.
         max_restarts: How many tasks that have failed to start again, all together.
         grace_s: How long workers have to end when they are asked to.
+        start_timeout_s: How long to wait for room for the tasks.
     """
 
     def __init__(
@@ -108,16 +113,18 @@ class Launch:
         program: Program,
         output: Callable[[Task, str], None],
         notice: Callable[[str], None],
-        start: Callable[[Task], Start] = lambda task: TaskProcess,
+        start: Start = TaskProcess,
         max_restarts: int = 0,
         grace_s: float = 15.0,
+        start_timeout_s: float = 60.0,
     ) -> None:
         self._program = program
-        self._start_of = start
+        self._start_process = start
         self._output = output
         self._notice = notice
         self._restarts_left = max_restarts
         self._grace_s = grace_s
+        self._start_timeout_s = start_timeout_s
         self._running: dict[Task, RunningTask] = {}
         self._ended: SimpleQueue[tuple[Task, int]] = SimpleQueue()
         name = secrets.token_hex(3)
@@ -134,6 +141,9 @@ class Launch:
         try:
             for task in self._program.tasks:
                 self._start(task)
+            deadline = time.monotonic() + self._start_timeout_s
+            for running in list(self._running.values()):
+                running.wait_until_started(deadline)
             self._supervise()
         finally:
             self._end_all()
@@ -154,7 +164,7 @@ class Launch:
                 raise TaskFailedError(f"{task} ended with {describe_code(code)}{others}")
 
     def _start(self, task: Task) -> None:
-        self._running[task] = self._start_of(task)(
+        self._running[task] = self._start_process(
             self._program.script,
             [*self._flags(task), *self._program.arguments],
             self._environment(task),
@@ -174,7 +184,6 @@ class Launch:
             "RAY_ADDRESS": self._program.ray_address,
             "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": task.job, "index": task.index}}),
             "OMP_NUM_THREADS": str(self._program.threads),
-            "TFRAY_GPUS_PER_SERVER": str(self._program.gpus if task.job == "worker" else 0),
         }
 
     # -- the end -----------------------------------------------------------------------------------------
@@ -211,3 +220,34 @@ def describe_code(code: int) -> str:
         except ValueError:
             return f"signal {-code}"
     return f"exit code {code}"
+
+
+# -- on a cluster --------------------------------------------------------------------------------------------
+
+
+def on_nodes(num_cpus: float) -> Start:
+    """What starts tasks on the nodes of the cluster to which this process is connected.
+
+    Args:
+        num_cpus: CPUs that each task asks of Ray.
+    """
+    from tfray.actors.remote_task import RemoteTask
+
+    return partial(RemoteTask, {"num_cpus": num_cpus, "scheduling_strategy": "SPREAD"})
+
+
+def script_on_nodes(script: Path, working_dir: Path | None) -> str:
+    """Path of a script where the nodes find it: relative to a folder that is shipped, or else as it is here.
+
+    Raises:
+        InvalidArgumentError: The script is not in the folder.
+    """
+    if working_dir is None:
+        is_shipped = import_ray().get_runtime_context().runtime_env.get("working_dir")
+        working_dir = Path.cwd() if is_shipped else None
+    if working_dir is None:
+        return str(script.resolve())
+    try:
+        return str(script.resolve().relative_to(working_dir.resolve()))
+    except ValueError:
+        raise InvalidArgumentError(f"{script} is not in {working_dir}, the folder that is shipped") from None

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 GPUS_VARIABLE: Final = "TFRAY_GPUS_PER_SERVER"
 """Environment variable: GPUs of a server that is not told otherwise."""
 
+PATH_VARIABLE: Final = "TFRAY_SERVER_PATH"
+"""Environment variable: where a server's actors import from, when that is not where Ray's workers do."""
+
 PREDECESSOR_S: Final = 15.0
 """How long a server waits for Ray to notice that the one before it, at the same address, is gone."""
 
@@ -147,6 +150,9 @@ class Server:
                 ray.get_runtime_context().get_node_id(), soft=False
             ),
         }
+        path = os.environ.get(PATH_VARIABLE)
+        if path:
+            options["runtime_env"] = {"env_vars": {"PYTHONPATH": path}}
         actor_class = ray.remote(concurrency_groups=SERVER_CONCURRENCY_GROUPS)(ServerActor).options(**options)
         definition = self._server_def
         about = (self._cluster.as_dict(), definition.job_name, definition.task_index, self._devices, thread_count())

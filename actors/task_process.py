@@ -30,7 +30,6 @@ class TaskProcess:
         environment: Environment variables besides those of this process.
         output: Takes every line that it prints, on a thread.
         ended: Told, on that thread, when it has ended.
-        folder: The folder in which it runs; that of this process when None.
     """
 
     def __init__(
@@ -40,7 +39,6 @@ class TaskProcess:
         environment: Mapping[str, str],
         output: Output,
         ended: Ended,
-        folder: str | None = None,
     ) -> None:
         self._output = output
         self._ended = ended
@@ -53,7 +51,6 @@ class TaskProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
-                cwd=folder,
                 pass_fds=[lifeline],
                 start_new_session=True,
             )
@@ -68,6 +65,9 @@ class TaskProcess:
     def pid(self) -> int:
         """The process."""
         return self._process.pid
+
+    def wait_until_started(self, deadline: float) -> None:
+        """Do nothing: it runs."""
 
     def stop(self) -> None:
         """Ask the process to end, by SIGTERM."""

@@ -53,7 +53,11 @@ def train(server, cluster, num_workers):
         train_op = optimizer.minimize(loss, global_step=global_step)
     train_set, test_set = digits.load()
     test = tf.train.FinalOpsHook(accuracy, {images: test_set[0], labels: test_set[1]})
-    hooks = [optimizer.make_session_run_hook(is_chief), tf.train.StopAtStepHook(last_step=FLAGS.train_steps)]
+    # Without tokens to begin with, no worker makes two steps for one update.
+    hooks = [
+        optimizer.make_session_run_hook(is_chief, num_tokens=0),
+        tf.train.StopAtStepHook(last_step=FLAGS.train_steps),
+    ]
     config = tf.ConfigProto(device_filters=["/job:ps", worker])
 
     random = np.random.RandomState(FLAGS.task_index)

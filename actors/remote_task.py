@@ -1,0 +1,143 @@
+"""Processes of launched tasks on the nodes of a cluster: each is started, and watched, by a Ray actor on its node."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+import ray
+
+from tfray.actors.task_process import Ended, Output, TaskProcess
+from tfray.errors import NotFoundError, OpError, ResourceExhaustedError, UnavailableError
+
+NOTICE_S: Final = 1.0
+"""How long a host waits for output before it answers that there is none."""
+
+LOST: Final = -9
+"""The exit code of a task whose host is gone."""
+
+_OWN_VARIABLES: Final = ("RAY_ADDRESS", "RAY_AUTH", "RAY_TMPDIR", "RAY_USE_TLS", "RAY_TLS")
+"""Beginnings of Ray's environment variables that hold for every process on a node; the others are a worker's own."""
+
+
+class TaskHost:
+    """The actor's class: runs one process on its node, which ends with it."""
+
+    def __init__(self) -> None:
+        self._said: SimpleQueue[str | int] = SimpleQueue()
+        self._process: TaskProcess | None = None
+
+    def start(self, script: str, arguments: Sequence[str], environment: Mapping[str, str]) -> OpError | None:
+        """Start a script. Returns what is wrong."""
+        if not Path(script).is_file():
+            return NotFoundError(
+                f"there is no file {script} in {os.getcwd()} on node {ray.util.get_node_ip_address()}: ship it with "  # type: ignore[no-untyped-call]
+                "--working-dir, or have it on every node"
+            )
+        for name in [name for name in os.environ if name.startswith("RAY_") and not name.startswith(_OWN_VARIABLES)]:
+            del os.environ[name]
+        # What a runtime environment has added to the path holds for the process and for its actors, too.
+        path = os.pathsep.join(folder for folder in sys.path if folder)
+        shipped = {"PYTHONPATH": path, "TFRAY_SERVER_PATH": path}
+        self._process = TaskProcess(script, arguments, {**shipped, **environment}, self._said.put, self._said.put)
+        return None
+
+    def listen(self) -> tuple[list[str], int | None]:
+        """What the process has printed since the last call, waited for, and its exit code once it has ended."""
+        said: list[str] = []
+        with suppress(Empty):
+            item = self._said.get(timeout=NOTICE_S)
+            while not isinstance(item, int):
+                said.append(item)
+                item = self._said.get_nowait()
+            return said, item
+        return said, None
+
+    def stop(self) -> None:
+        """Ask the process to end."""
+        if self._process is not None:
+            self._process.stop()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self._process is not None:
+            self._process.kill()
+
+
+class RemoteTask:
+    """A task's process on some node of the cluster.
+
+    Args:
+        options: Options of the actor that runs it.
+        script: Path of the script on the node.
+        arguments: Its arguments.
+        environment: Further environment variables.
+        output: Takes every line that it prints, on a thread.
+        ended: Told, on that thread, when it has ended.
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        script: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        output: Output,
+        ended: Ended,
+    ) -> None:
+        host: Any = ray.remote(TaskHost)
+        self._host = host.options(max_concurrency=4, **options).remote()
+        self._start = self._host.start.remote(script, list(arguments), dict(environment))
+        self._output = output
+        self._ended = ended
+        threading.Thread(target=self._listen, name="tfray-task-output", daemon=True).start()
+
+    def wait_until_started(self, deadline: float) -> None:
+        """Wait for room on the cluster.
+
+        Raises:
+            ResourceExhaustedError: There is none in time.
+            NotFoundError: The script is not there.
+            UnavailableError: The actor died.
+        """
+        try:
+            error = ray.get(self._start, timeout=max(0.1, deadline - time.monotonic()))
+        except ray.exceptions.GetTimeoutError:
+            raise ResourceExhaustedError(
+                "the cluster found no room for all tasks in time; ask for fewer tasks or fewer CPUs per worker, add "
+                "nodes, or raise --start-timeout"
+            ) from None
+        except ray.exceptions.RayError as failure:
+            raise UnavailableError(f"a task could not be started: {failure}") from failure
+        if error is not None:
+            raise error
+
+    def stop(self) -> None:
+        """Ask the process to end."""
+        self._host.stop.remote()
+
+    def kill(self) -> None:
+        """End the process, and its actor, at once."""
+        ray.kill(self._host)
+
+    def _listen(self) -> None:
+        code: int | None = None
+        try:
+            ray.get(self._start)
+            while code is None:
+                lines, code = ray.get(self._host.listen.remote())
+                for line in lines:
+                    self._output(line)
+        except ray.exceptions.RayError as error:
+            self._output(f"tfray: lost the process: {str(error).splitlines()[0]}")
+            code = LOST
+        else:
+            ray.kill(self._host)
+        self._ended(code)
