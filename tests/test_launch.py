@@ -29,6 +29,7 @@ flags = tf.app.flags
 for name in ("ps_hosts", "worker_hosts", "job_name", "checkpoint_dir"):
     flags.DEFINE_string(name, "", "")
 flags.DEFINE_integer("task_index", 0, "")
+flags.DEFINE_integer("save_steps", 20, "")
 FLAGS = flags.FLAGS
 
 
@@ -45,7 +46,7 @@ def main(_):
         train_op = tf.train.GradientDescentOptimizer(0.01).minimize(tf.reduce_sum(x ** 2), global_step=step)
     hooks = [tf.train.StopAtStepHook(last_step=400)]
     with tf.train.MonitoredTrainingSession(
-        server.target, FLAGS.task_index == 0, FLAGS.checkpoint_dir, hooks=hooks, save_checkpoint_steps=20
+        server.target, FLAGS.task_index == 0, FLAGS.checkpoint_dir, hooks=hooks, save_checkpoint_steps=FLAGS.save_steps
     ) as session:
         while not session.should_stop():
             reached, _ = session.run([step, train_op])
@@ -180,7 +181,7 @@ def test_a_parameter_server_that_dies_is_replaced_and_restored(program, tmp_path
     while len(processes) < 3:
         task, pid = until(process, r"\[(\w+ \d)\] +process (\d+)", seen).groups()
         processes[task] = int(pid)
-    until(process, r"step 60\b", seen)
+    until(process, r"step [6-9]\d\b", seen)
     os.kill(processes["ps 0"], signal.SIGKILL)
     until(process, "ps 0 ended with signal SIGKILL; starting it again", seen)
     until(process, r"\[ps 0\] +process", seen)
@@ -191,18 +192,28 @@ def test_a_parameter_server_that_dies_is_replaced_and_restored(program, tmp_path
     assert tf.train.load_variable(str(tmp_path / "s"), "global_step") >= 400
 
 
+def name_of(pid):
+    """What a process calls itself."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0].decode().strip()
+    except FileNotFoundError:
+        return ""
+
+
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize("how", ["worker", "interrupt", "terminate", "kill"])
 def test_nothing_remains(program, tmp_path, how, ray_stopped):
     seen = []
-    process = started(program, "--ps", "2", "--workers", "2", arguments=[f"--checkpoint_dir={tmp_path / 's'}"])
+    arguments = [f"--checkpoint_dir={tmp_path / 's'}", "--save_steps=1000"]
+    process = started(program, "--ps", "2", "--workers", "2", arguments=arguments)
     pids = {}
     while len(pids) < 4:
         task, pid = until(process, r"\[(\w+ \d)\] +process (\d+)", seen).groups()
         pids[task] = int(pid)
-    until(process, r"step 40\b", seen)
-    below = descendants(process.pid)
+    until(process, r"step [4-9]\d\b", seen)
+    # After a SIGKILL Ray's agents notice within a minute that the rest of their Ray is gone.
+    below = {pid for pid in descendants(process.pid) if how != "kill" or not name_of(pid).endswith("Agent")}
     if how == "worker":
         os.kill(pids["worker 1"], signal.SIGKILL)
     else:
@@ -214,7 +225,7 @@ def test_nothing_remains(program, tmp_path, how, ray_stopped):
         assert "tfray: worker 1 ended with signal SIGKILL; ending the others" in output
     if how != "kill":
         # The chief has saved when it was told to end.
-        assert tf.train.load_variable(str(tmp_path / "s"), "global_step") % 20
+        assert tf.train.load_variable(str(tmp_path / "s"), "global_step") >= 40
     wait_for(lambda: not any(map(is_alive, below | set(pids.values()))))
 
 
