@@ -5,7 +5,8 @@ Synchronous training (`SyncProtocol`), on n replicas of which the first m count 
 1. A step starts when no step is open and m replicas are idle, or all when fewer are alive. Every idle one takes part.
 2. A replica that becomes idle while the open step is undecided joins it.
 3. When m replicas have delivered, they become the *members* of the step; the shards combine and apply their gradients.
-   When exactly m replicas take part there is nothing to decide: they are members from the start.
+   When exactly m replicas take part there is nothing to decide: they are members from the start, and the next step
+   is handed out before this one is over, so that devices go on without waiting for the driver.
 4. Whoever delivers later is *dropped*: the step stamp of its gradients is stale.
 5. A replica that dies leaves the open step; the survivors decide it. When it was the last member of a step that was
    decided, the step is abandoned, since shards may have applied it already, and another makes up for it.
@@ -24,11 +25,15 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Start:
-    """Begin `step` on the shards and on `replicas`. `members` is None while undecided."""
+    """Begin `step` on the shards and on `replicas`. `members` is None while undecided.
+
+    Every device begins it when its part of the step `after` is over.
+    """
 
     step: int
     replicas: tuple[int, ...]
     members: tuple[int, ...] | None
+    after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -126,129 +131,153 @@ class SyncProtocol:
         steps: Number of steps to run.
         first_step: Number of the first step.
         expected: Replicas to wait for before the first step.
+        ahead: Steps that may be open at once while exactly m replicas are alive.
     """
 
-    def __init__(self, required: int, steps: int, first_step: int = 1, expected: int = 1) -> None:
+    def __init__(self, required: int, steps: int, first_step: int = 1, expected: int = 1, ahead: int = 1) -> None:
         if not 1 <= required <= expected:
             raise ValueError(f"between 1 and {expected} replicas can be required, not {required}")
         self.dropped = 0
         self._completed = first_step - 1
         self._required = required
         self._expected = expected
+        self._ahead = ahead
         self._next = first_step
         self._end = first_step + steps
-        self._idle: set[int] = set()
-        self._busy: dict[int, int] = {}
-        self._open: _OpenStep | None = None
+        self._busy: dict[int, set[int]] = {}
+        self._open: list[_OpenStep] = []
         self._hold_at: int | None = None
 
     @property
     def finished(self) -> bool:
-        return self._open is None and self._next >= self._end
+        return not self._open and self._next >= self._end
 
     @property
     def live(self) -> int:
-        return len(self._idle) + len(self._busy)
+        return len(self._busy)
 
     @property
     def stranded(self) -> bool:
-        return self.live == 0 and (self._open is None or self._open.members is None)
+        return self.live == 0 and all(step.members is None for step in self._open)
 
     def hold(self, position: int | None = None) -> None:
-        self._hold_at = self._completed + (self._open is not None) if position is None else position
+        self._hold_at = self._completed + len(self._open) if position is None else position
 
     @property
     def held(self) -> bool:
-        return self._open is None and self._hold_at is not None and self._completed >= self._hold_at
+        return not self._open and self._hold_at is not None and self._completed >= self._hold_at
 
     def go_on(self, position: int | None = None) -> list[Decision]:
         self._hold_at = position
         return self._use_idle()
 
     def joined(self, replica: int) -> list[Decision]:
-        self._idle.add(replica)
+        self._busy[replica] = set()
         if self.live >= self._expected:
             self._expected = 1  # from now on training goes on with whoever is there
         return self._use_idle()
 
     def delivered(self, replica: int, step: int) -> list[Decision]:
-        self._busy.pop(replica, None)
-        self._idle.add(replica)
-        current = self._open
-        if current is None or current.number != step:
+        self._busy.get(replica, set()).discard(step)
+        current = next((each for each in self._open if each.number == step), None)
+        if current is None:
             self.dropped += 1
             return self._use_idle()
         current.computing.discard(replica)
         current.delivered.append(replica)
         if current.members is None:
-            return self._decide() + self._use_idle()
+            return self._decide(current) + self._use_idle()
         if replica not in current.members:
             self.dropped += 1
         return self._finish() + self._use_idle()
 
     def left(self, replica: int) -> list[Decision]:
-        self._idle.discard(replica)
-        self._busy.pop(replica, None)
+        if self._busy.pop(replica, None) is None and self._expected == 1:
+            return []
         self._expected = max(1, self._expected - 1)  # one that dies before the first step is not waited for
-        current = self._open
-        if current is None:
-            return self._use_idle()
-        was_computing = replica in current.computing
-        current.computing.discard(replica)
-        if current.applied:
-            return self._finish() + self._use_idle()
-        if current.members is None:
-            return self._decide()
-        if was_computing and replica in current.members:
-            return self._decide_without(current, replica)
-        return []
+        decisions: list[Decision] = []
+        for current in list(self._open):
+            was_computing = replica in current.computing
+            current.computing.discard(replica)
+            if current.applied:
+                continue
+            if current.members is None:
+                decisions += self._decide(current)
+            elif was_computing and replica in current.members:
+                decisions += self._decide_without(current, replica)
+        return decisions + self._finish() + self._use_idle()
 
     def applied(self, step: int) -> list[Decision]:
-        assert self._open is not None and self._open.number == step
-        self._open.applied = True
+        for current in self._open:
+            if current.number == step:
+                current.applied = True
         return self._finish() + self._use_idle()
 
     def _finish(self) -> list[Decision]:
-        """End the open step once it is applied and no member's report is outstanding."""
-        current = self._open
-        if current is None or not current.applied or current.computing.intersection(current.members or ()):
-            return []
-        self._open = None
-        self._completed += 1
-        return [Complete(current.number, current.members or (), self._completed)]
+        """End open steps, in order, that are applied and of which no member's report is outstanding."""
+        decisions: list[Decision] = []
+        while self._open:
+            first = self._open[0]
+            if not first.applied or first.computing.intersection(first.members or ()):
+                break
+            del self._open[0]
+            self._completed += 1
+            decisions.append(Complete(first.number, first.members or (), self._completed))
+        return decisions
 
     def _use_idle(self) -> list[Decision]:
-        """Start the next step, or let idle replicas join the open one."""
-        if self._open is not None:
-            return self._join_open(self._open)
-        needed = max(min(self._required, self.live), 1)
-        if self.held:
-            return []
-        if self._next >= self._end or self.live < self._expected or len(self._idle) < needed:
-            return []
-        replicas = tuple(sorted(self._idle))
+        """Start steps, or let idle replicas join the open one."""
+        if self._open and self._open[-1].members is None:
+            return self._join_open(self._open[-1])
+        decisions: list[Decision] = []
+        while self._may_begin():
+            decisions.append(self._begin())
+        return decisions
+
+    @property
+    def _idle(self) -> list[int]:
+        return sorted(replica for replica, steps in self._busy.items() if not steps)
+
+    def _may_begin(self) -> bool:
+        """Whether to open another step."""
+        if self._hold_at is not None and self._completed + len(self._open) >= self._hold_at:
+            return False
+        if self._next >= self._end or self.live < self._expected:
+            return False
+        if not self._open:
+            return len(self._idle) >= max(min(self._required, self.live), 1)
+        # All that is open has the members that the next would have: it can be handed out before they are through.
+        members = tuple(sorted(self._busy))
+        return (
+            len(self._open) < self._ahead
+            and len(members) == self._required
+            and all(step.members == members for step in self._open)
+        )
+
+    def _begin(self) -> Start:
+        after = self._open[-1].number if self._open else None
+        replicas = tuple(self._idle) if after is None else tuple(sorted(self._busy))
         members = replicas if len(replicas) == self._required else None
-        self._open = _OpenStep(self._next, set(replicas), members=members)
-        self._busy.update(dict.fromkeys(replicas, self._next))
-        self._idle.clear()
+        step = _OpenStep(self._next, set(replicas), members=members)
+        self._open.append(step)
+        for replica in replicas:
+            self._busy[replica].add(step.number)
         self._next += 1
-        return [Start(self._open.number, replicas, members)]
+        return Start(step.number, replicas, members, after)
 
     def _join_open(self, current: _OpenStep) -> list[Decision]:
-        if current.members is not None or current.applied:
+        if current.applied:
             return []
-        fresh = sorted(self._idle - set(current.delivered))
+        fresh = [replica for replica in self._idle if replica not in current.delivered]
         current.computing.update(fresh)
-        self._idle.difference_update(fresh)
-        self._busy.update(dict.fromkeys(fresh, current.number))
+        for replica in fresh:
+            self._busy[replica].add(current.number)
         return [Join(current.number, replica) for replica in fresh]
 
-    def _decide(self) -> list[Decision]:
+    def _decide(self, current: _OpenStep) -> list[Decision]:
         """Choose the members once enough have delivered; a step with nobody left is taken up by the next to come."""
-        current = self._open
-        assert current is not None
         possible = len(current.delivered) + len(current.computing)
-        stragglers = any(step != current.number for step in self._busy.values())
+        stragglers = any(steps - {current.number} for steps in self._busy.values())
         needed = self._required if stragglers else min(self._required, possible)
         if not current.delivered or len(current.delivered) < needed:
             return []
@@ -263,9 +292,9 @@ class SyncProtocol:
         if rest:
             current.members = rest
             return [Commit(current.number, rest)]
-        self._open = None
+        self._open.remove(current)
         self._end += 1
-        return [Abandon(current.number), *self._use_idle()]
+        return [Abandon(current.number)]
 
 
 class AsyncProtocol:
@@ -274,14 +303,21 @@ class AsyncProtocol:
     Args:
         steps: Number of steps to apply, over all replicas.
         first_step: Number of the first step.
+        ahead: Steps of one replica that may be open at once; they come one after the other.
+        staleness: How many steps a replica may be ahead of the slowest one; None for any number (Ho et al., "More
+            Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013).
     """
 
-    def __init__(self, steps: int, first_step: int = 1) -> None:
+    def __init__(self, steps: int, first_step: int = 1, ahead: int = 1, staleness: int | None = None) -> None:
+        if staleness is not None and staleness < 0:
+            raise ValueError(f"staleness must be at least 0, not {staleness}")
         self.dropped = 0
         self._completed = first_step - 1
         self._next = first_step
         self._remaining = steps
-        self._live: set[int] = set()
+        self._ahead = ahead
+        self._staleness = staleness
+        self._clock: dict[int, int] = {}
         self._owner: dict[int, int] = {}
         self._outstanding: dict[int, set[str]] = {}
         self._hold_at: int | None = None
@@ -292,11 +328,11 @@ class AsyncProtocol:
 
     @property
     def live(self) -> int:
-        return len(self._live)
+        return len(self._clock)
 
     @property
     def stranded(self) -> bool:
-        return not self._live and not self._owner
+        return not self._clock and not self._owner
 
     def hold(self, position: int | None = None) -> None:
         self._hold_at = self._completed + len(self._owner) if position is None else position
@@ -307,11 +343,11 @@ class AsyncProtocol:
 
     def go_on(self, position: int | None = None) -> list[Decision]:
         self._hold_at = position
-        return self._start_idle()
+        return self._start_all()
 
     def joined(self, replica: int) -> list[Decision]:
-        self._live.add(replica)
-        return self._start(replica)
+        self._clock[replica] = min(self._clock.values(), default=0)
+        return self._start_all()
 
     def delivered(self, replica: int, step: int) -> list[Decision]:
         return self._settle(step, "delivered")
@@ -320,19 +356,19 @@ class AsyncProtocol:
         return self._settle(step, "applied")
 
     def left(self, replica: int) -> list[Decision]:
-        self._live.discard(replica)
+        self._clock.pop(replica, None)
         decisions: list[Decision] = []
         for step, owner in list(self._owner.items()):
             if owner != replica or "delivered" not in self._outstanding[step]:
                 continue
             if "applied" in self._outstanding[step]:
                 # Its number is not used again: another step makes up for it.
-                del self._owner[step]
+                del self._owner[step], self._outstanding[step]
                 self._remaining += 1
                 decisions.append(Abandon(step))
             else:
                 decisions += self._settle(step, "delivered")
-        return decisions + self._start_idle()
+        return decisions + self._start_all()
 
     def _settle(self, step: int, event: str) -> list[Decision]:
         """Record one of the two things that end a step, and go on when both have happened."""
@@ -344,20 +380,34 @@ class AsyncProtocol:
         del self._outstanding[step]
         replica = self._owner.pop(step)
         self._completed += 1
-        return [Complete(step, (replica,), self._completed), *self._start(replica)]
+        if replica in self._clock:
+            self._clock[replica] += 1
+        return [Complete(step, (replica,), self._completed), *self._start_all()]
 
-    def _start_idle(self) -> list[Decision]:
-        idle = sorted(self._live - set(self._owner.values()))
-        return [decision for replica in idle for decision in self._start(replica)]
+    def _start_all(self) -> list[Decision]:
+        """Start what may start: one step of each replica in turn, until there is none."""
+        decisions: list[Decision] = []
+        while started := [self._start(replica) for replica in sorted(self._clock) if self._may_start(replica)]:
+            decisions += started
+        return decisions
 
-    def _start(self, replica: int) -> list[Decision]:
-        if replica not in self._live or self._remaining == 0:
-            return []
+    def _may_start(self, replica: int) -> bool:
+        if self._remaining == 0:
+            return False
         if self._hold_at is not None and self._completed + len(self._owner) >= self._hold_at:
-            return []
+            return False
+        pending = sum(owner == replica for owner in self._owner.values())
+        if self._staleness is not None:
+            lead = self._clock[replica] + pending - min(self._clock.values())
+            if lead > self._staleness:
+                return False
+        return pending < self._ahead
+
+    def _start(self, replica: int) -> Start:
+        after = max((step for step, owner in self._owner.items() if owner == replica), default=None)
         step = self._next
         self._next += 1
         self._remaining -= 1
         self._owner[step] = replica
         self._outstanding[step] = {"delivered", "applied"}
-        return [Start(step, (replica,), (replica,))]
+        return Start(step, (replica,), (replica,), after)
