@@ -33,6 +33,8 @@ RANKS = {
     "tfray.session": 7,
     "tfray.library": 8,
     "tfray.training": 9,
+    "tfray.command": 10,
+    "tfray.launch_command": 10,
     "tfray.task_program": 10,
     "tfray.report": 10,
     "tfray.plan_report": 10,

@@ -31,12 +31,12 @@ from rich.table import Table
 import tfray
 from tfray import listing, plan_report, report
 from tfray.actors import ray_runtime
-from tfray.actors.launch import Launch, Program, Task, TaskFailedError, on_nodes, script_on_nodes
-from tfray.actors.task_process import TaskProcess
+from tfray.command import INTERRUPTED, BadRequest, Group, OneLineErrors, reported_errors
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import exists
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.framework.cpu_threads import thread_count
+from tfray.launch_command import launch
 from tfray.library.graph_tree import show as show_graph
 from tfray.library.profile_tables import show as show_profile
 from tfray.library.step_spans import merged
@@ -52,16 +52,8 @@ Build = Callable[..., Trainer | tuple[Trainer, Iterable[Batch]]]
 
 SCRIPT_MODULE: Final = "__tfray_script__"
 
-INTERRUPTED: Final = 130
-
 _TIMELINE: Final = "10:12"
 """First and last of the steps that a timeline shows: by then everything is compiled, save what records."""
-
-
-class BadRequest(click.ClickException):
-    """What the user asked for cannot be done."""
-
-    exit_code = 2
 
 
 def _parse_shards(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
@@ -73,30 +65,13 @@ def _parse_shards(context: click.Context, option: click.Parameter, text: str | N
     return int(text)
 
 
-class _OneLineErrors(click.Command):
-    """A command whose errors are one line, without the usage text that Click puts before it."""
-
-    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run and exit."""
-        try:
-            code = super().main(*args, **kwargs | {"standalone_mode": False})
-        except click.ClickException as error:
-            click.echo(f"tfray: {error.format_message()}", err=True)
-            code = error.exit_code
-        except (click.Abort, KeyboardInterrupt):
-            click.echo("tfray: interrupted", err=True)
-            code = INTERRUPTED
-        sys.exit(code if isinstance(code, int) else 0)
-
-
-class _Group(_OneLineErrors, click.Group):
-    command_class = _OneLineErrors
-
-
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tfray.__version__, prog_name="tfray")
 def main() -> None:
     """Train dataflow graphs in this process or on a Ray cluster."""
+
+
+main.add_command(launch)
 
 
 # -- training ------------------------------------------------------------------------------------------
@@ -207,7 +182,7 @@ def train(build: Build, args: Sequence[str] | None = None) -> NoReturn:
         args: The command's arguments; those of this process when None.
     """
 
-    @click.command(cls=_OneLineErrors, help=inspect.getdoc(build))
+    @click.command(cls=OneLineErrors, help=inspect.getdoc(build))
     @click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
     @_with_training_options
     def command(settings: Sequence[str], **options: Any) -> None:
@@ -277,7 +252,7 @@ def _describe_run(trainer: Trainer) -> str:
 
 def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[str, Any]) -> None:
     records: list[StepRecord] = []
-    with _reported_errors(options["debug"], records), _post_mortem(options["post_mortem"]):
+    with reported_errors(options["debug"], records), _post_mortem(options["post_mortem"]):
         if options["post_mortem"] and not options["local"]:
             raise BadRequest("--pdb needs --local: on Ray operations run in other processes")
         outputs = _Outputs(*(options[field.name] for field in fields(_Outputs)))
@@ -367,20 +342,6 @@ def _summarize(result: Result, test: Mapping[str, float]) -> None:
 
 
 @contextlib.contextmanager
-def _reported_errors(debug: bool, records: Sequence[StepRecord]) -> Iterator[None]:
-    """Turn errors of tfray into one message. One that blames no operation or device is about the request."""
-    try:
-        yield
-    except OpError as error:
-        if debug:
-            raise
-        failure = click.ClickException(str(error))
-        if not records and not error.op_name and not error.device and not error.site:
-            failure = BadRequest(str(error))
-        raise failure from error
-
-
-@contextlib.contextmanager
 def _post_mortem(wanted: bool) -> Iterator[None]:
     """Open the debugger in the kernel that failed."""
     try:
@@ -393,99 +354,6 @@ def _post_mortem(wanted: bool) -> Iterator[None]:
                 cause = cause.__cause__ or cause
             pdb.post_mortem(cause.__traceback__)
         raise
-
-
-# -- between-graph programs ----------------------------------------------------------------------------
-
-_COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "bright_green", "bright_yellow")
-
-
-@main.command(context_settings={"allow_interspersed_args": False})
-@click.argument("script", type=click.Path(path_type=Path))
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--ps", "parameter_servers", type=int, default=1, show_default=True, metavar="P", help="Tasks `ps`.")
-@click.option("--workers", type=int, default=1, show_default=True, metavar="N", help="Tasks `worker`.")
-@click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`. Its nodes share the tasks.")
-@click.option("--cpus-per-task", type=float, metavar="C", help="CPUs that each task asks of a Ray that it joins; 1.")
-@click.option(
-    "--working-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with SCRIPT and what it imports, to be shipped to the nodes of a Ray that it joins.",
-)
-@click.option("--flags/--no-flags", default=True, help="Whether the script takes --job_name and its like.")
-@click.option("--max-restarts", type=int, default=0, show_default=True, metavar="R", help="Failed tasks to restart.")
-@click.option(
-    "--grace",
-    "grace_s",
-    type=float,
-    default=15.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time for workers to end.",
-)
-@click.option(
-    "--start-timeout",
-    "start_timeout_s",
-    type=float,
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for room on Ray.",
-)
-@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
-def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
-    """Run a between-graph program of TensorFlow 1: a process for each task.
-
-    SCRIPT gets --job_name, --task_index, --ps_hosts and --worker_hosts, then ARGUMENTS (after --), and TF_CONFIG in its
-    environment; `import tensorflow` finds tfray. Its servers meet on Ray: one that is started here, with all processes
-    on this machine, or one that runs, on whose nodes each task finds a place. The run ends when the workers have ended,
-    or when a task has failed.
-    """
-    with _reported_errors(options["debug"], ()):
-        if not script.is_file():
-            raise BadRequest(f"there is no file {script}")
-        folder = options["working_dir"]
-        shipped = {"runtime_env": {"working_dir": str(folder.resolve())}} if folder else {}
-        owned = ray_runtime.connect(options["address"], shipped)
-        try:
-            _launch(script, arguments[1:] if arguments[:1] == ("--",) else arguments, owned, options)
-        except TaskFailedError as error:
-            raise click.ClickException(error.message) from error
-        finally:
-            if owned:
-                ray_runtime.import_ray().shutdown()
-
-
-def _launch(script: Path, arguments: Sequence[str], is_here: bool, options: Mapping[str, Any]) -> None:
-    cpus = options["cpus_per_task"]
-    if cpus is None:
-        cpus = max(1, thread_count() // max(1, options["workers"])) if is_here else 1.0
-    program = Program(
-        script=str(script) if is_here else script_on_nodes(script, options["working_dir"]),
-        arguments=arguments,
-        parameter_servers=options["parameter_servers"],
-        workers=options["workers"],
-        ray_address=ray_runtime.ray_address(),
-        pass_flags=options["flags"],
-        threads=max(1, int(cpus)),
-    )
-    Launch(
-        program,
-        _prefixed(program.tasks),
-        lambda text: click.echo(f"tfray: {text}", err=True),
-        TaskProcess if is_here else on_nodes(cpus),
-        **{name: options[name] for name in ("max_restarts", "grace_s", "start_timeout_s")},
-    ).run()
-
-
-def _prefixed(tasks: Sequence[Task]) -> Callable[[Task, str], None]:
-    """Prints lines with the task from which they come."""
-    width = max(len(str(task)) for task in tasks)
-    prefixes = {
-        task: click.style(f"[{task}]".ljust(width + 2), fg=_COLORS[number % len(_COLORS)])
-        for number, task in enumerate(tasks)
-    }
-    return lambda task, line: click.echo(f"{prefixes[task]} {line}")
 
 
 # -- finding the function ------------------------------------------------------------------------------
@@ -584,7 +452,7 @@ def timeline(target: str, settings: Sequence[str], chosen: str, output: Path, **
     """
     first, last = _parse_steps(chosen)
     records: list[StepRecord] = []
-    with _reported_errors(options["debug"], records):
+    with reported_errors(options["debug"], records):
         outputs = _Outputs(None, None, None, output)
         trainer, _ = _call(load_function(target), _parse_settings(settings))
         trainer.scaling = _override(trainer.scaling, options)
@@ -622,7 +490,7 @@ def graph(target: str, settings: Sequence[str], scope: str, depth: int | None, c
 
     FUNCTION builds it in the default graph, or returns what `tfray run` takes.
     """
-    with _reported_errors(debug, ()):
+    with reported_errors(debug, ()):
         build = load_function(target)
         found = tfray.Graph()
         with found.as_default():
@@ -651,7 +519,7 @@ def plan(target: str, settings: Sequence[str], **options: Any) -> None:
     FUNCTION returns what `tfray run` takes, or builds a graph in the default graph; without it that is `build`, or the
     graph that the script itself builds.
     """
-    with _reported_errors(options["debug"], ()):
+    with reported_errors(options["debug"], ()):
         found = tfray.Graph()
         with found.as_default():
             built = _built(target, settings)
@@ -723,7 +591,7 @@ def checkpoint(path: str, as_json: bool, verify: bool, debug: bool) -> None:
     PATH is that of a checkpoint of tfray or TensorFlow (without .index), of a .safetensors file, or of a folder, whose
     newest checkpoint is listed.
     """
-    with _reported_errors(debug, ()):
+    with reported_errors(debug, ()):
         opened = open_checkpoint(checkpoint_path(path))
         entries = sorted(opened.tensors.values(), key=lambda entry: entry.name)
         if verify:
@@ -780,7 +648,7 @@ def ops(as_json: bool, missing: bool) -> None:
 @click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
 def devices(address: str | None, debug: bool) -> None:
     """List the devices of this process, or the nodes of a Ray cluster."""
-    with _reported_errors(debug, ()):
+    with reported_errors(debug, ()):
         table = _local_devices() if address is None else _cluster_nodes(address)
     Console().print(table)
 

@@ -1,0 +1,105 @@
+"""``tfray launch``: between-graph programs of TensorFlow 1, a process for each task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from tfray.actors import ray_runtime
+from tfray.actors.launch import Launch, Program, Task, TaskFailedError, on_nodes, script_on_nodes
+from tfray.actors.task_process import TaskProcess
+from tfray.command import BadRequest, OneLineErrors, reported_errors
+from tfray.framework.cpu_threads import thread_count
+
+_COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "bright_green", "bright_yellow")
+
+
+@click.command(cls=OneLineErrors, context_settings={"allow_interspersed_args": False})
+@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--ps", "parameter_servers", type=int, default=1, show_default=True, metavar="P", help="Tasks `ps`.")
+@click.option("--workers", type=int, default=1, show_default=True, metavar="N", help="Tasks `worker`.")
+@click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`. Its nodes share the tasks.")
+@click.option("--cpus-per-task", type=float, metavar="C", help="CPUs that each task asks of a Ray that it joins; 1.")
+@click.option(
+    "--working-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with SCRIPT and what it imports, to be shipped to the nodes of a Ray that it joins.",
+)
+@click.option("--flags/--no-flags", default=True, help="Whether the script takes --job_name and its like.")
+@click.option("--max-restarts", type=int, default=0, show_default=True, metavar="R", help="Failed tasks to restart.")
+@click.option(
+    "--grace",
+    "grace_s",
+    type=float,
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time for workers to end.",
+)
+@click.option(
+    "--start-timeout",
+    "start_timeout_s",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for room on Ray.",
+)
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
+    """Run a between-graph program of TensorFlow 1: a process for each task.
+
+    SCRIPT gets --job_name, --task_index, --ps_hosts and --worker_hosts, then ARGUMENTS (after --), and TF_CONFIG in its
+    environment; `import tensorflow` finds tfray. Its servers meet on Ray: one that is started here, with all processes
+    on this machine, or one that runs, on whose nodes each task finds a place. The run ends when the workers have ended,
+    or when a task has failed.
+    """
+    with reported_errors(options["debug"], ()):
+        if not script.is_file():
+            raise BadRequest(f"there is no file {script}")
+        folder = options["working_dir"]
+        shipped = {"runtime_env": {"working_dir": str(folder.resolve())}} if folder else {}
+        owned = ray_runtime.connect(options["address"], shipped)
+        try:
+            _launch(script, arguments[1:] if arguments[:1] == ("--",) else arguments, owned, options)
+        except TaskFailedError as error:
+            raise click.ClickException(error.message) from error
+        finally:
+            if owned:
+                ray_runtime.import_ray().shutdown()
+
+
+def _launch(script: Path, arguments: Sequence[str], is_here: bool, options: Mapping[str, Any]) -> None:
+    cpus = options["cpus_per_task"]
+    if cpus is None:
+        cpus = max(1, thread_count() // max(1, options["workers"])) if is_here else 1.0
+    program = Program(
+        script=str(script) if is_here else script_on_nodes(script, options["working_dir"]),
+        arguments=arguments,
+        parameter_servers=options["parameter_servers"],
+        workers=options["workers"],
+        ray_address=ray_runtime.ray_address(),
+        pass_flags=options["flags"],
+        threads=max(1, int(cpus)),
+    )
+    Launch(
+        program,
+        _prefixed(program.tasks),
+        lambda text: click.echo(f"tfray: {text}", err=True),
+        TaskProcess if is_here else on_nodes(cpus),
+        **{name: options[name] for name in ("max_restarts", "grace_s", "start_timeout_s")},
+    ).run()
+
+
+def _prefixed(tasks: Sequence[Task]) -> Callable[[Task, str], None]:
+    """Prints lines with the task from which they come."""
+    width = max(len(str(task)) for task in tasks)
+    prefixes = {
+        task: click.style(f"[{task}]".ljust(width + 2), fg=_COLORS[number % len(_COLORS)])
+        for number, task in enumerate(tasks)
+    }
+    return lambda task, line: click.echo(f"{prefixes[task]} {line}")
