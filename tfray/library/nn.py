@@ -116,6 +116,7 @@ from tfray.ops.candidate_sampling_ops import (
     log_uniform_candidate_sampler as log_uniform_candidate_sampler,
     uniform_candidate_sampler as uniform_candidate_sampler,
 )
+from tfray.library.dynamic_embedding import dynamic_embedding_lookup as dynamic_embedding_lookup
 from tfray.ops.embedding_ops import (
     embedding_lookup as embedding_lookup,
 )

@@ -104,6 +104,7 @@ class Variable:
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
         self._save_slice_info: Any = None
+        self._row_index: Tensor | None = None  # of a `tf.train.DynamicEmbedding`
         collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections.append(GraphKeys.TRAINABLE_VARIABLES)
@@ -161,6 +162,7 @@ class Variable:
         self.trainable = variable_def.trainable
         self.constraint = None
         self._save_slice_info = None
+        self._row_index = None
 
     # -- what it is ------------------------------------------------------------------------------
 

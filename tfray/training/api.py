@@ -13,6 +13,7 @@ from tfray.formats.example import (
     SequenceExample as SequenceExample,
 )
 from tfray.formats.events import summary_iterator as summary_iterator
+from tfray.library.dynamic_embedding import DynamicEmbedding as DynamicEmbedding
 from tfray.library.event_writer import FileWriter as SummaryWriter
 from tfray.actors.server import Server as Server
 from tfray.formats.cluster_spec import (

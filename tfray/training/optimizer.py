@@ -25,7 +25,7 @@ from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.region import outermost
 from tfray.gradients import gradients
 from tfray.library.variables import Variable
-from tfray.ops import array_ops, grouping_ops, state_ops
+from tfray.ops import array_ops, grouping_ops, row_index_ops, sparse_state_ops, state_ops
 from tfray.ops.partition_ops import unique
 from tfray.ops.segment_ops import unsorted_segment_sum
 from tfray.training import slot_creator
@@ -202,13 +202,24 @@ class Optimizer:
         graph = get_default_graph()
         with graph.name_scope(f"update_{variable.op.name}"), state_ops.colocated_with(variable.handle):
             if isinstance(gradient, IndexedSlices):
-                update = self._resource_apply_sparse_duplicate_indices(gradient.values, variable, gradient.indices)
+                with graph.control_dependencies(self._renewed_slots(gradient, variable)):
+                    update = self._resource_apply_sparse_duplicate_indices(gradient.values, variable, gradient.indices)
             else:
                 update = self._resource_apply_dense(gradient, variable)
             if variable.constraint is None:
                 return _as_operation(update)
             with graph.control_dependencies([update]):
                 return _as_operation(variable.assign(variable.constraint(variable.value())))
+
+    def _renewed_slots(self, gradient: IndexedSlices, variable: Any) -> list[Operation]:
+        """What gives rows that have come to belong to another id, see `DynamicEmbedding`, the slots of a new row."""
+        slots = [by_variable[variable] for by_variable in self._slots.values() if variable in by_variable]
+        if variable._row_index is None or not slots:
+            return []
+        with get_default_graph().control_dependencies([gradient.values]):
+            rows = row_index_ops.take_reused_rows(variable._row_index)
+        unused = array_ops.fill([array_ops.size(rows)], variable.shape[0].value - 1)
+        return [sparse_state_ops.scatter_update(slot, rows, slot.sparse_read(unused)).op for slot in slots]
 
     def _finish_step(self, updates: list[Operation], global_step: Any, scope: str) -> Operation:
         if global_step is None:
