@@ -86,6 +86,27 @@ def test_large_arrays_are_written_past_the_cache_where_that_can_be(tmp_path, fol
         assert rows[1]["data"] == large.tobytes()
 
 
+def test_files_are_on_the_disk_before_the_manifest_is_in_place(tmp_path, monkeypatch):
+    events = []
+    sync, replace = os.fsync, os.replace
+
+    def syncing(descriptor):
+        events.append(("sync", os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}"))))
+        sync(descriptor)
+
+    def replacing(source, target):
+        events.append(("replace", os.path.basename(target)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(os, "replace", replacing)
+    write(tmp_path)
+    *data, manifest, placed, folder = events
+    assert {name for _, name in data} == {path.name for path in data_files(tmp_path)}
+    assert manifest[0] == "sync" and manifest[1].startswith("model.index.tmp-")
+    assert placed == ("replace", "model.index") and folder == ("sync", tmp_path.name)
+
+
 def test_an_older_save_of_the_same_name_is_replaced(tmp_path):
     write(tmp_path)
     before = data_files(tmp_path)
