@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -228,7 +229,7 @@ def mutated(data, contents):
 
 
 def check_mutations(folder, data, resign):
-    """A file that was changed gives the values from before, or a clear error."""
+    """A file that was changed gives the values from before, or a clear error; memory stays bounded either way."""
     kind = data.draw(st.sampled_from(["arrow", "bundle", "safetensors", "state", "meta"]))
     folder = Path(folder) / kind
     if not folder.exists():
@@ -240,11 +241,14 @@ def check_mutations(folder, data, resign):
     if kind == "arrow" and victim.suffix == ".index" and resign:
         changed = signed_again(data, contents)
     victim.write_bytes(changed)
+    tracemalloc.start()
     try:
         read(kind, folder)
     except OpError as error:
         assert str(error)
     finally:
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        tracemalloc.stop()
         victim.write_bytes(contents)
 
 
