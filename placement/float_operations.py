@@ -56,7 +56,7 @@ def elements(tensor: Tensor, unknown: int | None = None) -> int | None:
 
 
 def _sizes(tensor: Tensor, unknown: int | None) -> list[int] | None:
-    if tensor.shape.sizes is None:
+    if tensor.shape.rank is None:
         return None
     sizes = [unknown if size is None else size for size in tensor.shape.sizes]
     known = [size for size in sizes if size is not None]
@@ -64,12 +64,10 @@ def _sizes(tensor: Tensor, unknown: int | None) -> list[int] | None:
 
 
 def _of_product(op: Operation, unknown: int | None) -> int | None:
-    size, left = elements(op.outputs[0], unknown), op.inputs[0].shape.sizes
+    size, left = elements(op.outputs[0], unknown), _sizes(op.inputs[0], unknown)
     if size is None or not left:
         return None
-    inner = left[-2 if op.attrs.get("transpose_a") or op.attrs.get("adj_x") else -1]
-    inner = unknown if inner is None else inner
-    return None if inner is None else 2 * size * inner
+    return 2 * size * left[-2 if op.attrs.get("transpose_a") or op.attrs.get("adj_x") else -1]
 
 
 def _of_convolution(op: Operation, filters: Tensor, result: Tensor, unknown: int | None) -> int | None:

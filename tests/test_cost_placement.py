@@ -8,6 +8,7 @@ import pytest
 import tfray as tf
 from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
+from tfray.ops.script_ops import py_func
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step
@@ -115,6 +116,8 @@ def test_what_was_measured_replaces_what_was_estimated():
     assert cost.tensor_bytes(y) == 7 * 20 * 4
     assert 0 < cost.seconds(y.op, WORKER) < 1.0
     assert CostModel(MACHINE).tensor_bytes(y) == 32 * 20 * 4
+    unknown = tf.matmul(tf.placeholder(tf.float32), tf.placeholder(tf.float32))
+    assert cost.tensor_bytes(unknown) == 4 and cost.seconds(unknown.op, WORKER) > 0
 
 
 # -- what is chosen ------------------------------------------------------------------------------------
@@ -228,3 +231,28 @@ def test_sessions_take_the_placement_that_they_are_asked_for():
         assert session.run(tf.reduce_sum(v * 2)) == 6
     with pytest.raises(InvalidArgumentError, match="'default' or 'cost'"):
         tf.Session(config=tf.ConfigProto(placement="random"))
+
+
+def test_steps_are_placed_anew_by_what_was_measured():
+    """An operation whose work shapes do not tell: once measured, it leaves the device that is busy."""
+    calls = []
+
+    def work(number):
+        calls.append(number)
+        total = np.float32(0)
+        for _ in range(200 if number else 1):
+            total += np.ones(20_000, np.float32).sum()
+        return total
+
+    heavy = [py_func(work, [tf.constant(1)], tf.float32, name=f"work_{i}") for i in range(2)]
+    step = tf.add_n([tf.reshape(each, []) for each in heavy])
+    config = tf.ConfigProto(placement="cost", placement_period=2, device_count={"CPU": 2})
+    with tf.Session(config=config) as session:
+        session._placer.cost = CostModel(Machine(cores=2, step_s=0, device_s=0))
+        prepared = session._prepare(("key",), step, [])
+        values = [prepared.run([], None)]
+        assert set(prepared.devices.values()) == {session.list_devices()[0]}
+        values += [prepared.run([], None) for _ in range(8)]
+        assert len(set(prepared.devices.values())) == 2
+        assert session._placer.cost.measured.seconds["work_0"] > 1e-4
+    assert values == [values[0]] * 9 and len(calls) == 18

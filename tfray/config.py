@@ -142,12 +142,13 @@ class ConfigProto(_Options):
         placement: Where operations go for which the program leaves several devices open: ``"default"`` takes the first
             GPU or else the first device, ``"cost"`` what should make steps shortest, by the sizes of tensors, the work
             of operations and the speed of messages. Sessions on one cluster agree on where variables live.
+        placement_period: With ``placement="cost"``, after how many runs a step is recorded and placed anew by what was
+            measured; this is done three times. 0 places by estimates alone.
         gpu_options: See `GPUOptions`.
         intra_op_parallelism_threads: Accepted, without effect: set ``OMP_NUM_THREADS``.
         inter_op_parallelism_threads: Accepted, without effect.
         use_per_session_threads: Accepted, without effect.
         isolate_session_state: Accepted, without effect: local sessions never share state.
-        placement_period: Accepted, without effect.
         device_filters: Devices, by full or partial name, that a session on a `tf.train.Server` uses besides those of
             its task; all when empty.
     """
@@ -171,7 +172,6 @@ class ConfigProto(_Options):
             "intra_op_parallelism_threads",
             "inter_op_parallelism_threads",
             "use_per_session_threads",
-            "placement_period",
         }
     )
 

@@ -28,7 +28,7 @@ from tfray.framework.graph import (
     get_default_graph,
 )
 from tfray.framework.graph_def import to_graph_def
-from tfray.placement.pipeline import compile_step
+from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.runtime.local import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
 from tfray.runtime.runner import RegisteredStep, Runner
@@ -43,6 +43,9 @@ _CALLABLE: Final = object()
 
 _OBSERVED: Final = object()
 """Marks the steps of `Session.run_observed`, which nothing optimises."""
+
+_MOST_ADAPTATIONS: Final = 3
+"""How often a step is placed anew."""
 
 _homes: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 """By cluster, the devices on which its sessions have placed variables by cost."""
@@ -67,7 +70,7 @@ class Session:
         self._config = config or ConfigProto()
         self._placer = _placer_for(target, self._config)
         self._runner: Runner = _runner_for(target, self._config)
-        self._steps: dict[tuple[Any, ...], _PreparedStep] = {}
+        self._steps: dict[tuple[Any, ...], _PreparedStep | _AdaptingStep] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._entered: list[Any] = []
@@ -160,7 +163,7 @@ class Session:
         timeout_ms = timeout_ms or self._config.operation_timeout_in_ms
         return timeout_ms / 1000 if timeout_ms else None
 
-    def _prepare(self, key: tuple[Any, ...], fetches: Any, feeds: Sequence[Any]) -> _PreparedStep:
+    def _prepare(self, key: tuple[Any, ...], fetches: Any, feeds: Sequence[Any]) -> _PreparedStep | _AdaptingStep:
         with self._lock:
             if key not in self._steps:
                 # Plans of earlier versions of the graph stay valid for steps that still run, but are not found again.
@@ -170,7 +173,9 @@ class Session:
                 config = self._config
                 if key[0] is _OBSERVED:
                     config = replace(config, graph_options=GraphOptions(OptimizerOptions(OptimizerOptions.L0)))
-                self._steps[key] = _PreparedStep(self._graph, self._runner, config, fetches, feeds, self._placer)
+                adapts = self._placer is not None and config.placement_period > 0 and key[0] is not _OBSERVED
+                prepared = _AdaptingStep if adapts else _PreparedStep
+                self._steps[key] = prepared(self._graph, self._runner, config, fetches, feeds, self._placer)
             return self._steps[key]
 
     def close(self) -> None:
@@ -273,32 +278,38 @@ class _PreparedStep:
         structure = _Structure(graph, fetches)
         self._rebuild = structure.rebuild
         computed = list(dict.fromkeys(t for t in structure.tensors if t not in fed))
+        self._graph, self._runner, self._config, self._placer = graph, runner, config, placer
+        self._wanted = computed, structure.operations, list(fed)
         self._partition_feeds: list[list[int]] = []
         self._registered: RegisteredStep | None = None
         self._partitions: list[Partition] = []
         places: dict[Tensor, tuple[int, int]] = {}
         if computed or structure.operations:
-            if placer is not None:
-                placer.settle(graph, runner.devices, config.allow_soft_placement)
-            compiled = compile_step(
-                computed,
-                structure.operations,
-                list(fed),
-                runner.devices,
-                allow_soft_placement=config.allow_soft_placement,
-                optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
-                plan=placer,
-            )
-            if config.log_device_placement:
-                for part in compiled.partitions:
-                    for op in part.graph.get_operations():
-                        print(f"{op.name}: ({op.type}) {part.device}")
+            compiled = self._compile()
             self._partition_feeds = compiled.feeds
             self._partitions = list(compiled.partitions)
             self._registered = runner.register(compiled.partitions, graph.functions)
             places = dict(zip(computed, compiled.fetches, strict=True))
         # Where each fetched tensor's value is: ("fed", index) or (partition, index).
         self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
+
+    def _compile(self) -> CompiledStep:
+        """The partitions to register."""
+        config, devices = self._config, self._runner.devices
+        if self._placer is not None:
+            self._placer.settle(self._graph, devices, config.allow_soft_placement)
+        compiled = compile_step(
+            *self._wanted,
+            devices,
+            allow_soft_placement=config.allow_soft_placement,
+            optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
+            plan=self._placer,
+        )
+        if config.log_device_placement:
+            for part in compiled.partitions:
+                for op in part.graph.get_operations():
+                    print(f"{op.name}: ({op.type}) {part.device}")
+        return compiled
 
     def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
         fed = self._convert(values)
@@ -355,9 +366,54 @@ class _PreparedStep:
             found += parts if count > 1 else [value]
         return found
 
+    @property
+    def devices(self) -> dict[str, str]:
+        """The device of each operation."""
+        return {op.name: part.device for part in self._partitions for op in part.graph.get_operations()}
+
     def close(self) -> None:
         if self._registered is not None:
             self._registered.close()
+
+
+class _AdaptingStep:
+    """A step that is placed anew, a few times, by what it has been seen to take."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+        self._step = _PreparedStep(*arguments)
+        self._former: list[_PreparedStep] = []
+        config, self._placer = arguments[2], arguments[5]
+        self._period = config.placement_period
+        self._left = self._period * _MOST_ADAPTATIONS
+        self._lock = threading.Lock()
+
+    def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
+        if not self._left:
+            return self._step.run(values, timeout_s)
+        with self._lock:
+            self._left = max(0, self._left - 1)
+            is_due = self._left % self._period == 0
+        if not is_due:
+            return self._step.run(values, timeout_s)
+        metadata = RunMetadata()
+        result = self._step.run_recorded(values, timeout_s, RunOptions(trace_level=RunOptions.FULL_TRACE), metadata)
+        with self._lock:
+            self._placer.cost.measured.add(metadata)
+            placed = _PreparedStep(*self._arguments)
+            if placed.devices == self._step.devices:
+                placed.close()
+            else:  # steps that run now go on as they began
+                self._former.append(self._step)
+                self._step = placed
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._step, name)
+
+    def close(self) -> None:
+        for step in (*self._former, self._step):
+            step.close()
 
 
 def _plain(value: Any) -> Any:
