@@ -83,7 +83,8 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     except (ConnectionError, ray.exceptions.RaySystemError, RuntimeError, ValueError) as error:
         raise UnavailableError(
             f"cannot join a Ray cluster at {address!r}: {error}; start one with `ray start --head`, "
-            "or use address='local'"
+            "or use address='local'; if one runs there, it may ask for another token: RAY_AUTH_MODE and RAY_AUTH_TOKEN "
+            "(or ~/.ray/auth_token) must be the cluster's"
         ) from error
     return address == "local"
 
