@@ -98,7 +98,7 @@ class DeviceHost:
         self._results: dict[str, Outcome] = {}
         self._floors: dict[str, int] = {}
         self._finished: dict[str, set[int]] = {}
-        self._parked: dict[StepKey, Callable[[], None]] = {}
+        self._parked: dict[StepKey, list[Callable[[], None]]] = {}
         self._inputs: dict[str, Iterator[Sequence[Any]]] = {}
         self._drivers: dict[Link, set[str]] = {}
         self._sent = SentBytes(device_name)
@@ -170,7 +170,7 @@ class DeviceHost:
         with self._lock:
             if request.after < self._floors.get(driver, 0) or request.after in self._finished.get(driver, ()):
                 return True
-            self._parked[driver, request.after] = go_on
+            self._parked.setdefault((driver, request.after), []).append(go_on)
             return False
 
     def _plan(self, plan_id: str) -> Plan:
@@ -296,10 +296,10 @@ class DeviceHost:
             self.steps.pop(step, None)
             if number >= self._floors.get(driver, 0):
                 self._finished.setdefault(driver, set()).add(number)
-            go_on = self._parked.pop(step, None) if self._parked else None
+            parked = self._parked.pop(step, ()) if self._parked else ()
         if record is not None and record.rendezvous is not None:
             self._sent.add(record.rendezvous.sent_bytes)
-        if go_on is not None:
+        for go_on in parked:
             go_on()
 
     def _record(self, step: StepKey) -> _StepRecord | None:
@@ -437,7 +437,7 @@ class DeviceHost:
                 self._floors[name] = EVERY_STEP
                 self._finished.pop(name, None)
             records = [record for step, record in self.steps.items() if step[0] in names]
-            parked = [self._parked.pop(step) for step in list(self._parked) if step[0] in names]
+            parked = [each for step in list(self._parked) if step[0] in names for each in self._parked.pop(step)]
         for record in records:
             record.end(CancelledError(reason, device=self.device.name))
         for go_on in parked:

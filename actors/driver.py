@@ -53,6 +53,9 @@ class StepReport:
         members: Replicas that counted.
         live: Replicas alive when it ended.
         dropped: Late gradients so far, over all steps.
+        staleness: Steps that ended between this one's start and its end, other than itself: by so many updates the
+            parameters had changed when its own was applied. Always 0 in synchronous training.
+        replica_s: Seconds that each replica took for its part.
         records: What the devices recorded, if that was asked for.
     """
 
@@ -62,6 +65,8 @@ class StepReport:
     members: tuple[int, ...]
     live: int
     dropped: int
+    staleness: int
+    replica_s: dict[int, float]
     records: list[DeviceRecord] = field(default_factory=list)
 
 
@@ -124,8 +129,12 @@ class ReplicaDriver:
         self._answers = Answers()
         self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
         self._started_at: dict[int, float] = {}
+        self._queued: dict[int, int] = {}
+        self._positions: dict[int, int] = {}
+        self._position = first_step - 1
         self._waiting_shards: dict[int, int] = {}
         self._reported: dict[int, dict[int, list[Any]]] = {}
+        self._took: dict[int, dict[int, float]] = {}
         self._reports: list[StepReport] = []
         self._latest_step = first_step - 1
         self._restarts = 0
@@ -133,9 +142,9 @@ class ReplicaDriver:
         self._stranded_since: float | None = None
         self._joining: set[int] = set()
         self._exhausted: set[int] = set()
-        self._computing: dict[int, int] = {}
+        self._computing: dict[int, set[int]] = {}
         self._next_serving = 1
-        self._serving: dict[int, int] = {}
+        self._serving: dict[tuple[int, int], int] = {}
 
     def run(self) -> Generator[StepReport | None, None, None]:
         """Run to the end, yielding a report as each step is applied.
@@ -266,7 +275,10 @@ class ReplicaDriver:
 
     def _start(self, start: Start) -> None:
         self._latest_step = start.step
-        self._started_at[start.step] = time.perf_counter()
+        if start.after in self._waiting_shards:
+            self._queued[start.after] = start.step
+        else:
+            self._begins(start.step)
         self._waiting_shards[start.step] = len(self._shards)
         self._reported[start.step] = {}
         receivers = tuple(self._workers[replica] for replica in start.replicas)
@@ -276,14 +288,21 @@ class ReplicaDriver:
             self._faults.step_timeout_s,
             receivers=receivers,
             members=start.members,
+            after=start.after,
             trace=self._traces.level(start.step),
         )
         for device in self._shards:
             self._run_step(device, self._plan_id, request, self._when_applied(start.step, device))
         for replica in start.replicas:
-            self._compute(start.step, replica)
+            self._compute(start.step, replica, start.after)
 
-    def _compute(self, step: int, replica: int) -> None:
+    def _begins(self, step: int) -> None:
+        """A step has nothing before it any more for which it waits."""
+        self._started_at[step] = time.perf_counter()
+        self._positions[step] = self._position
+        self._took[step] = {}
+
+    def _compute(self, step: int, replica: int, after: int | None = None) -> None:
         device = self._workers[replica]
         request = StepRequest(
             self._key(step),
@@ -291,10 +310,11 @@ class ReplicaDriver:
             self._faults.step_timeout_s,
             replica=replica,
             read_input=True,
-            served=self._serve(step, replica) if self._compiled.serving else None,
+            served=self._serve(step, replica, after) if self._compiled.serving else None,
+            after=after,
             trace=self._traces.level(step),
         )
-        self._computing[replica] = step
+        self._computing.setdefault(replica, set()).add(step)
         self._run_step(device, self._plan_id, request, self._when_delivered(step, replica))
 
     def _run_step(
@@ -309,9 +329,9 @@ class ReplicaDriver:
         self._traces.called(answer, request.step[1])
         self._calls[answer] = ended
 
-    def _serve(self, step: int, replica: int) -> StepKey:
+    def _serve(self, step: int, replica: int, after: int | None) -> StepKey:
         """Let the shards answer a replica in a step. Returns the identity under which they do."""
-        number = self._serving[replica] = self._next_serving
+        number = self._serving[replica, step] = self._next_serving
         self._next_serving += 1
         key = self._driver_id + SERVED, number
         request = StepRequest(
@@ -321,6 +341,7 @@ class ReplicaDriver:
             receivers=(self._workers[replica],),
             served=key,
             serves=True,
+            after=after,
             trace=self._traces.level(step),
         )
         for shard in self._compiled.serving:
@@ -346,10 +367,9 @@ class ReplicaDriver:
 
     def _leaves(self, replica: int) -> list[Decision]:
         """A replica is gone: it computes no more, and asks no more."""
-        self._computing.pop(replica, None)
-        number = self._serving.pop(replica, None)
-        if number is not None:
-            for shard in self._compiled.serving:
+        for step in self._computing.pop(replica, ()):
+            number = self._serving.pop((replica, step), 0)
+            for shard in self._compiled.serving if number else ():
                 key = self._driver_id + SERVED, number
                 tell(self._cluster.peer(shard), "cancel", key, f"replica {replica} is gone")
         return self._protocol.left(replica)
@@ -378,9 +398,11 @@ class ReplicaDriver:
         device = self._workers[replica]
 
         def delivered(ref: Any) -> list[Decision]:
+            if step not in self._computing.get(replica, ()):
+                return []  # the replica has left, and with it all of its steps
             try:
                 values = self._traces.unpack(ref, device, step)
-                self._computing.pop(replica, None)
+                self._computing[replica].discard(step)
             except OutOfRangeError:
                 self._exhausted.add(replica)
                 return self._leaves(replica)
@@ -393,9 +415,11 @@ class ReplicaDriver:
             except OpError as error:
                 error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
                 raise
-            self._serving.pop(replica, None)
+            self._serving.pop((replica, step), None)
             if step in self._reported:
                 self._reported[step][replica] = values
+                if step in self._started_at:
+                    self._took[step][replica] = time.perf_counter() - self._started_at[step]
             return self._protocol.delivered(replica, step)
 
         return delivered
@@ -405,10 +429,21 @@ class ReplicaDriver:
         rows = [reported[member] for member in done.members if member in reported]
         values = [_combined(list(column)) for column in zip(*rows, strict=True)]
         duration_s = time.perf_counter() - self._started_at.pop(done.step)
+        took = self._took.pop(done.step)
+        staleness = self._position - self._positions.pop(done.step)
+        self._position = done.position
+        self._let_next_begin(done.step)
         live, dropped = self._protocol.live, self._protocol.dropped
         self._metrics.observe(duration_s, len(done.members), live, dropped)
         records = self._traces.take(done.step)
-        self._reports.append(StepReport(done.position, values, duration_s, done.members, live, dropped, records))
+        self._reports.append(
+            StepReport(done.position, values, duration_s, done.members, live, dropped, staleness, took, records)
+        )
+
+    def _let_next_begin(self, step: int) -> None:
+        later = self._queued.pop(step, None)
+        if later is not None:
+            self._begins(later)
 
     def _key(self, step: int) -> StepKey:
         return self._driver_id, step
@@ -446,6 +481,9 @@ class ReplicaDriver:
         self._waiting_shards.pop(step, None)
         self._reported.pop(step, None)
         self._started_at.pop(step, None)
+        self._positions.pop(step, None)
+        self._took.pop(step, None)
+        self._let_next_begin(step)
         for device in self._shards:
             tell(self._cluster.peer(device), "cancel", self._key(step), "its replica is gone")
 
@@ -469,9 +507,7 @@ class ReplicaDriver:
                 raise self._late(step)
 
     def _late(self, step: int) -> DeadlineExceededError:
-        late = [
-            f"replica {r} ({self._workers[r]})" for r, computed in sorted(self._computing.items()) if computed == step
-        ]
+        late = [f"replica {r} ({self._workers[r]})" for r, steps in sorted(self._computing.items()) if step in steps]
         return DeadlineExceededError(
             f"step {step} did not end within {self._faults.step_timeout_s or 0:g} s; it waits for "
             f"{', '.join(late) or 'the parameter servers'}; raise step_timeout_s, or use backup workers"

@@ -425,3 +425,27 @@ def test_scaling_that_makes_no_sense(options, message):
 def test_a_run_of_no_steps():
     with pytest.raises(InvalidArgumentError, match="at least 1"):
         tf.train.RunConfig(steps=0)
+
+
+# -- what happened -------------------------------------------------------------------------------------
+
+
+def test_a_fast_replica_stays_near_a_slow_one(ray_local):
+    scale = scaling(2, mode="async", staleness=1)
+    result = trainer(steps=24, scale=scale).fit()
+    statistics = result.statistics
+    assert statistics.steps == 24 and statistics.dropped == 0
+    assert statistics.max_staleness <= 3, "either replica has two steps in hand"
+    taken = [record.members[0] for record in result.history]
+    for position in range(len(taken)):
+        lead = taken[:position].count(0) - taken[:position].count(1)
+        assert abs(lead) <= 2
+    assert set(statistics.replicas) == {0, 1}
+    for times in [statistics.step, *statistics.replicas.values()]:
+        assert 0 < times.median_s <= times.p90_s <= times.p99_s
+
+
+@pytest.mark.parametrize("options", [{"staleness": 1}, {"mode": "async", "staleness": -1}])
+def test_a_staleness_that_makes_no_sense(options):
+    with pytest.raises(InvalidArgumentError, match="staleness"):
+        scaling(2, **options)

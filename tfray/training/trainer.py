@@ -27,6 +27,7 @@ from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_mode
 from tfray.training.model_summaries import ModelSummaries, is_due
 from tfray.training.run_checkpoints import RunCheckpoints, random_states, restore_random_states
 from tfray.training.run_log import RunLog, run_folder
+from tfray.training.run_statistics import RunStatistics
 
 if TYPE_CHECKING:
     from tfray.actors.cluster import Cluster
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from tfray.placement.cost import Machine
 
 DAY_S: Final = 86400.0
+
+STEPS_AHEAD: Final = 2
+"""Steps that devices have in hand, so that none waits for the driver between two."""
 
 _FULL_TRACE = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
@@ -51,6 +55,8 @@ class ScalingConfig:
         backup_workers: Of the replicas, how many may be late in a step without anybody waiting for them: the
             gradients of the first ``workers - backup_workers`` are averaged, later ones are dropped.
         mode: ``"sync"``, or ``"async"``: each replica applies its gradients as it goes.
+        staleness: In asynchronous training, by how many steps a replica may be ahead of the slowest one; None for any
+            number.
         cpus_per_worker: CPUs that each worker asks of Ray, possibly a fraction.
         cpus_per_parameter_server: The same for parameter servers.
         worker_resources: Custom Ray resources that each worker asks for.
@@ -62,6 +68,7 @@ class ScalingConfig:
     parameter_servers: int | str = 1
     backup_workers: int = 0
     mode: str = "sync"
+    staleness: int | None = None
     cpus_per_worker: float = 1.0
     cpus_per_parameter_server: float = 0.5
     worker_resources: Mapping[str, float] = field(default_factory=dict)
@@ -84,6 +91,11 @@ class ScalingConfig:
             raise InvalidArgumentError(f"mode must be 'sync' or 'async', not {self.mode!r}")
         if self.mode == "async" and self.backup_workers:
             raise InvalidArgumentError("asynchronous training waits for nobody: it has no backup workers")
+        if self.staleness is not None and (self.mode != "async" or self.staleness < 0):
+            raise InvalidArgumentError(
+                f"staleness bounds asynchronous training, by 0 steps or more: it cannot be {self.staleness} in mode "
+                f"{self.mode!r}"
+            )
 
     @property
     def shards(self) -> int:
@@ -183,6 +195,8 @@ class StepRecord:
     live: int = 1
     dropped: int = 0
     members: tuple[int, ...] = (0,)
+    staleness: int = 0
+    replica_s: dict[int, float] = field(default_factory=dict)
     trace: RunMetadata | None = None
     summary: bytes = field(default=b"", repr=False)
 
@@ -211,6 +225,11 @@ class Result:
     def steps(self) -> int:
         """Number of steps that were applied."""
         return len(self.history)
+
+    @property
+    def statistics(self) -> RunStatistics:
+        """Step times, of each replica too, and how many gradients were dropped or stale."""
+        return RunStatistics.of(self.history)
 
 
 class Trainer:
@@ -492,9 +511,9 @@ class Trainer:
             cluster,
             compiled,
             workers,
-            AsyncProtocol(steps, first_step)
+            AsyncProtocol(steps, first_step, STEPS_AHEAD, scaling.staleness)
             if scaling.mode == "async"
-            else SyncProtocol(scaling.required, steps, first_step, scaling.workers),
+            else SyncProtocol(scaling.required, steps, first_step, scaling.workers, STEPS_AHEAD),
             model.graph.functions,
             lambda replica, first: _InputOpener(
                 self._input_fn, self._context(replica, first), compiled.feeds, summaries.every_steps
@@ -581,7 +600,16 @@ def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
     trace = run_metadata(report.records) if report.records else None
     summary = b"".join(np.asarray(value).item() for value in report.values[len(names) :])
     return StepRecord(
-        report.step, metrics, report.duration_s, report.live, report.dropped, report.members, trace, summary
+        report.step,
+        metrics,
+        report.duration_s,
+        report.live,
+        report.dropped,
+        report.members,
+        report.staleness,
+        report.replica_s,
+        trace,
+        summary,
     )
 
 

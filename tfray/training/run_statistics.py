@@ -1,0 +1,69 @@
+"""How a training run went: step times, and gradients that were dropped or stale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tfray.training.trainer import StepRecord
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Seconds that half, nine tenths and ninety-nine hundredths of all steps did not exceed."""
+
+    median_s: float
+    p90_s: float
+    p99_s: float
+
+    @classmethod
+    def of(cls, times_s: Sequence[float]) -> Percentiles:
+        """The percentiles of some times, of which there must be one."""
+        return cls(*(float(value) for value in np.percentile(times_s, [50, 90, 99])))
+
+
+@dataclass(frozen=True)
+class RunStatistics:
+    """What the steps of a run took, and how many gradients came late.
+
+    Attributes:
+        steps: Number of steps.
+        dropped: Gradients of backup workers that came too late.
+        mean_staleness: Updates of other replicas, on average, between a step's reading and its update.
+        max_staleness: The most of them.
+        step: Times of whole steps.
+        replicas: Times of each replica's part in the steps that it delivered, by its number; the first step, in which
+            everything is compiled, does not count if there are others.
+    """
+
+    steps: int
+    dropped: int
+    mean_staleness: float
+    max_staleness: int
+    step: Percentiles
+    replicas: dict[int, Percentiles]
+
+    @classmethod
+    def of(cls, history: Sequence[StepRecord]) -> RunStatistics:
+        """The statistics of some steps."""
+        if not history:
+            nothing = Percentiles(0.0, 0.0, 0.0)
+            return cls(0, 0, 0.0, 0, nothing, {})
+        warm = history[1:] or history
+        times: dict[int, list[float]] = {}
+        for record in warm:
+            for replica, took_s in record.replica_s.items():
+                times.setdefault(replica, []).append(took_s)
+        staleness = [record.staleness for record in history]
+        return cls(
+            len(history),
+            history[-1].dropped,
+            float(np.mean(staleness)),
+            max(staleness),
+            Percentiles.of([record.duration_s for record in warm]),
+            {replica: Percentiles.of(values) for replica, values in sorted(times.items())},
+        )
