@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tfray.framework.graph import Operation, Tensor
+from tfray.framework.region import ops_within
 from tfray.framework.traversal import predecessors
 from tfray.placement.cost import CostModel, Machine
 from tfray.placement.partition import is_copied_constant
@@ -276,21 +277,25 @@ class Traffic:
 
 
 def traffic_of(instances: Sequence[Instance], cost: CostModel) -> dict[tuple[str, str], Traffic]:
-    """What moves between devices, by source and destination."""
+    """What moves between devices, by source and destination; within a loop, in one turn."""
     sends: dict[str, list[tuple[Instance, Operation]]] = {}
-    for instance in instances:
-        for op in instance.partition.graph.get_operations():
-            if op.type == "Send":
-                sends.setdefault(op.attrs["key"], []).append((instance, op))
+    within = [
+        (instance, inner)
+        for instance in instances
+        for op in instance.partition.graph.get_operations()
+        for inner in ops_within(op)
+    ]
+    for instance, op in within:
+        if op.type == "Send":
+            sends.setdefault(op.attrs["key"], []).append((instance, op))
     found: dict[tuple[str, str], Traffic] = {}
-    for instance in instances:
-        for op in instance.partition.graph.get_operations():
-            if op.type != "Recv":
-                continue
-            sources = sends.get(op.attrs["key"], [])
-            own = [pair for pair in sources if pair[0].replica == instance.replica]
-            for source, send in own or sources:
-                entry = found.setdefault((source.device, instance.device), Traffic())
-                entry.messages += 1
-                entry.size_bytes += cost.tensor_bytes(send.inputs[0])
+    for instance, op in within:
+        if op.type != "Recv":
+            continue
+        sources = sends.get(op.attrs["key"], [])
+        own = [pair for pair in sources if pair[0].replica == instance.replica]
+        for source, send in own or sources:
+            entry = found.setdefault((source.device, instance.device), Traffic())
+            entry.messages += 1
+            entry.size_bytes += cost.tensor_bytes(send.inputs[0])
     return found

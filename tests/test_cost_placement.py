@@ -256,3 +256,8 @@ def test_steps_are_placed_anew_by_what_was_measured():
         assert len(set(prepared.devices.values())) == 2
         assert session._placer.cost.measured.seconds["work_0"] > 1e-4
     assert values == [values[0]] * 9 and len(calls) == 18
+
+
+def test_servers_that_would_not_agree_are_refused():
+    with pytest.raises(InvalidArgumentError, match="would not agree"):
+        tf.Session("grpc://localhost:1", config=tf.ConfigProto(placement="cost"))

@@ -15,7 +15,6 @@ from tfray.placement.calibration import measured_machine
 from tfray.placement.cost import CostModel, Machine
 from tfray.training.step_plan import (
     Node,
-    balancing_partitioner,
     best_shard_count,
     machine_of,
     named_devices,
@@ -176,8 +175,9 @@ def test_memory_asks_for_shards():
     ],
 )
 def test_variables_are_cut_to_the_fair_share(shape, shards, parts):
-    assert balancing_partitioner(400_000, shards, min_part_bytes=1000)(shape=shape, dtype=tf.float32) == parts
-    assert balancing_partitioner(10, 4)(shape=[10], dtype=tf.float32) == [1]  # not worth a message
+    partitioner = tf.balancing_partitioner(400_000, shards, min_slice_size=1000)
+    assert partitioner(shape=shape, dtype=tf.float32) == parts
+    assert tf.balancing_partitioner(10, 4)(shape=[10], dtype=tf.float32) == [1]  # not worth a message
 
 
 def test_plans_say_what_travels():

@@ -392,6 +392,7 @@ from tfray.library.initializers import (
 )
 from tfray.library.partitioned_variables import (
     fixed_size_partitioner as fixed_size_partitioner,
+    balancing_partitioner as balancing_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
 )

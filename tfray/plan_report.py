@@ -34,8 +34,8 @@ from tfray.training.step_plan import (
 )
 from tfray.training.trainer import StepRecord, Trainer
 
-_LISTED: Final = 3
-"""Variables of a device to name."""
+_LISTED: Final = 24
+"""Variables to list."""
 
 _WARM_UP, _TIMED, _TRACED = 10, 30, 5
 """Steps to run: before any count, for the time, and to record."""
@@ -110,10 +110,11 @@ def _alternatives(trainer: Trainer, shards: int, workers: int, cost: CostModel) 
 
 def show_plan(plan: StepPlan, console: Console) -> None:
     """Print the loads of the devices, what moves between them, and the time."""
+    _show_variables(plan, console)
     table = Table("device", "operations", "variables", "bytes held", "busy, ms", box=None, pad_edge=False)
     for device, load in sorted(plan.loads.items(), key=lambda item: item[0]):
-        busy = f"{load.busy_s * 1e3:.2f}"
-        table.add_row(_short(device), str(load.operations), _named(load.variables), f"{load.variable_bytes:,}", busy)
+        counts = str(load.operations), str(len(load.variables)), f"{load.variable_bytes:,}"
+        table.add_row(_short(device), *counts, f"{load.busy_s * 1e3:.2f}")
     console.print(table)
     if plan.traffic:
         table = Table("from", "to", "tensors", "bytes", box=None, pad_edge=False)
@@ -131,9 +132,18 @@ def _short(name: str) -> str:
     return name.replace("/device:CPU:0", "")
 
 
-def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_LISTED])
-    return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown
+def _show_variables(plan: StepPlan, console: Console) -> None:
+    sizes = [(size, name, device) for device, load in plan.loads.items() for name, size in load.variables.items()]
+    if not sizes:
+        return
+    sizes.sort(key=lambda entry: (-entry[0], entry[1]))
+    table = Table("variable", "bytes", "device", box=None, pad_edge=False)
+    for size, name, device in sizes[:_LISTED]:
+        table.add_row(name, f"{size:,}", _short(device))
+    if len(sizes) > _LISTED:
+        rest = sum(size for size, _, _ in sizes[_LISTED:])
+        table.add_row(f"and {len(sizes) - _LISTED} more", f"{rest:,}", "")
+    console.print(table)
 
 
 def _count(number: int, what: str) -> str:
@@ -142,9 +152,8 @@ def _count(number: int, what: str) -> str:
 
 def _compare(console: Console, planned: StepPlan, times_s: Sequence[float], again: StepPlan | None = None) -> None:
     actual_s = statistics.median(times_s)
-    text = (
-        f"measured: {actual_s * 1e3:.2f} ms (median of {len(times_s)}), predicted {planned.time.seconds * 1e3:.2f} ms"
-    )
+    fastest = f"median of {len(times_s)}, the fastest {min(times_s) * 1e3:.2f} ms"
+    text = f"measured: {actual_s * 1e3:.2f} ms ({fastest}), predicted {planned.time.seconds * 1e3:.2f} ms"
     if again is not None:
         text += f", from recorded operations {again.time.seconds * 1e3:.2f} ms"
     console.print(text)

@@ -246,10 +246,15 @@ def _placer_for(target: Any, config: ConfigProto) -> CostPlacer | None:
 
     if target is None or target == "":
         return CostPlacer(CostModel(Machine.one_thread()))
+    if isinstance(target, (str, bytes)):
+        raise InvalidArgumentError(
+            "placement='cost' is for sessions of one process or on a tfray.Cluster: the processes of a tf.train.Server "
+            "would not agree on where variables live"
+        )
     cluster = getattr(target, "cluster", target)  # of a part of one
     nodes = {name: cluster.handle(name).address.node for name in getattr(cluster, "devices", ())}
-    homes = {} if isinstance(cluster, (str, bytes)) else _homes.setdefault(cluster, {})
-    return CostPlacer(CostModel(Machine(cores=os.cpu_count() or 1, nodes=nodes)), homes)
+    machine = Machine(cores=os.cpu_count() or 1, nodes=nodes)
+    return CostPlacer(CostModel(machine), _homes.setdefault(cluster, {}))
 
 
 # -- one combination of fetches and feeds --------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tfray.framework.convert import register_tensor_conversion_function
 from tfray.framework.dtypes import DType
@@ -13,6 +13,9 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.library.variables import Variable
 from tfray.ops import array_ops
 from tfray.ops.grouping_ops import group
+
+_CUT_FROM: Final = 1.25
+"""How many times its fair share a variable is left whole."""
 
 Partitioner = Callable[..., Sequence[int]]
 """``partitioner(shape=, dtype=)``: the number of parts along each dimension, at most one of them above 1."""
@@ -229,6 +232,29 @@ def min_max_variable_partitioner(
     def partitioner(shape: Any, dtype: DType, **unused: Any) -> list[int]:
         parts = -(-_size_bytes(shape, dtype, bytes_per_string_element) // min_slice_size)
         return _along(axis, shape, max(1, min(parts, max_partitions, int(shape[axis]))))
+
+    return partitioner
+
+
+def balancing_partitioner(
+    total_bytes: int, num_shards: int, min_slice_size: int = 64 << 10, bytes_per_string_element: int = 16
+) -> Partitioner:
+    """Cut what is larger than one shard's fair share of a model along the first dimension, into parts of that size.
+
+    Args:
+        total_bytes: Bytes of all variables of the model.
+        num_shards: Number of parameter servers.
+        min_slice_size: Bytes that each part has at least.
+        bytes_per_string_element: What one string is taken to need.
+    """
+    share = max(1.0, total_bytes / num_shards)
+
+    def partitioner(shape: Any, dtype: DType, **unused: Any) -> list[int]:
+        size_bytes = _size_bytes(shape, dtype, bytes_per_string_element)
+        if len(shape) == 0 or size_bytes <= _CUT_FROM * share:
+            return [1] * len(shape)
+        parts = min(math.ceil(size_bytes / share), num_shards, int(shape[0]), size_bytes // min_slice_size)
+        return _along(0, shape, max(1, parts))
 
     return partitioner
 

@@ -15,7 +15,6 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.device_spec import DeviceSpec, merge_device
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.graph_keys import GraphKeys
-from tfray.library.partitioned_variables import Partitioner
 from tfray.placement.cost import CostModel, Machine
 from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step
@@ -43,11 +42,6 @@ MAX_SHARDS: Final = 64
 CLEARLY_FASTER: Final = 0.95
 """What part of its time a step on more shards may take to be worth them."""
 
-CUT_FROM: Final = 1.25
-"""A variable is cut that is larger than a shard's fair share by this factor."""
-
-MIN_PART_BYTES: Final = 1 << 16
-
 
 @dataclass(frozen=True)
 class Load:
@@ -55,15 +49,18 @@ class Load:
 
     Attributes:
         operations: Number of operations.
-        variable_bytes: Bytes of the variables that it holds.
         busy_s: Seconds that it computes and sends.
-        variables: Names of the variables.
+        variables: Bytes of the variables that it holds, by name.
     """
 
     operations: int = 0
-    variable_bytes: int = 0
     busy_s: float = 0.0
-    variables: tuple[str, ...] = ()
+    variables: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def variable_bytes(self) -> int:
+        """Bytes of all its variables."""
+        return sum(self.variables.values())
 
 
 @dataclass(frozen=True)
@@ -160,12 +157,8 @@ def _predicted(instances: Sequence[Instance], cost: CostModel) -> StepPlan:
         held = {str(op.attrs.get("shared_name") or op.name): cost.variable_bytes(op) for op in ops}
         held = {name: size for name, size in held.items() if size}
         before = loads.get(instance.device, Load(busy_s=time.busy_s.get(instance.device, 0.0)))
-        new = {name: size for name, size in held.items() if name not in before.variables}
         loads[instance.device] = replace(
-            before,
-            operations=before.operations + len(ops),
-            variable_bytes=before.variable_bytes + sum(new.values()),
-            variables=(*before.variables, *new),
+            before, operations=before.operations + len(ops), variables={**before.variables, **held}
         )
     return StepPlan(loads, traffic_of(instances, cost), time)
 
@@ -214,26 +207,6 @@ def best_shard_count(
         if seconds < CLEARLY_FASTER * best_s:
             best, best_s = count, seconds
     return best
-
-
-def balancing_partitioner(total_bytes: int, shards: int, min_part_bytes: int = MIN_PART_BYTES) -> Partitioner:
-    """A partitioner that cuts what would not fit into one shard's fair share of a model, along the first dimension.
-
-    Args:
-        total_bytes: Bytes of all variables of the model.
-        shards: Number of parameter servers.
-        min_part_bytes: No part is smaller.
-    """
-    share = max(1.0, total_bytes / shards)
-
-    def partitioner(shape: Sequence[int], dtype: object, **unused: object) -> list[int]:
-        sizes = [int(size) for size in shape]
-        size_bytes = math.prod(sizes) * (getattr(dtype, "size", None) or 1)
-        parts = math.ceil(size_bytes / share) if size_bytes > CUT_FROM * share else 1
-        parts = min(parts, shards, sizes[0] if sizes else 1, max(1, size_bytes // min_part_bytes))
-        return [max(1, parts), *[1] * (len(sizes) - 1)] if sizes else []
-
-    return partitioner
 
 
 def named_devices(graph: Graph) -> list[str]:

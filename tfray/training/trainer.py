@@ -18,7 +18,7 @@ from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import DeviceFunction, Graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library import variables as variables_lib
-from tfray.library.partitioned_variables import Partitioner, SaveSliceInfo
+from tfray.library.partitioned_variables import Partitioner, SaveSliceInfo, balancing_partitioner
 from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
@@ -342,7 +342,7 @@ class Trainer:
         if scaling.partitioner == "auto":
             trained = [variable.op for variable in model.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)]
             total = int(sum(map(byte_size_load_fn, trained)))
-            scaling = replace(scaling, partitioner=step_plan.balancing_partitioner(total, scaling.shards))
+            scaling = replace(scaling, partitioner=balancing_partitioner(total, scaling.shards))
         return scaling
 
     # -- in this process -------------------------------------------------------------------------
