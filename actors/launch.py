@@ -20,7 +20,7 @@ from tfray.errors import InvalidArgumentError, OpError
 PORT: Final = 2222
 """Stands in the addresses of tasks, as programs expect; nothing listens there."""
 
-PS_GRACE_S: Final = 3.0
+PS_GRACE_S: Final = 10.0
 """How long parameter servers have to end: they have nothing to save."""
 
 KILL_S: Final = 10.0

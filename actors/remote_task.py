@@ -97,6 +97,7 @@ class RemoteTask:
         self._start = self._host.start.remote(script, list(arguments), dict(environment))
         self._output = output
         self._ended = ended
+        self._killed = False
         threading.Thread(target=self._listen, name="tfray-task-output", daemon=True).start()
 
     def wait_until_started(self, deadline: float) -> None:
@@ -125,6 +126,7 @@ class RemoteTask:
 
     def kill(self) -> None:
         """End the process, and its actor, at once."""
+        self._killed = True
         ray.kill(self._host)
 
     def _listen(self) -> None:
@@ -136,7 +138,8 @@ class RemoteTask:
                 for line in lines:
                     self._output(line)
         except ray.exceptions.RayError as error:
-            self._output(f"tfray: lost the process: {str(error).splitlines()[0]}")
+            if not self._killed:
+                self._output(f"tfray: lost the process: {str(error).splitlines()[0]}")
             code = LOST
         else:
             ray.kill(self._host)

@@ -135,15 +135,33 @@ def test_a_program_trains_on_a_cluster_that_it_joins(ray_nodes):
     assert len(re.findall(r"^\d+\.", tfray("devices", "--address", ray_nodes.address), re.M)) == 3
 
 
+HEAD = """
+import sys
+from ray.cluster_utils import Cluster
+
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+print("address", cluster.address, flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.ray
-def test_another_token_is_refused(ray_nodes, monkeypatch):
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "a" * 32)
-    ray_nodes.add_node(num_cpus=1, include_dashboard=False)
-    assert "CPU" in tfray("devices", "--address", ray_nodes.address)
-    with pytest.raises(AssertionError, match="it may ask for another token"):
-        tfray("devices", "--address", ray_nodes.address, RAY_AUTH_TOKEN="b" * 32)
+def test_another_token_is_refused(ray_stopped):
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 32}
+    # A process reads its token once.
+    command = [sys.executable, "-c", HEAD]
+    head = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **token}
+    )
+    try:
+        address = next(line.split()[1] for line in head.stdout if line.startswith("address"))
+        assert "CPU" in tfray("devices", "--address", address, **token)
+        with pytest.raises(AssertionError, match="it may ask for another token"):
+            tfray("devices", "--address", address, **token | {"RAY_AUTH_TOKEN": "b" * 32})
+    finally:
+        head.communicate(timeout=60)
 
 
 @pytest.mark.slow

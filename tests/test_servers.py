@@ -111,6 +111,23 @@ def test_a_session_leaves_nothing_behind(tasks, ray_local):
     wait_for(lambda: ray_local.get(actor.status.remote())["plans"] == 0)
 
 
+def test_the_place_of_a_dead_process_in_a_queue_is_free(tasks, ray_local):
+    with tf.device("/job:ps/task:0"):
+        queue = tf.FIFOQueue(3, tf.int32, [()], shared_name="one element")
+    taken, added = queue.dequeue(), queue.enqueue(7)
+    dead, living = tf.Session(tasks["worker", 0].target), tf.Session(tasks["worker", 1].target)
+    actor = tasks["ps", 0]._actors[0]
+    with dead, living:
+        waiting = Task(dead.run, taken)
+        wait_for(lambda: ray_local.get(actor.status.remote())["steps"] == 1)
+        dead._runner.peer("/job:ps/task:0/device:CPU:0").close()  # as the end of its process does
+        wait_for(lambda: ray_local.get(actor.status.remote())["steps"] == 0)
+        living.run(added)
+        assert living.run(taken) == 7
+        with pytest.raises(UnavailableError):
+            waiting.result()
+
+
 def test_a_missing_task_is_named(ray_local, monkeypatch):
     cluster = addresses(ps=1, worker=1)
     worker = tf.train.Server(cluster, "worker", 0)
