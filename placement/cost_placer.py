@@ -28,7 +28,7 @@ from tfray.placement.step_time import simulate, tasks_of_placed
 CLEARLY_FASTER: Final = 0.9
 """What part of its time another placement may take to be preferred to the one to begin with."""
 
-_MAX_PLAYED_TASKS: Final = 200_000
+_MAX_PLAYED_TASKS: Final = 100_000
 """Tasks to play through at most in improving a placement."""
 
 
@@ -104,7 +104,8 @@ class _Search:
         default_s = self._seconds(default)
         spread = balanced(default, [feasible for _, feasible in self._choices], self._held)
         stateless = {number for number in self._open if not self._held[number]}
-        candidates = [default, spread, self._earliest(default, set(self._open)), self._earliest(spread, stateless)]
+        candidates = [default, spread, self._near_consumers(default), self._near_consumers(spread)]
+        candidates += [self._earliest(default, set(self._open)), self._earliest(spread, stateless)]
         timed = min(((self._seconds(chosen), chosen) for chosen in candidates), key=lambda pair: pair[0])
         seconds, chosen = self._improved(*timed)
         return chosen if seconds < CLEARLY_FASTER * default_s else default
@@ -112,6 +113,19 @@ class _Search:
     def _seconds(self, chosen: Sequence[str]) -> float:
         placement = {op: chosen[number] for op, number in self._group_of.items()}
         return simulate(tasks_of_placed(self._order, placement, self._cost), self._cost.machine).seconds
+
+    def _near_consumers(self, chosen: Sequence[str]) -> list[str]:
+        """What only one device needs where that is needed: initial values, above all."""
+        result, open_groups = list(chosen), set(self._open)
+        for op in reversed(self._order):
+            number = self._group_of.get(op)
+            if number is None or number not in open_groups or self._held[number]:
+                continue
+            followers = [after for tensor in op.outputs for after in tensor.consumers() if after in self._group_of]
+            devices = {result[self._group_of[after]] for after in followers}
+            if len(devices) == 1 and devices <= set(self._choices[number][1]):
+                result[number] = devices.pop()
+        return result
 
     def _earliest(self, chosen: Sequence[str], undecided: set[int]) -> list[str]:
         """Every group where its first operation would be over soonest, as the white paper of 2015 has it."""

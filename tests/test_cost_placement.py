@@ -155,6 +155,17 @@ def test_a_variable_stays_where_it_is_for_every_step():
     assert {name: placer.homes[name] for name in homes} == homes and "later" in placer.homes
 
 
+def test_initial_values_come_into_being_where_they_are_used():
+    with tf.device("/job:ps"):
+        for number in range(120):
+            tf.get_variable(f"v{number}", [300, 300], initializer=tf.truncated_normal_initializer(stddev=0.1))
+    placer = CostPlacer()
+    placer.settle(tf.get_default_graph(), DEVICES)
+    _, moved = predicted(tf.global_variables_initializer(), placer, placer.cost)
+    assert len(set(placer.homes.values())) == 2
+    assert sum(entry.size_bytes for entry in moved.values()) < 1000
+
+
 def test_without_a_training_step_variables_of_a_job_hold_about_as_many_bytes_on_each_task():
     with tf.device("/job:ps"):
         for number, size in enumerate([900, 500, 400, 10]):
