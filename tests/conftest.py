@@ -30,6 +30,11 @@ FAST_HEALTH_CHECKS = {
 """With these Ray notices in two seconds that a node is gone."""
 
 
+def pytest_collection_modifyitems(items):
+    """Put tests that stop Ray behind the others: to start it again takes as long as many of them."""
+    items.sort(key=lambda item: [fixture in item.fixturenames for fixture in ("ray_nodes", "ray_stopped")])
+
+
 @pytest.fixture(autouse=True)
 def fresh_default_graph():
     """An empty default graph for every test."""
