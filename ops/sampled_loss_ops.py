@@ -49,7 +49,7 @@ def nce_loss(
         name: Name scope of the operations.
         at_shards: Multiply rows of `weights` with `inputs` on the devices of the shards, and compute their gradients
             there. Then `inputs` travel to every shard and logits back, and no rows: less, where more classes are drawn
-            for a shard than the batch has examples.
+            for a shard than the batch has examples. Replicas of a `Trainer` still pass on the gradients of rows.
 
     Returns:
         Shape ``[batch]``.

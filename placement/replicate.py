@@ -167,6 +167,9 @@ class _Roles:
     def _find_served(self, graph: Graph, fetches: Sequence[Tensor]) -> set[Operation]:
         before = [op for op in graph.get_operations() if op not in self.combined]
         awaited: set[Operation] = {tensor.op for tensor in fetches}
+        # What a shard computes of one replica's values on the way to being combined is computed for each replica.
+        marked = [op for op in self.combined if op.type == "ReplicaReduce"]
+        awaited.update(tensor.op for op in marked for tensor in op.inputs)
         for op in reversed(before):
             if self.on_replica(op) or op in awaited:
                 awaited.update([tensor.op for tensor in op.inputs] + self.controls(op))

@@ -176,6 +176,22 @@ def test_a_table_over_two_shards_that_ask_each_other():
     assert edges(step.replica, "Recv") != []
 
 
+def test_what_shards_compute_on_the_way_to_being_combined_they_compute_for_each_replica(x):
+    labels = tf.placeholder(tf.int64, [None, 1], name="labels")
+    weights, biases = [], []
+    for device in SHARDS:
+        with tf.device(device):
+            weights.append(tf.Variable(np.ones((10, 4), np.float32)))
+            biases.append(tf.Variable(np.ones(10, np.float32)))
+    loss = tf.reduce_mean(tf.nn.sampled_softmax_loss(weights, biases, labels, x, 5, 20, at_shards=True))
+    step = compiled([loss], [minimize(loss)], [x, labels])
+    assert set(step.serving) == set(SHARDS)
+    assert all({"ShardProducts", "MatMul"} <= set(types(part)) for part in step.serving.values())
+    reduced = [op for part in step.shards for op in part.graph.get_operations() if op.type == "ReplicaReduce"]
+    assert {op.attrs["reduction"] for op in reduced} == {"concat", "concat_mean"}  # every one a gradient's
+    assert not any("MatMul" in types(part) for part in step.shards)
+
+
 def test_the_users_graph_is_not_touched(x, v):
     loss = tf.reduce_mean(tf.square(x * v))
     train = minimize(loss)

@@ -39,7 +39,8 @@ class DynamicEmbedding:
         dtype: Dtype of the rows.
         admit_after: How often an id must have been looked up.
         evict: Whose row is given away: ``"lru"``, of the id not looked up for longest; ``"lfu"``, of the one looked up
-            least often, in which older lookups count less and less. Never that of an id of the same lookup.
+            least often, in which older lookups count less and less. Never that of an id of the same lookup: look up
+            all ids of a step at once.
         trainable: Whether optimizers find the rows.
 
     Example:
