@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import signal
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ PORT: Final = 2222
 
 PS_GRACE_S: Final = 10.0
 """How long parameter servers have to end: they have nothing to save."""
+
+NOTICE_AFTER_S: Final = 5.0
+"""Waiting for room in silence longer than this would look like a hang."""
 
 KILL_S: Final = 10.0
 """How long a killed process may take to be gone."""
@@ -141,12 +145,21 @@ class Launch:
         try:
             for task in self._program.tasks:
                 self._start(task)
-            deadline = time.monotonic() + self._start_timeout_s
-            for running in list(self._running.values()):
-                running.wait_until_started(deadline)
+            self._wait_until_started()
             self._supervise()
         finally:
             self._end_all()
+
+    def _wait_until_started(self) -> None:
+        deadline = time.monotonic() + self._start_timeout_s
+        text = f"waiting for room for the tasks; giving up after {self._start_timeout_s:.0f} s"
+        timer = threading.Timer(NOTICE_AFTER_S, self._notice, [text])
+        timer.start()
+        try:
+            for running in list(self._running.values()):
+                running.wait_until_started(deadline)
+        finally:
+            timer.cancel()
 
     def _supervise(self) -> None:
         working = {task for task in self._program.tasks if task.job == "worker"}

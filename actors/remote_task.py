@@ -121,8 +121,11 @@ class RemoteTask:
             raise error
 
     def stop(self) -> None:
-        """Ask the process to end."""
-        self._host.stop.remote()
+        """Ask the process to end; one that still waits for room is not wanted any more."""
+        if ray.wait([self._start], timeout=0)[0]:
+            self._host.stop.remote()
+        else:
+            self.kill()
 
     def kill(self) -> None:
         """End the process, and its actor, at once."""
