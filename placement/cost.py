@@ -65,12 +65,12 @@ class Machine:
 
     cores: int = 2
     flops_per_s: float = 50e9
-    bytes_per_s: float = 8e9
+    bytes_per_s: float = 16e9
     gpu_speed: float = 50.0
     operation_s: float = 2e-6
     message_s: float = 80e-6
     sending_s: float = 30e-6
-    copy_bytes_per_s: float = 8e9
+    copy_bytes_per_s: float = 10e9
     network_bytes_per_s: float = 1.25e9
     step_s: float = 200e-6
     device_s: float = 60e-6
@@ -206,9 +206,10 @@ class CostModel:
         if op.type in _BY_ROWS:
             return 2 * returned
         taken = sum(map(self.tensor_bytes, op.inputs))
-        # Every variable that is updated is read and written as far as it is updated.
-        updated = sum(tensor.dtype is dtypes.resource for tensor in op.inputs) if access_of(op) == "update" else 0
-        return returned + taken * (1 + 2 * updated)
+        if access_of(op) != "update":
+            return returned + taken
+        # Every variable is read and written as far as it is updated; what is returned is the variable itself.
+        return taken * (1 + 2 * sum(tensor.dtype is dtypes.resource for tensor in op.inputs))
 
     def _computing_s(self, op: Operation) -> float:
         kernel = op.op_def.kernel_for("CPU")

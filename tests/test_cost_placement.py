@@ -34,15 +34,15 @@ MACHINE = Machine(
 )
 
 
-def null_step(sizes, device="/job:ps"):
-    """Fetch every variable, and send an update of its size."""
+def null_step(sizes, device="/job:ps", updates=1):
+    """Fetch every variable, and send an update of its size, which is applied that many times."""
     steps = []
     for number, size in enumerate(sizes):
         with tf.device(device(number) if callable(device) else device):
             v = tf.get_variable(f"v{number}", [size], initializer=tf.ones_initializer())
         with tf.device("/job:worker"):
             update = tf.multiply(v, 0.5)
-        steps.append(tf.assign_add(v, update).op)
+        steps += [tf.assign_add(v, update).op for _ in range(updates)]
     step = tf.group(*steps)
     tf.add_to_collection(tf.GraphKeys.TRAIN_OP, step)
     return step
@@ -125,18 +125,18 @@ def test_what_was_measured_replaces_what_was_estimated():
 
 def test_variables_are_spread_by_size_where_round_robin_heaps_them_up():
     sizes = [50_000, 1] * 4
-    step = null_step(sizes, lambda number: f"/job:ps/task:{number % 2}")
+    step = null_step(sizes, lambda number: f"/job:ps/task:{number % 2}", updates=3)
     round_robin, moved = predicted(step)
     assert moved[PS0, WORKER].size_bytes == 800_000 and moved[PS1, WORKER].size_bytes == 16
     tf.reset_default_graph()
     placer = CostPlacer(CostModel(MACHINE))
-    step = null_step(sizes)
+    step = null_step(sizes, updates=3)
     placer.settle(tf.get_default_graph(), DEVICES)
     by_cost, moved = predicted(step, placer)
     assert placer.homes["v0"] != placer.homes["v2"]
     assert moved[PS0, WORKER].size_bytes + moved[PS1, WORKER].size_bytes == 800_016
     assert max(moved[PS0, WORKER].size_bytes, moved[PS1, WORKER].size_bytes) <= 400_016
-    assert by_cost.seconds < 0.9 * round_robin.seconds
+    assert by_cost.seconds < 0.7 * round_robin.seconds
 
 
 def test_a_variable_stays_where_it_is_for_every_step():
