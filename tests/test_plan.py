@@ -53,7 +53,7 @@ import tfray as tf
 from test_plan import linear, trainer
 
 def build(workers=1):
-    return trainer(tf.train.ScalingConfig(workers=workers, parameter_servers=2), steps=5, local=True), []
+    return trainer(tf.train.ScalingConfig(workers=workers, parameter_servers=2), steps=5), []
 
 def graph():
     with tf.device("/job:ps"):
@@ -108,7 +108,7 @@ def test_a_graph_is_planned(script):
 
 
 def test_predictions_are_compared_with_what_is_measured(script):
-    code, text = planned(script, "--measure")
+    code, text = planned(script, "--measure", "--local")
     assert code == 0, text
     assert "measured:" in text and "from recorded operations" in text
     code, text = planned(f"{script}:without_devices", "--fetch", "step", "--measure")

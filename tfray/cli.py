@@ -511,6 +511,7 @@ def graph(target: str, settings: Sequence[str], scope: str, depth: int | None, c
 @click.option("--fetch", multiple=True, metavar="NAME", help="What a graph's step runs; by default its training step.")
 @click.option("--placement", type=click.Choice(["cost", "default"]), default="cost", show_default=True)
 @click.option("--measure", is_flag=True, help="Run steps as well, and compare.")
+@click.option("--local", is_flag=True, default=None, help="Plan for this process, without Ray.")
 @click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`.")
 @click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
 def plan(target: str, settings: Sequence[str], **options: Any) -> None:

@@ -37,6 +37,8 @@ from tfray.training.trainer import StepRecord, Trainer
 _LISTED: Final = 24
 """Variables to list."""
 
+_HERE: Final = "/job:localhost/task:0/device:CPU:0"
+
 _WARM_UP, _TIMED, _TRACED = 10, 30, 5
 """Steps to run: before any count, for the time, and to record."""
 
@@ -50,20 +52,24 @@ def show_training(trainer: Trainer, nodes: int | None = None, measure: bool = Fa
         measure: Train a few steps as well, and compare.
     """
     console = Console()
-    machine = _machine(trainer, nodes)
-    model = trainer.build_for_shards(machine)
-    shards, workers = trainer.scaling.shards, trainer.scaling.workers
+    workers = 1 if trainer.run.local else trainer.scaling.workers
+    machine = this_process() if trainer.run.local else _machine(trainer, nodes)
+    model = trainer.build() if trainer.run.local else trainer.build_for_shards(machine)
     cost = CostModel(machine, unknown_size=max(1, model.batch_size // workers))
-    planned = plan_training(model, shards, workers, cost)
+
+    def plan(cost: CostModel) -> StepPlan:
+        if trainer.run.local:
+            return plan_session(model.graph, [model.train_operation], [_HERE], cost)
+        return plan_training(model, trainer.scaling.shards, workers, cost)
+
+    planned = plan(cost)
     show_plan(planned, console)
-    others = _alternatives(trainer, shards, workers, cost)
+    others = [] if trainer.run.local else _alternatives(trainer, trainer.scaling.shards, workers, cost)
     if others:
         console.print("otherwise: " + "; ".join(f"{name} {plan.time.seconds * 1e3:.2f} ms" for name, plan in others))
     if measure:
         times, traces = _measured(trainer)
-        cost = replace(cost, measured=Measured.of(traces))
-        again = plan_training(model, shards, workers, cost)
-        _compare(console, planned, times, again)
+        _compare(console, planned, times, plan(replace(cost, measured=Measured.of(traces))))
 
 
 def show_session(
@@ -76,14 +82,20 @@ def show_session(
 ) -> None:
     """Plan a step of a session, and print it; arguments as of `plan_session` and `show_training`."""
     console = Console()
-    devices = devices or named_devices(graph) or ["/job:localhost/task:0/device:CPU:0"]
+    devices = devices or named_devices(graph) or [_HERE]
     is_local = {DeviceSpec.from_string(name).job for name in devices} == {"localhost"}
-    cost = CostModel(replace(measured_machine(), cores=1) if is_local else measured_machine())
+    cost = CostModel(this_process() if is_local else measured_machine())
     planned = plan_session(graph, targets, devices, cost, by_cost)
     show_plan(planned, console)
     if measure:
         times = _measured_session(graph, targets, devices, by_cost, None if is_local else address or "local")
         _compare(console, planned, times)
+
+
+def this_process() -> Machine:
+    """Devices of this process, with the speed that it has."""
+    measured = measured_machine()
+    return replace(Machine.one_thread(), flops_per_s=measured.flops_per_s, bytes_per_s=measured.bytes_per_s)
 
 
 def _machine(trainer: Trainer, nodes: int | None) -> Machine:
