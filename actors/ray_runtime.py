@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
@@ -87,6 +88,16 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
             "(or ~/.ray/auth_token) must be the cluster's"
         ) from error
     return address == "local"
+
+
+def shipped(folder: Path | None) -> dict[str, Any]:
+    """Arguments of ``ray.init`` that send a folder to the nodes, where tasks run in it."""
+    return {} if folder is None else {"runtime_env": {"working_dir": str(folder.resolve())}}
+
+
+def joins_cluster(address: str | None) -> bool:
+    """Whether `connect` joins a Ray that runs, rather than start one."""
+    return (address or os.environ.get("RAY_ADDRESS") or "local") != "local"
 
 
 def connect_to_running() -> None:

@@ -130,7 +130,8 @@ def test_a_program_trains_on_a_cluster_that_it_joins(ray_nodes):
     for _ in range(2):
         ray_nodes.add_node(num_cpus=2)
     options = ["--workers", "2", "--ps", "1", "--steps", "20", "--no-progress"]
-    assert "20 steps in" in tfray("run", "examples/mlp.py:build", *options, "--address", ray_nodes.address)
+    shipped = ["--address", ray_nodes.address, "--working-dir", "examples"]
+    assert "20 steps in" in tfray("run", "examples/mlp.py:build", *options, *shipped)
     assert "20 steps in" in tfray("run", "examples/mlp.py:build", *options, RAY_ADDRESS=ray_nodes.address)
     assert len(re.findall(r"^\d+\.", tfray("devices", "--address", ray_nodes.address), re.M)) == 3
 

@@ -105,6 +105,11 @@ _TRAINING_OPTIONS: Final = (
     ),
     click.option("--local", is_flag=True, default=None, help="Train in this process, without Ray."),
     click.option(
+        "--working-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Folder to ship to the nodes of a Ray that it joins: what input functions import.",
+    ),
+    click.option(
         "--logdir",
         metavar="FOLDER",
         help="Where TensorBoard's event file goes. Without it: a new folder in $TFRAY_LOGDIR, which is `runs` unless "
@@ -262,6 +267,12 @@ def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[
         if outputs.timeline_path is not None and not trainer.run.trace_steps:
             first = max(1, min(_parse_steps(_TIMELINE)[0], trainer.run.steps - 2))
             trainer.run = replace(trainer.run, trace_steps=range(first, first + 3))
+        if (
+            options["working_dir"] is not None
+            and not trainer.run.local
+            and ray_runtime.joins_cluster(trainer.run.address)
+        ):
+            ray_runtime.connect(trainer.run.address, ray_runtime.shipped(options["working_dir"]))
         try:
             result = _fit(trainer, records, options["progress"])
         except KeyboardInterrupt:

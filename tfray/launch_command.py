@@ -61,9 +61,7 @@ def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
     with reported_errors(options["debug"], ()):
         if not script.is_file():
             raise BadRequest(f"there is no file {script}")
-        folder = options["working_dir"]
-        shipped = {"runtime_env": {"working_dir": str(folder.resolve())}} if folder else {}
-        owned = ray_runtime.connect(options["address"], shipped)
+        owned = ray_runtime.connect(options["address"], ray_runtime.shipped(options["working_dir"]))
         try:
             _launch(script, arguments[1:] if arguments[:1] == ("--",) else arguments, owned, options)
         except TaskFailedError as error:
