@@ -143,6 +143,8 @@ class ReplicaDriver:
         self._joining: set[int] = set()
         self._exhausted: set[int] = set()
         self._computing: dict[int, set[int]] = {}
+        self._overtaking: dict[tuple[int, int], Any] = {}
+        self._lives: dict[int, int] = {}
         self._next_serving = 1
         self._serving: dict[tuple[int, int], int] = {}
 
@@ -367,7 +369,9 @@ class ReplicaDriver:
 
     def _leaves(self, replica: int) -> list[Decision]:
         """A replica is gone: it computes no more, and asks no more."""
+        self._lives[replica] = self._lives.get(replica, 0) + 1
         for step in self._computing.pop(replica, ()):
+            self._overtaking.pop((replica, step), None)
             number = self._serving.pop((replica, step), 0)
             for shard in self._compiled.serving if number else ():
                 key = self._driver_id + SERVED, number
@@ -395,39 +399,51 @@ class ReplicaDriver:
         return applied
 
     def _when_delivered(self, step: int, replica: int) -> Callable[[Any], list[Decision]]:
-        device = self._workers[replica]
-
         def delivered(ref: Any) -> list[Decision]:
-            if step not in self._computing.get(replica, ()):
+            steps = self._computing.get(replica, ())
+            if step not in steps:
                 return []  # the replica has left, and with it all of its steps
-            try:
-                values = self._traces.unpack(ref, device, step)
-                self._computing[replica].discard(step)
-            except OutOfRangeError:
-                self._exhausted.add(replica)
-                return self._leaves(replica)
-            except UnavailableError as error:
-                if error.device != device:
-                    raise
-                return self._leaves(replica) + self._replace(replica)
-            except DeadlineExceededError as error:
-                raise self._late(step) from error
-            except OpError as error:
-                error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
-                raise
-            self._serving.pop((replica, step), None)
-            if step in self._reported:
-                self._reported[step][replica] = values
-                if step in self._started_at:
-                    self._took[step][replica] = time.perf_counter() - self._started_at[step]
-            return self._protocol.delivered(replica, step)
+            if min(steps) < step:  # the answer has overtaken one that matters first: an error, or the input's end
+                self._overtaking[replica, step] = ref
+                return []
+            decisions = self._delivered(step, replica, ref)
+            following = min(self._computing.get(replica, ()), default=0)
+            early = self._overtaking.pop((replica, following), None)
+            return decisions if early is None else decisions + self._when_delivered(following, replica)(early)
 
         return delivered
+
+    def _delivered(self, step: int, replica: int, ref: Any) -> list[Decision]:
+        device = self._workers[replica]
+        try:
+            values = self._traces.unpack(ref, device, step)
+            self._computing[replica].discard(step)
+        except OutOfRangeError:
+            self._exhausted.add(replica)
+            return self._leaves(replica)
+        except UnavailableError as error:
+            if error.device != device:
+                raise
+            return self._leaves(replica) + self._replace(replica)
+        except DeadlineExceededError as error:
+            raise self._late(step) from error
+        except OpError as error:
+            error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
+            raise
+        self._serving.pop((replica, step), None)
+        if step in self._reported:
+            self._reported[step][replica] = values
+            if step in self._started_at:
+                self._took[step][replica] = time.perf_counter() - self._started_at[step]
+        return self._protocol.delivered(replica, step)
 
     def _report(self, done: Complete) -> None:
         reported = self._reported.pop(done.step)
         rows = [reported[member] for member in done.members if member in reported]
         values = [_combined(list(column)) for column in zip(*rows, strict=True)]
+        if done.step not in self._started_at:  # its answers have overtaken that of the step before
+            self._queued = {before: later for before, later in self._queued.items() if later != done.step}
+            self._begins(done.step)
         duration_s = time.perf_counter() - self._started_at.pop(done.step)
         took = self._took.pop(done.step)
         staleness = self._position - self._positions.pop(done.step)

@@ -169,27 +169,27 @@ class SyncProtocol:
 
     def go_on(self, position: int | None = None) -> list[Decision]:
         self._hold_at = position
-        return self._use_idle()
+        return self._begin_all()
 
     def joined(self, replica: int) -> list[Decision]:
         self._busy[replica] = set()
         if self.live >= self._expected:
             self._expected = 1  # from now on training goes on with whoever is there
-        return self._use_idle()
+        return self._join(replica) or self._begin_all()
 
     def delivered(self, replica: int, step: int) -> list[Decision]:
         self._busy.get(replica, set()).discard(step)
         current = next((each for each in self._open if each.number == step), None)
         if current is None:
             self.dropped += 1
-            return self._use_idle()
+            return self._join(replica) or self._begin_all()
         current.computing.discard(replica)
         current.delivered.append(replica)
         if current.members is None:
-            return self._decide(current) + self._use_idle()
+            return self._decide(current)
         if replica not in current.members:
             self.dropped += 1
-        return self._finish() + self._use_idle()
+        return self._finish() + self._begin_all()
 
     def left(self, replica: int) -> list[Decision]:
         if self._busy.pop(replica, None) is None and self._expected == 1:
@@ -205,13 +205,13 @@ class SyncProtocol:
                 decisions += self._decide(current)
             elif was_computing and replica in current.members:
                 decisions += self._decide_without(current, replica)
-        return decisions + self._finish() + self._use_idle()
+        return decisions + self._finish() + self._begin_all()
 
     def applied(self, step: int) -> list[Decision]:
         for current in self._open:
             if current.number == step:
                 current.applied = True
-        return self._finish() + self._use_idle()
+        return self._finish() + self._begin_all()
 
     def _finish(self) -> list[Decision]:
         """End open steps, in order, that are applied and of which no member's report is outstanding."""
@@ -225,14 +225,21 @@ class SyncProtocol:
             decisions.append(Complete(first.number, first.members or (), self._completed))
         return decisions
 
-    def _use_idle(self) -> list[Decision]:
-        """Start steps, or let idle replicas join the open one."""
-        if self._open and self._open[-1].members is None:
-            return self._join_open(self._open[-1])
+    def _begin_all(self) -> list[Decision]:
+        """Begin what steps may begin."""
         decisions: list[Decision] = []
         while self._may_begin():
             decisions.append(self._begin())
         return decisions
+
+    def _join(self, replica: int) -> list[Decision]:
+        """Let a replica that has become idle take part in the open step, if that is undecided."""
+        current = self._open[-1] if self._open else None
+        if current is None or current.members is not None or replica not in self._busy or self._busy[replica]:
+            return []
+        current.computing.add(replica)
+        self._busy[replica].add(current.number)
+        return [Join(current.number, replica)]
 
     @property
     def _idle(self) -> list[int]:
@@ -264,15 +271,6 @@ class SyncProtocol:
             self._busy[replica].add(step.number)
         self._next += 1
         return Start(step.number, replicas, members, after)
-
-    def _join_open(self, current: _OpenStep) -> list[Decision]:
-        if current.applied:
-            return []
-        fresh = [replica for replica in self._idle if replica not in current.delivered]
-        current.computing.update(fresh)
-        for replica in fresh:
-            self._busy[replica].add(current.number)
-        return [Join(current.number, replica) for replica in fresh]
 
     def _decide(self, current: _OpenStep) -> list[Decision]:
         """Choose the members once enough have delivered; a step with nobody left is taken up by the next to come."""

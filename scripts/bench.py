@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.table import Table
 
 from benchmarks.cases import cases_of
 from benchmarks.measure import BRIEF, FULL, LONG, QUICK, Effort, Measurement, measure
@@ -94,6 +95,81 @@ def placement(mb: float, workers: int, ps: int, **common: Any) -> None:
 def checkpoint(mb: float, folder: str | None, **common: Any) -> None:
     """Saving and restoring a model, the pause of an asynchronous save, and what the disk can do."""
     _run("checkpoint", {"mb": mb, "folder": folder}, suffix=f"_{mb:g}mb", effort=LONG, **common)
+
+
+@main.command()
+@click.option("--workers", type=click.IntRange(min=2), default=8, show_default=True, help="Workers that count.")
+@click.option("--backups", type=click.IntRange(min=0), default=4, show_default=True, help="Most backup workers.")
+@click.option("--steps", type=click.IntRange(min=1), default=60, show_default=True, help="Steps to measure.")
+@click.option("--simulated-workers", type=click.IntRange(min=2), default=200, show_default=True)
+@click.option("--plot", default="stragglers.png", show_default=True, help="Where to draw the times.")
+def stragglers(workers: int, backups: int, steps: int, simulated_workers: int, plot: str) -> None:
+    """Synchronous steps with backup workers when workers are slow now and then (OSDI 2016, section 6.3)."""
+    from benchmarks import stragglers as bench
+    from benchmarks.delays import Delays
+
+    delays = Delays()
+    with Console(stderr=True).status("stragglers") as status:
+        measured = []
+        for count in range(backups + 1):
+            status.update(f"stragglers: {workers} workers, {count} backups")
+            measured.append(bench.measure(workers, count, steps, delays))
+        overhead_s = bench.overhead_of(measured[0], delays)
+        sizes = dict.fromkeys([workers, 50, simulated_workers])
+        simulated = {
+            size: [bench.simulate(size, count, 1000, delays, overhead_s) for count in range(backups + 1)]
+            for size in sizes
+        }
+    rows = [("measured", measured), *(("simulated", results) for results in simulated.values())]
+    table = Table(title=f"backup workers; beside the delays a step takes {1e3 * overhead_s:.1f} ms")
+    for title in ("", "workers", "backups", "median ms", "p90 ms", "t(b)/t(0)", "t(0)/t(b) x n/(n+b)"):
+        table.add_column(title, justify="right" if title else "left")
+    for label, results in rows:
+        for each in results:
+            cells = [each.workers, each.backups, f"{1e3 * each.median_s:.1f}", f"{1e3 * each.p90_s:.1f}"]
+            ratios = [each.median_s / results[0].median_s, each.gain(results[0])]
+            table.add_row(label, *map(str, cells), *(f"{ratio:.2f}" for ratio in ratios))
+    Console().print(table)
+    bench.plot(measured, simulated[simulated_workers], plot)
+
+
+@main.command()
+@click.option("--workers", type=click.IntRange(min=2), default=4, show_default=True, help="Workers that count.")
+@click.option("--examples", type=click.IntRange(min=1), default=12_000, show_default=True)
+@click.option("--batch", type=click.IntRange(min=1), default=16, show_default=True, help="Examples of a worker's step.")
+@click.option("--plot", default="modes.png", show_default=True, help="Where to draw the losses.")
+def modes(workers: int, examples: int, batch: int, plot: str) -> None:
+    """Loss against time and examples in asynchronous, synchronous and backup training, with slow workers."""
+    from benchmarks import modes as bench
+    from benchmarks.delays import Delays
+    from tfray.training.trainer import ScalingConfig
+
+    few = {"cpus_per_worker": 0.1, "cpus_per_parameter_server": 0.1}
+    ways = {
+        "synchronous": ScalingConfig(workers, **few),
+        "one backup worker": ScalingConfig(workers + 1, backup_workers=1, **few),
+        "asynchronous": ScalingConfig(workers, mode="async", **few),
+        "asynchronous, staleness at most 2": ScalingConfig(workers, mode="async", staleness=2, **few),
+    }
+    delays = Delays(least_s=0.03, most_s=0.6)
+    results = []
+    with Console(stderr=True).status("modes") as status:
+        for name, scaling in ways.items():
+            status.update(f"modes: {name}")
+            results.append(bench.measure(name, scaling, examples, batch, delays))
+    goal = 0.5
+    titles = ("", "steps", "seconds", "last loss", f"s to {goal}", f"examples to {goal}", "dropped", "staleness")
+    table = Table(title=f"{workers} workers with heavy-tailed delays")
+    for title in titles:
+        table.add_column(title, justify="right" if title else "left")
+    for each in results:
+        reached = each.until(goal)
+        seconds, read = (f"{reached[0]:.1f}", str(reached[1])) if reached else ("", "")
+        steps, last = str(len(each.losses)), f"{sum(each.losses[-8:]) / len(each.losses[-8:]):.3f}"
+        late = str(each.dropped), f"{each.mean_staleness:.1f}"
+        table.add_row(each.name, steps, f"{each.seconds[-1]:.1f}", last, seconds, read, *late)
+    Console().print(table)
+    bench.plot(results, plot)
 
 
 def _run(

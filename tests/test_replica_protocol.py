@@ -264,6 +264,7 @@ class Cluster:
         self.waiting_shards = {}
         self.completed, self.members, self.deliveries, self.died_in = [], {}, [], set()
         self.started = {}
+        self.lives = {}
 
     # -- the driver ------------------------------------------------------------------------------
 
@@ -321,13 +322,16 @@ class Cluster:
     def handle(self, kind, *event):
         match kind:
             case "left":
+                self.lives[event[0]] = self.lives.get(event[0], 0) + 1
                 self.execute(self.protocol.left(*event))
                 if self.restarts:
                     self.restarts -= 1
                     self.coming.add(event[0])
             case "delivered":
-                self.deliveries.append(event)
-                self.execute(self.protocol.delivered(*event))
+                replica, step, life = event
+                if life == self.lives.get(replica, 0):  # else its end is known already
+                    self.deliveries.append((replica, step))
+                    self.execute(self.protocol.delivered(replica, step))
             case "applied":
                 shard, step = event
                 if step in self.waiting_shards:
@@ -402,7 +406,7 @@ class Cluster:
         if not task.unsent:
             del self.tasks[replica], self.queues[replica][0]
             self.next_task(replica)
-            self.to_driver.append(("delivered", replica, task.step))
+            self.to_driver.append(("delivered", replica, task.step, self.lives.get(replica, 0)))
 
     def die(self, replica):
         self.deaths -= 1
