@@ -15,9 +15,9 @@ from processes import descendants, is_alive, wait_for
 
 import tfray as tf
 from tfray import cli
-from tfray.actors.launch import Launch, Program, TaskFailedError, describe_code
+from tfray.actors.launch import Launch, Program, TaskFailedError, describe_code, script_on_nodes
 from tfray.actors.ray_runtime import ray_address
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, NotFoundError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -107,6 +107,18 @@ def test_requests_that_make_no_sense(tmp_path):
     assert result.exit_code == 2 and "there is no file" in result.output
     with pytest.raises(InvalidArgumentError, match="at least one worker"):
         Program("script.py", [], 1, 0, "")
+
+
+@pytest.mark.ray
+def test_scripts_must_be_where_the_nodes_look(ray_local, tmp_path):
+    assert script_on_nodes(EXAMPLES / "mlp.py", EXAMPLES.parent) == "examples/mlp.py"
+    assert script_on_nodes(EXAMPLES / "mlp.py", None) == str(EXAMPLES / "mlp.py")
+    with pytest.raises(InvalidArgumentError, match="the folder that is shipped"):
+        script_on_nodes(EXAMPLES / "mlp.py", tmp_path)
+    from tfray.actors.remote_task import TaskHost
+
+    with pytest.raises(NotFoundError, match="ship it with --working-dir"):
+        raise TaskHost().start(str(tmp_path / "none.py"), [], {})
 
 
 def test_exit_codes_in_words():
