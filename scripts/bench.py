@@ -146,10 +146,10 @@ def modes(workers: int, examples: int, batch: int, plot: str) -> None:
 
     few = {"cpus_per_worker": 0.1, "cpus_per_parameter_server": 0.1}
     ways = {
-        "synchronous": ScalingConfig(workers, **few),
-        "one backup worker": ScalingConfig(workers + 1, backup_workers=1, **few),
-        "asynchronous": ScalingConfig(workers, mode="async", **few),
-        "asynchronous, staleness at most 2": ScalingConfig(workers, mode="async", staleness=2, **few),
+        "sync": ScalingConfig(workers, **few),
+        "sync, 1 backup": ScalingConfig(workers + 1, backup_workers=1, **few),
+        "async": ScalingConfig(workers, mode="async", **few),
+        "async, staleness 2": ScalingConfig(workers, mode="async", staleness=2, **few),
     }
     delays = Delays(least_s=0.03, most_s=0.6)
     results = []
