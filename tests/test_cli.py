@@ -278,6 +278,7 @@ def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_loc
         (["run", "script.py:build", "absent=1"], "unexpected keyword argument 'absent'"),
         (["run", "script.py:build", "--workers", "0"], "at least one worker"),
         (["run", "script.py:build", "--workers", "2", "--backup-workers", "2"], "of 2 workers"),
+        (["run", "script.py:build", "--staleness", "1"], "staleness bounds asynchronous training"),
         (["run", "script.py:build", "--steps", "0"], "steps must be at least 1"),
         (["run", "script.py:build", "--steps", "many"], "'many' is not a valid integer"),
         (["run", "script.py:build", "--mode", "best"], "'best' is not one of"),

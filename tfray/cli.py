@@ -91,6 +91,7 @@ _TRAINING_OPTIONS: Final = (
     click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N."),
     click.option("--steps", type=int, metavar="S", help="Training steps, over all replicas."),
     click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients."),
+    click.option("--staleness", type=int, metavar="S", help="Async: steps to be ahead of the slowest at most."),
     click.option("--seed", type=int, help="Seed of the model's random numbers."),
     click.option("--cpus-per-worker", type=float, metavar="C", help="CPUs that each worker asks of Ray."),
     click.option("--max-restarts", "max_worker_restarts", type=int, metavar="R", help="Dead workers to replace."),
