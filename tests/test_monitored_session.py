@@ -487,9 +487,9 @@ def test_workers_recover_when_the_chief_has_replaced_a_device(ray_local, short_p
 
 
 def test_threads_end_with_the_session():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     values = tf.train.input_producer(tf.constant([1, 2, 3]), shuffle=False).dequeue()
     with tf.train.MonitoredSession() as session:
         session.run(values)
-        assert threading.active_count() > before
-    wait_for(lambda: threading.active_count() == before)
+        assert set(threading.enumerate()) - before
+    wait_for(lambda: not set(threading.enumerate()) - before)
