@@ -399,11 +399,14 @@ class ReplicaDriver:
         return applied
 
     def _when_delivered(self, step: int, replica: int) -> Callable[[Any], list[Decision]]:
+        life = self._lives.get(replica, 0)
+
         def delivered(ref: Any) -> list[Decision]:
-            steps = self._computing.get(replica, ())
-            if step not in steps:
-                return []  # the replica has left, and with it all of its steps
-            if min(steps) < step:  # the answer has overtaken one that matters first: an error, or the input's end
+            if life != self._lives.get(replica, 0):
+                return []  # the replica has left, and with it all of its steps; this may be another by that number
+            if (
+                min(self._computing[replica]) < step
+            ):  # the answer has overtaken one that matters first: an error, or the input's end
                 self._overtaking[replica, step] = ref
                 return []
             decisions = self._delivered(step, replica, ref)
