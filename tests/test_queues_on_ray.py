@@ -176,10 +176,9 @@ def test_workers_make_synchronous_steps_through_an_accumulator(cluster):
 
     def work(apply):
         with tf.Session(cluster, graph=weight.graph) as session:
-            mine = 0
-            for _ in range(4):
-                session.run(apply, {token: mine})
-                mine = session.run(next_token)
+            session.run(apply, {token: 0})
+            for _ in range(3):  # a token is taken only for a gradient to come: the other may wait for it
+                session.run(apply, {token: session.run(next_token)})
 
     with tf.Session(cluster) as chief:
         chief.run(weight.initializer)
