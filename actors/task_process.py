@@ -83,7 +83,9 @@ class TaskProcess:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._output(line.decode(errors="replace").rstrip("\r\n"))
+        # What it has left behind ends before its number can become that of another process.
+        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        self.kill()
         code = self._process.wait()
-        self.kill()  # what it has left behind
         os.close(self._lifeline)
         self._ended(code)

@@ -81,7 +81,6 @@ def losses(output):
 
 
 @pytest.mark.ray
-@pytest.mark.slow
 def test_an_asynchronous_program_of_tensorflow(ray_local, tmp_path):
     program = Program(str(tensorflow_program("between_graph_async.py", tmp_path)), [], 1, 2, ray_address())
     lines, notices = [], []
