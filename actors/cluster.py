@@ -177,7 +177,8 @@ class Cluster(ActorDirectory):
 
     def create_actor(self, device: str) -> Any:
         """Start an actor for `device`; it may wait for room."""
-        from tfray.actors.device_actor import CONCURRENCY_GROUPS, CONCURRENT_STEPS, DeviceActor
+        from tfray.actors.device_actor import CONCURRENCY_GROUPS, DeviceActor
+        from tfray.actors.device_host import CONCURRENT_STEPS
 
         job = DeviceSpec.from_string(device).job or ""
         # Messages have a thread of their own: they must reach a step while every other thread is busy with one.

@@ -10,14 +10,13 @@ from __future__ import annotations
 import importlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import ray
 
-from tfray.actors.device_host import CONCURRENT_STEPS as CONCURRENT_STEPS
 from tfray.actors.device_host import WAITING_STEPS, DeviceHost
-from tfray.actors.messages import Presence, StepKey, StepRequest
+from tfray.actors.messages import OpenInput, Presence, StepKey, StepRequest
 from tfray.actors.packing import unpack
 from tfray.actors.peer_link import LinkServer
 from tfray.actors.peers import Outcome, PeerHandle
@@ -70,9 +69,9 @@ class DeviceActor:
         """Forget plans."""
         self._host.deregister(plan_ids)
 
-    def attach_input(self, name: str, make_input: Callable[[], Iterator[Sequence[Any]]]) -> Outcome:
+    def attach_input(self, name: str, open_input: OpenInput) -> Outcome:
         """Open an input pipeline: an iterator that gives the fed values of one step at a time."""
-        return self._host.outcome(lambda: self._host.attach_input(name, make_input))
+        return self._host.outcome(lambda: self._host.attach_input(name, open_input))
 
     def random_states(self) -> Outcome:
         """Where the random streams are; call it between steps."""

@@ -15,13 +15,13 @@ import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from typing import Any, Final
 
 from tfray.actors.frames import fits
-from tfray.actors.messages import REPLICA_DEVICE, SERVED, StepKey, StepRequest
+from tfray.actors.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepKey, StepRequest
 from tfray.actors.metrics import SentBytes
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.peer_link import Link
@@ -99,7 +99,7 @@ class DeviceHost:
         self._floors: dict[str, int] = {}
         self._finished: dict[str, set[int]] = {}
         self._parked: dict[StepKey, list[Callable[[], None]]] = {}
-        self._inputs: dict[str, Iterator[Sequence[Any]]] = {}
+        self._inputs: dict[str, ReadInput] = {}
         self._drivers: dict[Link, set[str]] = {}
         self._sent = SentBytes(device_name)
         self._lock = threading.Lock()
@@ -128,9 +128,9 @@ class DeviceHost:
             self._pace_s.pop(plan_id, None)
             self._inputs.pop(plan_id, None)
 
-    def attach_input(self, name: str, make_input: Callable[[], Iterator[Sequence[Any]]]) -> None:
-        """Open an input pipeline: an iterator that gives the fed values of one step at a time."""
-        self._inputs[name] = make_input()
+    def attach_input(self, name: str, open_input: OpenInput) -> None:
+        """Open an input pipeline: what gives the fed values of one step at a time."""
+        self._inputs[name] = open_input()
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class DeviceHost:
             if trace is not None:
                 trace.begin()
             if request.read_input:
-                feeds = self._next_input(plan_id)
+                feeds = self._next_input(plan_id, request.step[1])
             if trace is None:
                 return self._run(plan_id, plan, request, record, feeds)
             if request.read_input:
@@ -214,9 +214,9 @@ class DeviceHost:
                 trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
             return [self.device.to_host(value) for value in fetched]
 
-    def _next_input(self, plan_id: str) -> Sequence[Any]:
+    def _next_input(self, plan_id: str, step: int) -> Sequence[Any]:
         try:
-            return next(self._inputs[plan_id])
+            return self._inputs[plan_id](step)
         except StopIteration:
             raise OutOfRangeError("the input of this replica has ended", device=self.device.name) from None
         except Exception as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ import ray
 from tfray.actors import random_states
 from tfray.actors.answers import Answers, tell, unpack
 from tfray.actors.cluster import Cluster
-from tfray.actors.messages import SERVED, StepKey, StepRequest
+from tfray.actors.messages import SERVED, OpenInput, StepKey, StepRequest
 from tfray.actors.metrics import StepMetrics
 from tfray.actors.remote_runner import register
 from tfray.actors.replica_protocol import Abandon, Commit, Complete, Decision, Join, ReplicaProtocol, Start
@@ -38,7 +38,7 @@ from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
 
-MakeInput = Callable[[int, int], Callable[[], Iterator[Sequence[Any]]]]
+MakeInput = Callable[[int, int], OpenInput]
 """From a replica's number and the step at which it starts to what opens its input on the worker."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +16,12 @@ SERVED: Final = "/served"
 
 REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
 """The device that stands for every replica in a partitioned training graph."""
+
+ReadInput = Callable[[int], Sequence[Any]]
+"""Gives the values that are fed in the step of that number. Raises `StopIteration` at the end."""
+
+OpenInput = Callable[[], ReadInput]
+"""Opens an input pipeline, in the actor that reads it."""
 
 
 class Presence(NamedTuple):

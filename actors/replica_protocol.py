@@ -5,7 +5,7 @@ Synchronous training (`SyncProtocol`), on n replicas of which the first m count 
 1. A step starts when no step is open and m replicas are idle, or all when fewer are alive. Every idle one takes part.
 2. A replica that becomes idle while the open step is undecided joins it.
 3. When m replicas have delivered, they become the *members* of the step; the shards combine and apply their gradients.
-   When exactly m replicas take part there is nothing to decide: they are members from the start, and the next step
+   While exactly m replicas are alive there is nothing to decide: they are members from the start, and the next step
    is handed out before this one is over, so that devices go on without waiting for the driver.
 4. Whoever delivers later is *dropped*: the step stamp of its gradients is stale.
 5. A replica that dies leaves the open step; the survivors decide it. When it was the last member of a step that was
@@ -264,7 +264,8 @@ class SyncProtocol:
     def _begin(self) -> Start:
         after = self._open[-1].number if self._open else None
         replicas = tuple(self._idle) if after is None else tuple(sorted(self._busy))
-        members = replicas if len(replicas) == self._required else None
+        # With others alive it stays open to them: one of these m may prove to be the slowest.
+        members = replicas if len(replicas) == self._required == self.live else None
         step = _OpenStep(self._next, set(replicas), members=members)
         self._open.append(step)
         for replica in replicas:

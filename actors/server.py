@@ -138,7 +138,7 @@ class Server:
 
     def _create(self, device: str) -> Any:
         """The actor of a device, as soon as its name is free."""
-        from tfray.actors.device_actor import CONCURRENT_STEPS
+        from tfray.actors.device_host import CONCURRENT_STEPS
         from tfray.actors.server_actor import SERVER_CONCURRENCY_GROUPS, ServerActor
 
         ray = import_ray()

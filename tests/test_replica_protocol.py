@@ -36,15 +36,18 @@ def test_backups_are_dropped_and_nobody_waits_for_a_straggler():
     assert protocol.joined(2) == [Start(1, (0, 1, 2), None)]
     assert protocol.delivered(2, 1) == []
     assert protocol.delivered(0, 1) == [Commit(1, (0, 2))]
-    assert protocol.applied(1) == [Complete(1, (0, 2), 1), Start(2, (0, 2), (0, 2))]
-    assert protocol.delivered(1, 1) == []  # late by a step; the open one is decided
+    assert protocol.applied(1) == [Complete(1, (0, 2), 1), Start(2, (0, 2), None)]
+    assert protocol.delivered(1, 1) == [Join(2, 1)]  # late by a step
     assert protocol.dropped == 1
-    assert protocol.delivered(0, 2) == protocol.delivered(2, 2) == []
+    assert protocol.delivered(0, 2) == []
+    assert protocol.delivered(2, 2) == [Commit(2, (0, 2))]
+    assert protocol.delivered(1, 2) == []
+    assert protocol.dropped == 2
     assert protocol.applied(2) == [Complete(2, (0, 2), 2), Start(3, (0, 1, 2), None)]
     assert protocol.delivered(1, 3) == []
     assert protocol.delivered(0, 3) == [Commit(3, (0, 1))]
     assert protocol.delivered(2, 3) == []  # within the step, but one too many
-    assert protocol.dropped == 2
+    assert protocol.dropped == 3
     assert protocol.applied(3) == [Complete(3, (0, 1), 3)]
     assert protocol.finished
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from test_event_files import events_in, tensorboard_view
@@ -76,21 +77,23 @@ def model_with_summaries(features, labels):
     return tf.train.ModelSpec(loss, optimizer.apply_gradients(pairs, step))
 
 
-def check_summaries(folder, result, steps, tags):
+def check_summaries(folder, result, steps, tags, within=0):
     found = {}
     for event in events_in(folder):
         for value in event.summary.value:
             found.setdefault(value.tag, {})[event.step] = value
     assert tags <= set(found)
     for tag in tags:
-        assert list(found[tag]) == steps, tag
-    for step in steps:
+        assert list(found[tag]) == list(found["twice"]), tag
+    logged = list(found["twice"])
+    assert len(logged) == len(steps) and np.abs(np.subtract(logged, steps)).max() <= within
+    for step in logged:
         expected = next(2 * record.metrics["loss"] for record in result.history if record.step == step)
         assert found["twice"][step].simple_value == pytest.approx(expected, rel=0.5)
         assert found["gradient"][step].histo.num == 24 and found["untrained"][step].histo.sum == 7
-    rates = [found["rate"][step].simple_value for step in steps]
+    rates = [found["rate"][step].simple_value for step in logged]
     assert rates[0] == pytest.approx(0.1) and rates == sorted(rates, reverse=True) and rates[-1] < 0.03
-    assert found["weights"][steps[0]].histo.sum != found["weights"][steps[-1]].histo.sum
+    assert found["weights"][logged[0]].histo.sum != found["weights"][logged[-1]].histo.sum
     assert not any(record.summary for record in result.history)
 
 
@@ -112,7 +115,9 @@ def test_a_trainer_logs_the_models_summaries(tmp_path):
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_a_trainer_logs_the_models_summaries_on_ray(tmp_path, ray_local, caplog, mode):
     trained = summarized(tmp_path, scaling(1, 2, mode=mode))
-    check_summaries(tmp_path, trained.fit(), [1, 5, 10], SUMMARIES)
+    # Asynchronous steps do not end in the order in which they began.
+    within = 3 if mode == "async" else 0
+    check_summaries(tmp_path, trained.fit(), [1, 5, 10], SUMMARIES, within)
     assert [record.message for record in caplog.records if "average" in record.message] != []
 
 

@@ -122,7 +122,7 @@ def test_backup_workers_whose_gradients_come_late_are_dropped(ray_local, model, 
     ).fit()
     assert result.steps == 40
     assert all(len(record.members) == 2 for record in result.history)
-    assert {record.members for record in result.history[3:9]} == {(0, 1)}
+    assert sum(2 in record.members for record in result.history[:10]) <= 2
     assert result.dropped >= 1
     assert any(2 in record.members for record in result.history[10:]) or result.dropped >= 2
     assert result.metrics["loss"] < result.history[0].metrics["loss"]

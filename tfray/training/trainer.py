@@ -466,7 +466,9 @@ class Trainer:
                     continue
                 checkpoints.step = report.step
                 record = _record(report, names)
-                if of_state is not None and summaries.due(report.step, begin):
+                # Those of the batch come with the step of which they were asked, whichever place that took.
+                due = summaries.due(report.step, begin) if summaries.of_batch is None else record.summary
+                if of_state is not None and due:
                     record = replace(record, summary=record.summary + session.run(of_state))
                 yield record
                 if checkpoints.is_due():
@@ -577,7 +579,7 @@ class Trainer:
 
 
 class _InputOpener:
-    """Opens a replica's input on its worker: an iterator over the values that its plan is fed."""
+    """Opens a replica's input on its worker: what gives the values that its plan is fed in a step."""
 
     def __init__(
         self, input_fn: InputFunction, context: InputContext, feeds: Sequence[int], summary_steps: int | None
@@ -587,12 +589,15 @@ class _InputOpener:
         self._feeds = list(feeds)
         self._summary_steps = summary_steps
 
-    def __call__(self) -> Iterator[list[Any]]:
-        first = self._context.first_step
-        for step, batch in enumerate(self._input_fn(self._context), first):
-            arrays = [np.asarray(array) for _, array in flatten_batch(batch)]
+    def __call__(self) -> Callable[[int], list[Any]]:
+        first, batches = self._context.first_step, iter(self._input_fn(self._context))
+
+        def read(step: int) -> list[Any]:
+            arrays = [np.asarray(array) for _, array in flatten_batch(next(batches))]
             arrays.append(np.array(is_due(step, first, self._summary_steps)))
-            yield [arrays[i] for i in self._feeds]
+            return [arrays[i] for i in self._feeds]
+
+        return read
 
 
 def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
