@@ -11,7 +11,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -276,11 +276,12 @@ class Cluster(ActorDirectory):
         if actor is not None:
             self._ray.kill(actor)
 
-    def replace_dead(self, timeout_s: float = 60.0) -> list[str]:
+    def replace_dead(self, timeout_s: float = 60.0, jobs: Collection[str] | None = None) -> list[str]:
         """Start actors anew for the devices whose actors have died. What was in their memory is lost.
 
         Args:
             timeout_s: Seconds to wait for Ray to find room for them.
+            jobs: Only for these jobs; the dead of others are forgotten. None for all.
 
         Returns:
             Full names of these devices.
@@ -290,10 +291,13 @@ class Cluster(ActorDirectory):
             ResourceExhaustedError: Ray has no room.
         """
         self.check_connected()
-        dead = [name for name in self._all_devices() if name not in self._actors or not self._lives(name)]
+        known = dict.fromkeys([*self._all_devices(), *self._actors])
+        dead = [name for name in known if name not in self._actors or not self._lives(name)]
         taken_before = self._taken()
         for name in dead:
             self.forget(name)
+        if jobs is not None:
+            dead = [name for name in dead if DeviceSpec.from_string(name).job in jobs]
         actors = {name: self.create_actor(name) for name in dead}
         self._wait_until_ready({actor.ready.remote(): name for name, actor in actors.items()}, timeout_s, taken_before)
         for name, actor in actors.items():

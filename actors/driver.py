@@ -14,12 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import ray
 
 from tfray.actors import random_states
 from tfray.actors.answers import Answers, tell, unpack
 from tfray.actors.cluster import Cluster
-from tfray.actors.messages import SERVED, OpenInput, StepKey, StepRequest
+from tfray.actors.membership import (
+    Elasticity,
+    ElasticMembership,
+    FaultPolicy,
+    MakeInput,
+    Membership,
+    Progress,
+    ReplicaProgram,
+)
+from tfray.actors.messages import SERVED, StepKey, StepRequest
 from tfray.actors.metrics import StepMetrics
 from tfray.actors.remote_runner import register
 from tfray.actors.replica_protocol import Abandon, Commit, Complete, Decision, Join, ReplicaProtocol, Start
@@ -28,7 +36,6 @@ from tfray.errors import (
     CancelledError,
     DeadlineExceededError,
     InternalError,
-    InvalidArgumentError,
     OpError,
     OutOfRangeError,
     UnavailableError,
@@ -38,8 +45,8 @@ from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
 
-MakeInput = Callable[[int, int], OpenInput]
-"""From a replica's number and the step at which it starts to what opens its input on the worker."""
+BATCHES: Final = "input/batches"
+"""Name in checkpoints of how many batches replicas have taken."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +77,6 @@ class StepReport:
     records: list[DeviceRecord] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class FaultPolicy:
-    """What to do about workers that die.
-
-    Attributes:
-        max_restarts: How many workers may be replaced over the whole run.
-        patience_s: Seconds to wait for a replacement when no worker is left.
-        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit.
-    """
-
-    max_restarts: int = 8
-    patience_s: float = 60.0
-    step_timeout_s: float | None = None
-
-
 class ReplicaDriver:
     """Runs the steps of one compiled replica step on a cluster.
 
@@ -96,6 +88,8 @@ class ReplicaDriver:
         functions: Python functions that operations call, by token.
         make_input: Opens the input of a replica.
         faults: What to do about workers that die.
+        elasticity: How the run follows the number of its workers; None for a run of fixed size. Workers that are not
+            there yet are asked for.
         first_step: Number of the first step; above 1 when training is resumed.
         traced_steps: Numbers of steps to record.
         examples_per_replica: Examples that a replica reads for a step, for metrics; 0 if it is not known.
@@ -110,6 +104,7 @@ class ReplicaDriver:
         functions: Mapping[str, Callable[..., Any]],
         make_input: MakeInput,
         faults: FaultPolicy | None = None,
+        elasticity: Elasticity | None = None,
         first_step: int = 1,
         traced_steps: Collection[int] = (),
         examples_per_replica: int = 0,
@@ -119,7 +114,6 @@ class ReplicaDriver:
         self._workers = list(workers)
         self._protocol = protocol
         self._functions = dict(functions)
-        self._make_input = make_input
         self._faults = faults or FaultPolicy()
         self._traces = StepTraces(cluster.actor, traced_steps)
         self._metrics = StepMetrics(examples_per_replica)
@@ -136,17 +130,16 @@ class ReplicaDriver:
         self._reported: dict[int, dict[int, list[Any]]] = {}
         self._took: dict[int, dict[int, float]] = {}
         self._reports: list[StepReport] = []
-        self._latest_step = first_step - 1
-        self._restarts = 0
-        self._replacements: dict[Any, Any] = {}
-        self._stranded_since: float | None = None
-        self._joining: set[int] = set()
-        self._exhausted: set[int] = set()
+        replicas = len(self._workers) if protocol.collective else 1
+        self._progress = Progress(first_step - 1, (first_step - 1) * replicas)
         self._computing: dict[int, set[int]] = {}
         self._overtaking: dict[tuple[int, int], Any] = {}
         self._lives: dict[int, int] = {}
         self._next_serving = 1
         self._serving: dict[tuple[int, int], int] = {}
+        program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
+        others = (cluster, self._workers, protocol, program, self._progress, self._faults, self._calls)
+        self._membership = Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
 
     def run(self) -> Generator[StepReport | None, None, None]:
         """Run to the end, yielding a report as each step is applied.
@@ -160,9 +153,9 @@ class ReplicaDriver:
         """
         self._register_shards()
         try:
-            for replica in range(len(self._workers)):
-                self._introduce(replica)
+            self._membership.begin()
             while not self._protocol.finished:
+                self._membership.settle()
                 if self._protocol.held:
                     yield None
                 elif not self._advance():
@@ -180,13 +173,16 @@ class ReplicaDriver:
         """End a hold, until the `position`-th step has ended."""
         self._execute(self._protocol.go_on(position))
 
-    def restore_random_states(self, arrays: Mapping[str, Any]) -> None:
-        """Put the random streams of all devices where `arrays` say; call it before `run`."""
+    def restore_state(self, arrays: Mapping[str, Any]) -> None:
+        """Put the random streams of all devices, and the input, where `arrays` say; call it before `run`."""
         random_states.restore(self._cluster, [*self._shards, *self._workers], arrays)
+        if BATCHES in arrays:
+            self._progress.batches = int(arrays[BATCHES])
 
-    def random_states(self) -> dict[str, Any]:
-        """Where the random streams of all devices are, by names for a checkpoint; call it while `run` is held."""
-        return random_states.collect(self._cluster, [*self._shards, *self._workers])
+    def state(self) -> dict[str, Any]:
+        """Where random streams and the input are, by names for a checkpoint; call it while `run` is held."""
+        states = random_states.collect(self._cluster, [*self._shards, *self._workers])
+        return states | {BATCHES: np.array(self._progress.batches)}
 
     @property
     def drops(self) -> int:
@@ -204,52 +200,12 @@ class ReplicaDriver:
         for ref, device in calls.items():
             unpack(ref, device)
 
-    def _introduce(self, replica: int, greetings: Sequence[Any] = ()) -> None:
-        """Give a worker the replica's plan and input; it joins when it is ready, and `greetings` are through."""
-        device = self._workers[replica]
-        actor = self._cluster.actor(device)
-        registered = register(actor, self._plan_id, self._compiled.replica, self._functions)
-        opened = self._attach_input(actor, replica)
-        waiting = {registered, opened, *greetings}
-
-        def ready(ref: Any) -> list[Decision]:
-            waiting.discard(ref)
-            if waiting:
-                return []
-            self._joining.discard(replica)
-            try:
-                unpack(registered, device)
-                unpack(opened, device)
-            except UnavailableError:
-                return self._protocol.left(replica) + self._replace(replica)
-            except OpError as error:
-                error.message = f"replica {replica} ({device}) cannot start: {error.message}"
-                raise
-            return self._protocol.joined(replica)
-
-        self._joining.add(replica)
-        self._calls |= dict.fromkeys(waiting, ready)
-
-    def _attach_input(self, actor: Any, replica: int) -> Any:
-        try:
-            return actor.attach_input.remote(self._plan_id, self._make_input(replica, self._latest_step + 1))
-        except TypeError as error:  # it cannot be pickled
-            raise InvalidArgumentError(
-                f"the input function cannot be sent to {self._workers[replica]}: {error.__cause__ or error}; open "
-                "files, locks and connections inside the function",
-                device=self._workers[replica],
-            ) from error
-
     # -- one turn --------------------------------------------------------------------------------
 
     def _advance(self) -> bool:
         """Wait for something to happen and act on it. Returns whether training can go on."""
-        if self._protocol.stranded and not self._joining:
-            if self._exhausted and not self._replacements:
-                return False  # every replica has read its input to the end
-            self._check_patience()
-        else:
-            self._stranded_since = None
+        if not self._membership.check():
+            return False  # every replica has read its input to the end
         if not self._calls:
             raise InternalError("training stands still: no call to an actor is under way")
         for answer in self._answers.wait(self._calls, POLL_S):
@@ -276,7 +232,8 @@ class ReplicaDriver:
                     self._abandon(decision.step)
 
     def _start(self, start: Start) -> None:
-        self._latest_step = start.step
+        self._progress.step = start.step
+        self._progress.batches += self._membership.replicas if self._protocol.collective else 1
         if start.after in self._waiting_shards:
             self._queued[start.after] = start.step
         else:
@@ -367,7 +324,7 @@ class ReplicaDriver:
 
         return served
 
-    def _leaves(self, replica: int) -> list[Decision]:
+    def _drop_steps(self, replica: int) -> None:
         """A replica is gone: it computes no more, and asks no more."""
         self._lives[replica] = self._lives.get(replica, 0) + 1
         for step in self._computing.pop(replica, ()):
@@ -376,7 +333,6 @@ class ReplicaDriver:
             for shard in self._compiled.serving if number else ():
                 key = self._driver_id + SERVED, number
                 tell(self._cluster.peer(shard), "cancel", key, f"replica {replica} is gone")
-        return self._protocol.left(replica)
 
     def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
@@ -422,18 +378,20 @@ class ReplicaDriver:
             values = self._traces.unpack(ref, device, step)
             self._computing[replica].discard(step)
         except OutOfRangeError:
-            self._exhausted.add(replica)
-            return self._leaves(replica)
+            self._drop_steps(replica)
+            return self._membership.exhausted(replica)
         except UnavailableError as error:
             if error.device != device:
                 raise
-            return self._leaves(replica) + self._replace(replica)
+            self._drop_steps(replica)
+            return self._membership.left(replica)
         except DeadlineExceededError as error:
             raise self._late(step) from error
         except OpError as error:
             error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
             raise
         self._serving.pop((replica, step), None)
+        self._membership.takes_part(replica)
         if step in self._reported:
             self._reported[step][replica] = values
             if step in self._started_at:
@@ -469,32 +427,9 @@ class ReplicaDriver:
 
     def _floor(self) -> int:
         """Steps below this number are over on the shards."""
-        return min(self._waiting_shards, default=self._latest_step)
+        return min(self._waiting_shards, default=self._progress.step)
 
     # -- faults ----------------------------------------------------------------------------------
-
-    def _replace(self, replica: int) -> list[Decision]:
-        """Start another actor for a dead worker; it takes part when Ray has found room for it."""
-        device = self._workers[replica]
-        self._cluster.forget(device)
-        if self._restarts >= self._faults.max_restarts:
-            return []
-        self._restarts += 1
-        actor = self._cluster.create_actor(device)
-        ref = actor.ready.remote()
-        self._replacements[ref] = actor
-
-        def started(done: Any) -> list[Decision]:
-            del self._replacements[done]
-            try:
-                address = ray.get(done).address
-            except ray.exceptions.RayActorError:
-                return self._replace(replica)  # it never was there: nobody left
-            self._introduce(replica, self._cluster.adopt(device, actor, address))
-            return []
-
-        self._calls[ref] = started
-        return []
 
     def _abandon(self, step: int) -> None:
         self._waiting_shards.pop(step, None)
@@ -505,16 +440,6 @@ class ReplicaDriver:
         self._let_next_begin(step)
         for device in self._shards:
             tell(self._cluster.peer(device), "cancel", self._key(step), "its replica is gone")
-
-    def _check_patience(self) -> None:
-        """Fail when no worker is left and none comes."""
-        now = time.monotonic()
-        self._stranded_since = self._stranded_since or now
-        if not self._replacements or now - self._stranded_since > self._faults.patience_s:
-            raise UnavailableError(
-                f"no worker is left in step {self._latest_step} and no replacement came within "
-                f"{self._faults.patience_s:.0f} s ({self._restarts} of {self._faults.max_restarts} restarts used)"
-            )
 
     def _check_deadline(self) -> None:
         limit = self._faults.step_timeout_s
@@ -541,8 +466,7 @@ class ReplicaDriver:
                 actor = self._cluster.actor(device)
                 actor.abort_all.remote(self._driver_id, "training has ended")
                 actor.deregister.remote([self._plan_id, self._plan_id + SERVED])
-        for actor in self._replacements.values():
-            ray.kill(actor)  # it may still wait for room
+        self._membership.end()
 
 
 def _combined(values: Sequence[Any]) -> Any:

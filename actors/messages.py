@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +17,24 @@ SERVED: Final = "/served"
 
 REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
 """The device that stands for every replica in a partitioned training graph."""
+
+
+@dataclass(frozen=True)
+class InputShare:
+    """Which part of the input a replica reads, from some step on.
+
+    Attributes:
+        index: Number of the part, from 0.
+        replicas: Number of parts.
+        step: Number of the first step.
+        batches: How many batches of replicas all steps before have taken.
+    """
+
+    index: int
+    replicas: int
+    step: int
+    batches: int
+
 
 ReadInput = Callable[[int], Sequence[Any]]
 """Gives the values that are fed in the step of that number. Raises `StopIteration` at the end."""

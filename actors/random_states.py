@@ -29,7 +29,7 @@ def collect(cluster: Cluster, devices: Sequence[str]) -> dict[str, Any]:
 def restore(cluster: Cluster, devices: Sequence[str], arrays: Mapping[str, Any]) -> None:
     """Put the streams of devices where they were; those that were not saved begin anew."""
     calls = {}
-    for device in devices:
+    for device in set(devices).intersection(cluster.devices):
         start = f"{RANDOM_STATE}{device}@"
         own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         calls[cluster.actor(device).restore_random_states.remote(own)] = device

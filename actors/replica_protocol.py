@@ -10,6 +10,7 @@ Synchronous training (`SyncProtocol`), on n replicas of which the first m count 
 4. Whoever delivers later is *dropped*: the step stamp of its gradients is stale.
 5. A replica that dies leaves the open step; the survivors decide it. When it was the last member of a step that was
    decided, the step is abandoned, since shards may have applied it already, and another makes up for it.
+6. Between two steps, while no step is open, m may change with the number of replicas.
 
 Asynchronous training (`AsyncProtocol`): every replica has steps of its own, of which it is the only member.
 
@@ -79,6 +80,9 @@ class ReplicaProtocol(Protocol):
 
     dropped: int
 
+    collective: bool
+    """Whether a step is one of all replicas together, rather than of one."""
+
     def joined(self, replica: int) -> list[Decision]:
         """A replica is there and idle."""
 
@@ -113,6 +117,16 @@ class ReplicaProtocol(Protocol):
     def go_on(self, position: int | None = None) -> list[Decision]:
         """Begin steps again, until so many have ended; without end for None."""
 
+    def pause(self) -> None:
+        """Begin no step until `resume`, apart from what `hold` and `go_on` say."""
+
+    def resume(self, required: int) -> list[Decision]:
+        """End a pause, when no step is open: from now on the gradients of `required` replicas count in a step."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no step is open."""
+
 
 @dataclass
 class _OpenStep:
@@ -134,6 +148,8 @@ class SyncProtocol:
         ahead: Steps that may be open at once while exactly m replicas are alive.
     """
 
+    collective = True
+
     def __init__(self, required: int, steps: int, first_step: int = 1, expected: int = 1, ahead: int = 1) -> None:
         if not 1 <= required <= expected:
             raise ValueError(f"between 1 and {expected} replicas can be required, not {required}")
@@ -147,6 +163,7 @@ class SyncProtocol:
         self._busy: dict[int, set[int]] = {}
         self._open: list[_OpenStep] = []
         self._hold_at: int | None = None
+        self._paused = False
 
     @property
     def finished(self) -> bool:
@@ -170,6 +187,17 @@ class SyncProtocol:
     def go_on(self, position: int | None = None) -> list[Decision]:
         self._hold_at = position
         return self._begin_all()
+
+    def pause(self) -> None:
+        self._paused = True
+
+    def resume(self, required: int) -> list[Decision]:
+        self._paused, self._required = False, required
+        return self._begin_all()
+
+    @property
+    def idle(self) -> bool:
+        return not self._open
 
     def joined(self, replica: int) -> list[Decision]:
         self._busy[replica] = set()
@@ -201,7 +229,9 @@ class SyncProtocol:
             current.computing.discard(replica)
             if current.applied:
                 continue
-            if current.members is None:
+            if current.members is None and self._paused and not (current.computing or current.delivered):
+                decisions.append(self._give_up(current))  # nobody joins it during a pause
+            elif current.members is None:
                 decisions += self._decide(current)
             elif was_computing and replica in current.members:
                 decisions += self._decide_without(current, replica)
@@ -247,6 +277,8 @@ class SyncProtocol:
 
     def _may_begin(self) -> bool:
         """Whether to open another step."""
+        if self._paused:
+            return False
         if self._hold_at is not None and self._completed + len(self._open) >= self._hold_at:
             return False
         if self._next >= self._end or self.live < self._expected:
@@ -291,9 +323,12 @@ class SyncProtocol:
         if rest:
             current.members = rest
             return [Commit(current.number, rest)]
+        return [self._give_up(current)]
+
+    def _give_up(self, current: _OpenStep) -> Abandon:
         self._open.remove(current)
         self._end += 1
-        return [Abandon(current.number)]
+        return Abandon(current.number)
 
 
 class AsyncProtocol:
@@ -306,6 +341,8 @@ class AsyncProtocol:
         staleness: How many steps a replica may be ahead of the slowest one; None for any number (Ho et al., "More
             Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013).
     """
+
+    collective = False
 
     def __init__(self, steps: int, first_step: int = 1, ahead: int = 1, staleness: int | None = None) -> None:
         if staleness is not None and staleness < 0:
@@ -320,6 +357,7 @@ class AsyncProtocol:
         self._owner: dict[int, int] = {}
         self._outstanding: dict[int, set[str]] = {}
         self._hold_at: int | None = None
+        self._paused = False
 
     @property
     def finished(self) -> bool:
@@ -343,6 +381,17 @@ class AsyncProtocol:
     def go_on(self, position: int | None = None) -> list[Decision]:
         self._hold_at = position
         return self._start_all()
+
+    def pause(self) -> None:
+        self._paused = True
+
+    def resume(self, required: int) -> list[Decision]:
+        self._paused = False
+        return self._start_all()
+
+    @property
+    def idle(self) -> bool:
+        return not self._owner
 
     def joined(self, replica: int) -> list[Decision]:
         self._clock[replica] = min(self._clock.values(), default=0)
@@ -391,7 +440,7 @@ class AsyncProtocol:
         return decisions
 
     def _may_start(self, replica: int) -> bool:
-        if self._remaining == 0:
+        if self._paused or self._remaining == 0:
             return False
         if self._hold_at is not None and self._completed + len(self._owner) >= self._hold_at:
             return False

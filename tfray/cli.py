@@ -45,7 +45,8 @@ from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
 from tfray.training.checkpoint_utils import checkpoint_path
 from tfray.training.inputs import Batch
-from tfray.training.trainer import Result, StepRecord, Trainer
+from tfray.training.run_config import Result, StepRecord
+from tfray.training.trainer import Trainer
 
 Build = Callable[..., Trainer | tuple[Trainer, Iterable[Batch]]]
 """What can be trained: a function that returns a `Trainer`, or one and the batches to test on afterwards."""
@@ -253,7 +254,8 @@ def _describe_run(trainer: Trainer) -> str:
     shards = (
         "one parameter shard" if scaling.parameter_servers == 1 else f"{scaling.parameter_servers} parameter shards"
     )
-    return f"{scaling.mode}, {scaling.workers} workers{backups}, {shards}"
+    workers = f"{scaling.min_workers} to {scaling.max_workers}" if scaling.elastic else scaling.workers
+    return f"{scaling.mode}, {workers} workers{backups}, {shards}"
 
 
 def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[str, Any]) -> None:

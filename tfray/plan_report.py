@@ -22,6 +22,7 @@ from tfray.placement.calibration import measured_machine
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.session import Session
 from tfray.training.device_setter import RoundRobinStrategy, replica_device_setter
+from tfray.training.run_config import StepRecord
 from tfray.training.step_plan import (
     StepPlan,
     machine_of,
@@ -32,7 +33,7 @@ from tfray.training.step_plan import (
     shard_devices,
     worker_devices,
 )
-from tfray.training.trainer import StepRecord, Trainer
+from tfray.training.trainer import Trainer
 
 _LISTED: Final = 24
 """Variables to list."""
@@ -52,7 +53,7 @@ def show_training(trainer: Trainer, nodes: int | None = None, measure: bool = Fa
         measure: Train a few steps as well, and compare.
     """
     console = Console()
-    workers = 1 if trainer.run.local else trainer.scaling.workers
+    workers = 1 if trainer.run.local else trainer.scaling.max_workers
     machine = this_process() if trainer.run.local else _machine(trainer, nodes)
     model = trainer.build() if trainer.run.local else trainer.build_for_shards(machine)
     cost = CostModel(machine, unknown_size=max(1, model.batch_size // workers))
@@ -100,7 +101,7 @@ def this_process() -> Machine:
 
 def _machine(trainer: Trainer, nodes: int | None) -> Machine:
     found = nodes_of(trainer.run.address, trainer.run.init_options)
-    spread = machine_of(found[:1] * nodes if nodes else found, trainer.scaling.workers)
+    spread = machine_of(found[:1] * nodes if nodes else found, trainer.scaling.max_workers)
     return replace(measured_machine(), cores=spread.cores, nodes=spread.nodes)
 
 

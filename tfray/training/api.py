@@ -28,6 +28,7 @@ from tfray.training.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from tfray.training.adagrad import AdagradOptimizer as AdagradOptimizer
 from tfray.training.adagrad_da import AdagradDAOptimizer as AdagradDAOptimizer
 from tfray.training.adam import AdamOptimizer as AdamOptimizer
+from tfray.training.batch_scale import batch_scale as batch_scale
 from tfray.training.batching import (
     batch as batch,
     batch_join as batch_join,
@@ -141,6 +142,12 @@ from tfray.training.queue_runner import (
 from tfray.training.rms_prop import RMSPropOptimizer as RMSPropOptimizer
 from tfray.library.saveable_resource import SaveableResource as SaveableResource
 from tfray.training.saveables import random_state_saveables as random_state_saveables
+from tfray.training.run_config import (
+    Result as Result,
+    RunConfig as RunConfig,
+    ScalingConfig as ScalingConfig,
+    StepRecord as StepRecord,
+)
 from tfray.training.saver import Saver as Saver
 from tfray.training.scaffold import Scaffold as Scaffold
 from tfray.training.session_manager import SessionManager as SessionManager
@@ -153,10 +160,4 @@ from tfray.training.session_run_hook import (
 from tfray.training.supervisor import Supervisor as Supervisor
 from tfray.training.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
 from tfray.training.train_loop import basic_train_loop as basic_train_loop
-from tfray.training.trainer import (
-    Result as Result,
-    RunConfig as RunConfig,
-    ScalingConfig as ScalingConfig,
-    StepRecord as StepRecord,
-    Trainer as Trainer,
-)
+from tfray.training.trainer import Trainer as Trainer

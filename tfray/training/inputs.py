@@ -24,27 +24,47 @@ class InputContext:
         replicas: Number of replicas, backups included.
         index: Number of this replica, from 0.
         required: Number of replicas whose gradients count in a step; less than `replicas` when there are backups.
-        first_step: Number of the first step that this replica computes; above 1 for a replacement.
+        first_step: Number of the first step that this replica computes; above 1 for a replacement. In asynchronous
+            training every replica counts its own steps.
+        sharing: Number of replicas by which a batch is shared; `required` when None. Where more than that many count,
+            steps have so many more examples.
+        even: Whether all shares must be equal; otherwise some have one example more.
     """
 
     replicas: int = 1
     index: int = 0
     required: int = 1
     first_step: int = 1
+    sharing: int | None = None
+    even: bool = True
 
     def share(self, batch_size: int) -> int:
-        """Examples that one replica contributes to a step in which `batch_size` examples count.
+        """Examples that this replica contributes to a step in which `batch_size` examples count.
 
         Raises:
-            InvalidArgumentError: `batch_size` is not a multiple of the number of replicas that count.
+            InvalidArgumentError: `batch_size` is not a multiple of the number of replicas that share it, or smaller.
         """
-        share, rest = divmod(batch_size, self.required)
-        if rest or not share:
+        return self._until(batch_size, self.index + 1) - self.offset(batch_size)
+
+    def offset(self, batch_size: int) -> int:
+        """Where this replica's examples begin among those of a step."""
+        return self._until(batch_size, self.index)
+
+    def total(self, batch_size: int) -> int:
+        """Examples that all replicas read for a step, those of backups included."""
+        return self._until(batch_size, self.replicas)
+
+    def _until(self, batch_size: int, index: int) -> int:
+        """Examples that the first `index` replicas contribute."""
+        sharing = self.sharing or self.required
+        share, rest = divmod(batch_size, sharing)
+        if (rest and self.even) or not share:
             raise InvalidArgumentError(
-                f"a batch of {batch_size} examples cannot be shared evenly by {self.required} replicas; "
-                f"use a multiple of {self.required}"
+                f"a batch of {batch_size} examples cannot be shared evenly by {sharing} replicas; "
+                f"use a multiple of {sharing}"
             )
-        return share
+        rounds, more = divmod(index, sharing)
+        return index * share + rounds * rest + min(more, rest)
 
 
 InputFunction = Callable[[InputContext], Iterable[Batch]]
@@ -77,8 +97,7 @@ def array_input(
     (length,) = lengths
 
     def input_fn(context: InputContext) -> Iterator[Batch]:
-        share = context.share(batch_size)
-        per_step = share * context.replicas
+        share, offset, per_step = context.share(batch_size), context.offset(batch_size), context.total(batch_size)
         if per_step > length:
             raise InvalidArgumentError(f"{length} examples do not fill one step of {per_step}")
         steps_per_epoch = length // per_step
@@ -88,7 +107,7 @@ def array_input(
             epoch, position = divmod(step, steps_per_epoch)
             if shuffle_seed is not None and epoch != ordered_epoch:
                 order, ordered_epoch = np.random.default_rng([shuffle_seed, epoch]).permutation(length), epoch
-            begin = position * per_step + context.index * share
+            begin = position * per_step + offset
             rows = order[begin : begin + share]
             yield _take(features, rows), _take(labels, rows)
             step += 1
@@ -99,8 +118,9 @@ def array_input(
 def dataset_input(make_dataset: Callable[[], Dataset], batch_size: int) -> InputFunction:
     """An input function over the examples of a dataset, which each replica opens for itself and reads its share of.
 
-    Replica `i` of `n` reads every n-th example, from the i-th on. A step's examples, of all replicas together, are
-    those of a step in one process. A replica that starts later skips the examples of the steps before.
+    Replica `i` of `n` reads every n-th example, from the i-th on; where shares are not equal, a stretch of each step's
+    examples. A step's examples, of all replicas together, are those of a step in one process. A replica that starts
+    later skips the examples of the steps before.
 
     Args:
         make_dataset: Called on each worker; returns a `tf.data.Dataset` of single examples, pairs (features, labels).
@@ -112,16 +132,20 @@ def dataset_input(make_dataset: Callable[[], Dataset], batch_size: int) -> Input
     """
 
     def input_fn(context: InputContext) -> Iterator[Batch]:
-        share = context.share(batch_size)
+        share, offset, per_step = context.share(batch_size), context.offset(batch_size), context.total(batch_size)
         with Graph().as_default():
             dataset = make_dataset()
             if not isinstance(dataset, Dataset) or not isinstance(dataset.output_types, tuple):
                 raise InvalidArgumentError(
                     f"dataset_input takes a dataset of pairs (features, labels), not {dataset!r}"
                 )
-            rest = dataset.skip((context.first_step - 1) * share * context.replicas)
-            batches = rest.shard(context.replicas, context.index).batch(share, drop_remainder=True)
-        yield from batches
+            rest = dataset.skip((context.first_step - 1) * per_step)
+            if per_step == share * context.replicas:
+                yield from rest.shard(context.replicas, context.index).batch(share, drop_remainder=True)
+            else:
+                for features, labels in rest.batch(per_step, drop_remainder=True):
+                    rows = slice(offset, offset + share)
+                    yield _take(features, rows), _take(labels, rows)
 
     return input_fn
 
@@ -130,7 +154,7 @@ def _leaves(part: Any) -> Sequence[Any]:
     return list(part.values()) if isinstance(part, Mapping) else [part]
 
 
-def _take(part: Any, rows: np.ndarray[Any, Any]) -> Any:
+def _take(part: Any, rows: Any) -> Any:
     if isinstance(part, Mapping):
         return {name: np.asarray(array)[rows] for name, array in part.items()}
     return np.asarray(part)[rows]

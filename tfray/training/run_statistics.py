@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from tfray.training.trainer import StepRecord
+    from tfray.training.run_config import StepRecord
 
 
 @dataclass(frozen=True)

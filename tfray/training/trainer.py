@@ -4,232 +4,33 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from tfray.config import RunOptions
-from tfray.errors import InvalidArgumentError, UnavailableError
-from tfray.formats.files import PathLike
+from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import DeviceFunction, Graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.library import variables as variables_lib
-from tfray.library.partitioned_variables import Partitioner, SaveSliceInfo, balancing_partitioner
-from tfray.runtime.step_report import run_metadata
+from tfray.library.partitioned_variables import Partitioner, balancing_partitioner
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
 from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
-from tfray.training.model_summaries import ModelSummaries, is_due
+from tfray.training.model_summaries import ModelSummaries
+from tfray.training.model_variables import initializer, load, variables_of
 from tfray.training.run_checkpoints import RunCheckpoints, random_states, restore_random_states
+from tfray.training.run_config import Result, RunConfig, ScalingConfig, StepRecord
 from tfray.training.run_log import RunLog, run_folder
-from tfray.training.run_statistics import RunStatistics
 
 if TYPE_CHECKING:
-    from tfray.actors.cluster import Cluster
-    from tfray.actors.driver import ReplicaDriver, StepReport
     from tfray.placement.cost import Machine
 
 DAY_S: Final = 86400.0
 
-STEPS_AHEAD: Final = 2
-"""Steps that devices have in hand, so that none waits for the driver between two."""
-
 _FULL_TRACE = RunOptions(trace_level=RunOptions.FULL_TRACE)
-
-
-@dataclass(frozen=True)
-class ScalingConfig:
-    """How many actors train, and how they work together.
-
-    Attributes:
-        workers: Number of replicas, backups included.
-        parameter_servers: Number of shards that hold the variables; ``"auto"`` for as many as predicted steps profit
-            from, on the nodes that there are.
-        partitioner: Default partitioner of the model's variables; ``"auto"`` cuts those that are larger than a shard's
-            fair share of the model. Results name the whole variables.
-        backup_workers: Of the replicas, how many may be late in a step without anybody waiting for them: the
-            gradients of the first ``workers - backup_workers`` are averaged, later ones are dropped.
-        mode: ``"sync"``, or ``"async"``: each replica applies its gradients as it goes.
-        staleness: In asynchronous training, by how many steps a replica may be ahead of the slowest one; None for any
-            number.
-        cpus_per_worker: CPUs that each worker asks of Ray, possibly a fraction.
-        cpus_per_parameter_server: The same for parameter servers.
-        worker_resources: Custom Ray resources that each worker asks for.
-        scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``.
-        start_timeout_s: Seconds to wait for Ray to find room for all actors.
-    """
-
-    workers: int = 1
-    parameter_servers: int | str = 1
-    backup_workers: int = 0
-    mode: str = "sync"
-    staleness: int | None = None
-    cpus_per_worker: float = 1.0
-    cpus_per_parameter_server: float = 0.5
-    worker_resources: Mapping[str, float] = field(default_factory=dict)
-    scheduling_strategy: Any = None
-    start_timeout_s: float = 60.0
-    partitioner: Partitioner | str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("parameter_servers", "partitioner"):
-            value = getattr(self, name)
-            if isinstance(value, str) and value != "auto":
-                raise InvalidArgumentError(f"{name} must not be {value!r}: the only word that it may be is 'auto'")
-        if self.workers < 1 or (isinstance(self.parameter_servers, int) and self.parameter_servers < 1):
-            raise InvalidArgumentError("training needs at least one worker and one parameter server")
-        if not 0 <= self.backup_workers < self.workers:
-            raise InvalidArgumentError(
-                f"of {self.workers} workers, between 0 and {self.workers - 1} can be backups, not {self.backup_workers}"
-            )
-        if self.mode not in ("sync", "async"):
-            raise InvalidArgumentError(f"mode must be 'sync' or 'async', not {self.mode!r}")
-        if self.mode == "async" and self.backup_workers:
-            raise InvalidArgumentError("asynchronous training waits for nobody: it has no backup workers")
-        if self.staleness is not None and (self.mode != "async" or self.staleness < 0):
-            raise InvalidArgumentError(
-                f"staleness bounds asynchronous training, by 0 steps or more: it cannot be {self.staleness} in mode "
-                f"{self.mode!r}"
-            )
-
-    @property
-    def shards(self) -> int:
-        """Number of parameter servers, where it is decided already."""
-        if isinstance(self.parameter_servers, str):
-            raise InvalidArgumentError("the number of parameter servers is not decided before training begins")
-        return self.parameter_servers
-
-    @property
-    def required(self) -> int:
-        """Replicas whose gradients count in a step."""
-        return 1 if self.mode == "async" else self.workers - self.backup_workers
-
-
-@dataclass(frozen=True)
-class RunConfig:
-    """How long and where to train.
-
-    Attributes:
-        steps: Number of training steps, over all replicas.
-        address: Where Ray is: ``"local"``, ``"auto"``, ``"host:port"``, or None for what is there already.
-        local: Train in this process, without Ray, on whole batches.
-        seed: Graph-level seed of the model.
-        max_worker_restarts: How many dead workers may be replaced.
-        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit.
-        on_step: Called with each `StepRecord`, for progress and logs.
-        init_options: Further arguments of ``ray.init``, if this run connects to Ray.
-        logdir: Folder for TensorBoard's event file; a new one in ``runs/`` (or ``$TFRAY_LOGDIR``) when ``""``, no
-            event file when None.
-        checkpoint_dir: Folder for checkpoints; None for none. A run that is started again on it goes on from the newest
-            one, and one that loses a parameter server goes back to it.
-        save_every_steps: Steps from one checkpoint to the next.
-        save_every_s: Seconds from one checkpoint to the next. Without either, the interval that loses least time is
-            chosen from the measured cost of a save and the failures seen so far (Young and Daly's formula).
-        keep_checkpoints: How many of the newest to keep; 0 for all.
-        resume: Begin from the newest checkpoint, if there is one; otherwise from new initial values.
-        asynchronous_checkpoints: Write checkpoints in the background: training pauses only while the state is copied.
-        mean_time_between_failures_s: What to assume before any failure was seen; a day for each process that holds
-            state when None.
-        max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
-        trace_steps: Numbers of steps to record, for `StepRecord.trace`.
-        summary_steps: Steps from one time that the model's ``tf.summary`` operations are computed and logged to the
-            next, on a cluster by a replica; None for never.
-    """
-
-    steps: int = 100
-    address: str | None = None
-    local: bool = False
-    seed: int | None = None
-    max_worker_restarts: int = 8
-    step_timeout_s: float | None = None
-    on_step: Callable[[StepRecord], None] | None = None
-    init_options: dict[str, Any] | None = None
-    logdir: PathLike | None = ""
-    checkpoint_dir: PathLike | None = None
-    save_every_steps: int | None = None
-    save_every_s: float | None = None
-    keep_checkpoints: int = 5
-    resume: bool = True
-    asynchronous_checkpoints: bool = True
-    mean_time_between_failures_s: float | None = None
-    max_recoveries: int = 8
-    trace_steps: Collection[int] = ()
-    summary_steps: int | None = 100
-
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise InvalidArgumentError(f"steps must be at least 1, got {self.steps}")
-        for name in ("save_every_steps", "save_every_s", "mean_time_between_failures_s", "summary_steps"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise InvalidArgumentError(f"{name} must be above 0, got {value}")
-        if self.save_every_steps is not None and self.save_every_s is not None:
-            raise InvalidArgumentError("save_every_steps and save_every_s exclude each other: give one of them")
-        if self.checkpoint_dir is None and (self.save_every_steps or self.save_every_s):
-            raise InvalidArgumentError("there is no folder for checkpoints: give checkpoint_dir")
-
-
-@dataclass(frozen=True)
-class StepRecord:
-    """What one training step reported.
-
-    Attributes:
-        step: Number of the step, from 1.
-        metrics: Loss and metrics, averaged over the replicas that counted.
-        duration_s: Seconds that the step took.
-        live: Replicas alive.
-        dropped: Late gradients dropped so far.
-        members: Replicas that counted.
-        trace: What the devices recorded, if the step is one of `RunConfig.trace_steps`.
-        summary: What the model's ``tf.summary`` operations gave, serialised; empty in most steps, and in a `Result`.
-    """
-
-    step: int
-    metrics: dict[str, float]
-    duration_s: float
-    live: int = 1
-    dropped: int = 0
-    members: tuple[int, ...] = (0,)
-    staleness: int = 0
-    replica_s: dict[int, float] = field(default_factory=dict)
-    trace: RunMetadata | None = None
-    summary: bytes = field(default=b"", repr=False)
-
-
-@dataclass(frozen=True)
-class Result:
-    """What training left.
-
-    Attributes:
-        metrics: Loss and metrics of the last step.
-        history: One `StepRecord` per step; of a run that was resumed, without the steps before.
-        variables: Final value of every variable, by name.
-        dropped: Late gradients that were dropped.
-        duration_s: Seconds from the first step to the last.
-        logdir: Folder of TensorBoard's event file, or None.
-    """
-
-    metrics: dict[str, float]
-    history: list[StepRecord]
-    variables: dict[str, np.ndarray[Any, Any]]
-    dropped: int
-    duration_s: float
-    logdir: str | None = None
-
-    @property
-    def steps(self) -> int:
-        """Number of steps that were applied."""
-        return len(self.history)
-
-    @property
-    def statistics(self) -> RunStatistics:
-        """Step times, of each replica too, and how many gradients were dropped or stale."""
-        return RunStatistics.of(self.history)
 
 
 class Trainer:
@@ -294,7 +95,7 @@ class Trainer:
         totals: dict[str, float] = dict.fromkeys(model.fetches, 0.0)
         count = 0
         with Session(graph=model.graph) as session:
-            _load_variables(model, session, result.variables)
+            load(model, session, result.variables)
             for batch in itertools.chain([first], batches):
                 arrays = [array for _, array in flatten_batch(batch)]
                 size = len(arrays[0])
@@ -309,7 +110,9 @@ class Trainer:
 
     def build(self, device: DeviceFunction | None = None, partitioner: Partitioner | None = None) -> BuiltModel:
         """Build the model for the first batch of the input, under a device function: see `build_model`."""
-        first = self._first_batch(iter(self._input_fn(self._context(0, 1))))
+        scaling = self.scaling
+        context = scaling.input_context(scaling.min_workers, 0, 1)
+        first = self._first_batch(iter(self._input_fn(context)))
         return build_model(self._model_fn, first, seed=self.run.seed, device=device, partitioner=partitioner)
 
     def build_for_shards(self, machine: Machine | None = None) -> BuiltModel:
@@ -334,10 +137,10 @@ class Trainer:
         scaling, model = self.scaling, self.build(step_plan.to_any_shard)
         if scaling.parameter_servers == "auto":
             nodes = step_plan.nodes_of(self.run.address, self.run.init_options)
-            machine = machine or step_plan.machine_of(nodes, scaling.workers)
-            cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.workers))
+            machine = machine or step_plan.machine_of(nodes, scaling.max_workers)
+            cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.max_workers))
             memory_bytes = min(node.memory_bytes for node in nodes) / 2
-            count = step_plan.best_shard_count(model, scaling.workers, cost, shard_memory_bytes=memory_bytes)
+            count = step_plan.best_shard_count(model, scaling.max_workers, cost, shard_memory_bytes=memory_bytes)
             scaling = replace(scaling, parameter_servers=count)
         if scaling.partitioner == "auto":
             trained = [variable.op for variable in model.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)]
@@ -353,12 +156,12 @@ class Trainer:
         model = build_model(self._model_fn, first, seed=self.run.seed)
         checkpoints = self._checkpoints(model)
         with checkpoints, Session(graph=model.graph) as session, checkpoints.settled():
-            session.run(_initializer(model))
+            session.run(initializer(model))
             restore_random_states(session, checkpoints.restore(session))
             begin = checkpoints.step + 1
             again = itertools.chain([first], batches) if begin == 1 else self._input_fn(InputContext(first_step=begin))
             steps = self._local_steps(model, session, again, checkpoints, self._summaries(model, folder))
-            return self._collect(model, steps, lambda: session.run(_variables(model)), folder)
+            return self._collect(model, steps, lambda: session.run(variables_of(model)), folder)
 
     def _local_steps(
         self,
@@ -392,142 +195,13 @@ class Trainer:
     # -- on a cluster ----------------------------------------------------------------------------
 
     def _fit_on_cluster(self, folder: str | None) -> Result:
+        from tfray.training.cluster_training import ClusterTraining, start_cluster
+
         model = self.build_for_shards()
-        final: dict[str, Any] = {}
-        with self._start_cluster() as cluster, self._checkpoints(model) as checkpoints:
+        with start_cluster(self.scaling, self.run) as cluster, self._checkpoints(model) as checkpoints:
             summaries = self._summaries(model, folder)
-            records = self._cluster_records(model, cluster, checkpoints, summaries, final)
-            return self._collect(model, records, lambda: self._whole(model, final), folder)
-
-    def _whole(self, model: BuiltModel, values: dict[str, Any]) -> dict[str, Any]:
-        """The values of all variables, those that the trainer has cut joined again."""
-        if self.scaling.partitioner is None:
-            return values
-        whole: dict[str, Any] = {}
-        for name, variable in _variables(model).items():
-            part = variable._save_slice_info
-            if part is None:
-                whole[name] = values[name]
-                continue
-            if part.full_name not in whole:
-                whole[part.full_name] = np.empty(part.full_shape, values[name].dtype)
-            whole[part.full_name][_place_of(part)] = values[name]
-        return whole
-
-    def _cluster_records(
-        self,
-        model: BuiltModel,
-        cluster: Cluster,
-        checkpoints: RunCheckpoints,
-        summaries: ModelSummaries,
-        final: dict[str, Any],
-    ) -> Generator[StepRecord, None, None]:
-        """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
-        recoveries = 0
-        while True:
-            try:
-                # Variables are read and written where they live: the death of a worker is no concern of theirs.
-                with Session(cluster.only("ps"), graph=model.graph) as session, checkpoints.settled():
-                    yield from self._cluster_steps(model, cluster, checkpoints, summaries, session)
-                    final.update(session.run(_variables(model)))
-                    return
-            except UnavailableError as error:
-                lost = (error.device or "").startswith("/job:ps/")
-                if not lost or not checkpoints.active or recoveries >= self.run.max_recoveries:
-                    raise
-            recoveries += 1
-            checkpoints.failed()
-            cluster.replace_dead(self.scaling.start_timeout_s)
-
-    def _cluster_steps(
-        self,
-        model: BuiltModel,
-        cluster: Cluster,
-        checkpoints: RunCheckpoints,
-        summaries: ModelSummaries,
-        session: Session,
-    ) -> Generator[StepRecord, None, None]:
-        session.run(_initializer(model))
-        arrays = checkpoints.restore(session)
-        if checkpoints.step >= self.run.steps:
-            return
-        begin, of_state = checkpoints.step + 1, summaries.of_state
-        driver = self._driver(model, cluster, summaries, begin)
-        if checkpoints.active:
-            driver.restore_random_states(arrays)
-        driver.hold(checkpoints.next_step)
-        names = list(model.fetches)
-        with closing(driver.run()) as reports:
-            for report in reports:
-                if report is None:  # no step is open
-                    checkpoints.save(session, driver.random_states)
-                    checkpoints.exit_if_preempted()
-                    driver.go_on(checkpoints.next_step)
-                    continue
-                checkpoints.step = report.step
-                record = _record(report, names)
-                # Those of the batch come with the step of which they were asked, whichever place that took.
-                due = summaries.due(report.step, begin) if summaries.of_batch is None else record.summary
-                if of_state is not None and due:
-                    record = replace(record, summary=record.summary + session.run(of_state))
-                yield record
-                if checkpoints.is_due():
-                    driver.hold()
-            checkpoints.save(session, driver.random_states)
-
-    def _start_cluster(self) -> Cluster:
-        from tfray.actors.cluster import Cluster, JobSpec
-
-        scaling = self.scaling
-        jobs: dict[str, int | JobSpec] = {
-            "ps": JobSpec(scaling.shards, num_cpus=scaling.cpus_per_parameter_server),
-            "worker": JobSpec(
-                scaling.workers,
-                num_cpus=scaling.cpus_per_worker,
-                resources=scaling.worker_resources,
-                scheduling_strategy=scaling.scheduling_strategy,
-            ),
-        }
-        return Cluster(
-            jobs,
-            self.run.address,
-            start_timeout_s=scaling.start_timeout_s,
-            init_options=self.run.init_options,
-        )
-
-    def _driver(self, model: BuiltModel, cluster: Cluster, summaries: ModelSummaries, first_step: int) -> ReplicaDriver:
-        from tfray.actors.driver import FaultPolicy, ReplicaDriver
-        from tfray.actors.messages import REPLICA_DEVICE
-        from tfray.actors.replica_protocol import AsyncProtocol, SyncProtocol
-        from tfray.placement.replicate import compile_replica_step
-
-        shards = [device for device in cluster.devices if device.startswith("/job:ps/")]
-        workers = [device for device in cluster.devices if device.startswith("/job:worker/")]
-        branch, fed = summaries.of_batch, [*model.placeholders]
-        fetched = [*model.fetches.values()]
-        if branch is not None:
-            fetched, fed = [*fetched, branch.summary], [*fed, branch.wanted]
-        compiled = compile_replica_step(fetched, [model.train_operation], fed, shards, REPLICA_DEVICE)
-        scaling, steps = self.scaling, self.run.steps - first_step + 1
-        return ReplicaDriver(
-            cluster,
-            compiled,
-            workers,
-            AsyncProtocol(steps, first_step, STEPS_AHEAD, scaling.staleness)
-            if scaling.mode == "async"
-            else SyncProtocol(scaling.required, steps, first_step, scaling.workers, STEPS_AHEAD),
-            model.graph.functions,
-            lambda replica, first: _InputOpener(
-                self._input_fn, self._context(replica, first), compiled.feeds, summaries.every_steps
-            ),
-            FaultPolicy(max_restarts=self.run.max_worker_restarts, step_timeout_s=self.run.step_timeout_s),
-            first_step,
-            self.run.trace_steps,
-            model.batch_size,
-        )
-
-    def _context(self, replica: int, first_step: int) -> InputContext:
-        return InputContext(self.scaling.workers, replica, self.scaling.required, first_step)
+            training = ClusterTraining(model, self._input_fn, self.scaling, self.run, cluster, checkpoints, summaries)
+            return self._collect(model, training.records(), training.final_values, folder)
 
     # -- both ------------------------------------------------------------------------------------
 
@@ -576,70 +250,3 @@ class Trainer:
         duration_s = time.perf_counter() - started
         last = history[-1] if history else StepRecord(0, {}, 0.0)
         return Result(last.metrics, history, read_variables(), last.dropped, duration_s, folder)
-
-
-class _InputOpener:
-    """Opens a replica's input on its worker: what gives the values that its plan is fed in a step."""
-
-    def __init__(
-        self, input_fn: InputFunction, context: InputContext, feeds: Sequence[int], summary_steps: int | None
-    ) -> None:
-        self._input_fn = input_fn
-        self._context = context
-        self._feeds = list(feeds)
-        self._summary_steps = summary_steps
-
-    def __call__(self) -> Callable[[int], list[Any]]:
-        first, batches = self._context.first_step, iter(self._input_fn(self._context))
-
-        def read(step: int) -> list[Any]:
-            arrays = [np.asarray(array) for _, array in flatten_batch(next(batches))]
-            arrays.append(np.array(is_due(step, first, self._summary_steps)))
-            return [arrays[i] for i in self._feeds]
-
-        return read
-
-
-def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
-    metrics = {name: float(value) for name, value in zip(names, report.values, strict=False)}
-    trace = run_metadata(report.records) if report.records else None
-    summary = b"".join(np.asarray(value).item() for value in report.values[len(names) :])
-    return StepRecord(
-        report.step,
-        metrics,
-        report.duration_s,
-        report.live,
-        report.dropped,
-        report.members,
-        report.staleness,
-        report.replica_s,
-        trace,
-        summary,
-    )
-
-
-def _initializer(model: BuiltModel) -> Any:
-    with model.graph.as_default(), model.graph.control_dependencies(None):
-        return [variables_lib.global_variables_initializer(), variables_lib.local_variables_initializer()]
-
-
-def _variables(model: BuiltModel) -> dict[str, Any]:
-    with model.graph.as_default():
-        return {variable.op.name: variable for variable in variables_lib.global_variables()}
-
-
-def _load_variables(model: BuiltModel, session: Session, values: Mapping[str, Any]) -> None:
-    session.run(_initializer(model))
-    for name, variable in _variables(model).items():
-        part = variable._save_slice_info
-        if name in values:
-            variable.load(values[name], session)
-        elif part is not None and part.full_name in values:
-            variable.load(values[part.full_name][_place_of(part)], session)
-        else:
-            raise InvalidArgumentError(f"the result has no value for variable {name!r} of the model")
-
-
-def _place_of(part: SaveSliceInfo) -> tuple[slice, ...]:
-    ends = [offset + size for offset, size in zip(part.var_offset, part.var_shape, strict=True)]
-    return tuple(map(slice, part.var_offset, ends))

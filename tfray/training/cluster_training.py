@@ -1,0 +1,247 @@
+"""A `Trainer`'s run on a cluster: drives the replicas, saves, recovers, and follows the number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.actors.cluster import Cluster, JobSpec
+from tfray.actors.driver import ReplicaDriver, StepReport
+from tfray.actors.membership import Elasticity, FaultPolicy
+from tfray.actors.messages import REPLICA_DEVICE, InputShare
+from tfray.actors.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
+from tfray.errors import UnavailableError
+from tfray.library import logging
+from tfray.placement.replicate import CompiledReplicaStep, compile_replica_step
+from tfray.runtime.step_report import run_metadata
+from tfray.session import Session
+from tfray.training.batch_scale import scale_variable
+from tfray.training.inputs import InputContext, InputFunction, flatten_batch
+from tfray.training.model import BuiltModel
+from tfray.training.model_summaries import Branch, ModelSummaries, is_due
+from tfray.training.model_variables import initializer, variables_of, whole_values
+from tfray.training.run_checkpoints import RunCheckpoints
+from tfray.training.run_config import RunConfig, ScalingConfig, StepRecord
+
+STEPS_AHEAD: Final = 2
+"""Steps that devices have in hand, so that none waits for the driver between two."""
+
+
+def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
+    """The parameter servers and workers; of an elastic run the least number of workers."""
+    ps = JobSpec(
+        scaling.shards, num_cpus=scaling.cpus_per_parameter_server, resources=scaling.parameter_server_resources
+    )
+    worker = JobSpec(
+        scaling.min_workers,
+        num_cpus=scaling.cpus_per_worker,
+        resources=scaling.worker_resources,
+        scheduling_strategy=scaling.scheduling_strategy,
+    )
+    return Cluster(
+        {"ps": ps, "worker": worker},
+        run.address,
+        start_timeout_s=scaling.start_timeout_s,
+        init_options=run.init_options,
+    )
+
+
+class ClusterTraining:
+    """One run of a model on a cluster.
+
+    Args:
+        model: The model, built for the cluster's parameter servers.
+        input_fn: Opens the input of a replica.
+        scaling: Actors.
+        run: Length and place.
+        cluster: The actors.
+        checkpoints: Where the run begins, and what it leaves.
+        summaries: What the model's summaries are.
+    """
+
+    def __init__(
+        self,
+        model: BuiltModel,
+        input_fn: InputFunction,
+        scaling: ScalingConfig,
+        run: RunConfig,
+        cluster: Cluster,
+        checkpoints: RunCheckpoints,
+        summaries: ModelSummaries,
+    ) -> None:
+        self._model = model
+        self._input_fn = input_fn
+        self._scaling = scaling
+        self._run = run
+        self._cluster = cluster
+        self._checkpoints = checkpoints
+        self._summaries = summaries
+        self._final: dict[str, Any] = {}
+
+    def records(self) -> Generator[StepRecord, None, None]:
+        """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
+        recoveries, model, checkpoints = 0, self._model, self._checkpoints
+        while True:
+            try:
+                # Variables are read and written where they live: the death of a worker is no concern of theirs.
+                with Session(self._cluster.only("ps"), graph=model.graph) as session, checkpoints.settled():
+                    yield from self._steps(session)
+                    self._final = session.run(variables_of(model))
+                    return
+            except UnavailableError as error:
+                lost = (error.device or "").startswith("/job:ps/")
+                if not lost or not checkpoints.active or recoveries >= self._run.max_recoveries:
+                    raise
+            recoveries += 1
+            checkpoints.failed()
+            self._cluster.replace_dead(self._scaling.start_timeout_s, ("ps",) if self._scaling.elastic else None)
+
+    def final_values(self) -> dict[str, Any]:
+        """The values of the variables when training had ended, those that the trainer has cut joined again."""
+        return self._final if self._scaling.partitioner is None else whole_values(self._model, self._final)
+
+    def _steps(self, session: Session) -> Generator[StepRecord, None, None]:
+        checkpoints, summaries, of_state = self._checkpoints, self._summaries, self._summaries.of_state
+        session.run(initializer(self._model))
+        arrays = checkpoints.restore(session)
+        if checkpoints.step >= self._run.steps:
+            return
+        begin = checkpoints.step + 1
+        driver = self._driver(session, begin)
+        if checkpoints.active:
+            driver.restore_state(arrays)
+        driver.hold(checkpoints.next_step)
+        names = list(self._model.fetches)
+        with closing(driver.run()) as reports:
+            for report in reports:
+                if report is None:  # no step is open
+                    checkpoints.save(session, driver.state)
+                    checkpoints.exit_if_preempted()
+                    driver.go_on(checkpoints.next_step)
+                    continue
+                checkpoints.step = report.step
+                record = _record(report, names)
+                # Those of the batch come with the step of which they were asked, whichever place that took.
+                due = summaries.due(report.step, begin) if summaries.of_batch is None else record.summary
+                if of_state is not None and due:
+                    record = replace(record, summary=record.summary + session.run(of_state))
+                yield record
+                if checkpoints.is_due():
+                    driver.hold()
+            checkpoints.save(session, driver.state)
+
+    def _driver(self, session: Session, first_step: int) -> ReplicaDriver:
+        scaling, model, run = self._scaling, self._model, self._run
+        branch = self._summaries.of_batch
+        compiled = self._compiled(branch)
+
+        def open_input(share: InputShare) -> _InputOpener:
+            context = self._context(share)
+            return _InputOpener(self._input_fn, context, compiled.feeds, first_step, self._summaries.every_steps)
+
+        spec = self._cluster.jobs["worker"]
+        return ReplicaDriver(
+            self._cluster,
+            compiled,
+            [spec.devices("worker", task)[0] for task in range(scaling.max_workers)],
+            self._protocol(first_step),
+            model.graph.functions,
+            open_input,
+            FaultPolicy(
+                max_restarts=run.max_worker_restarts,
+                patience_s=max(FaultPolicy.patience_s, scaling.start_timeout_s),
+                step_timeout_s=run.step_timeout_s,
+            ),
+            self._elasticity(session),
+            first_step,
+            run.trace_steps,
+            model.batch_size,
+        )
+
+    def _compiled(self, branch: Branch | None) -> CompiledReplicaStep:
+        model = self._model
+        shards = [device for device in self._cluster.devices if device.startswith("/job:ps/")]
+        fetched, fed = [*model.fetches.values()], [*model.placeholders]
+        if branch is not None:
+            fetched, fed = [*fetched, branch.summary], [*fed, branch.wanted]
+        return compile_replica_step(fetched, [model.train_operation], fed, shards, REPLICA_DEVICE)
+
+    def _protocol(self, first_step: int) -> ReplicaProtocol:
+        scaling, steps = self._scaling, self._run.steps - first_step + 1
+        if scaling.mode == "async":
+            return AsyncProtocol(steps, first_step, STEPS_AHEAD, scaling.staleness)
+        # The membership of an elastic run says who is expected.
+        expected = 1 if scaling.elastic else scaling.min_workers
+        required = 1 if scaling.elastic else scaling.required
+        return SyncProtocol(required, steps, first_step, expected, STEPS_AHEAD)
+
+    def _context(self, share: InputShare) -> InputContext:
+        """What an input function is told of a share."""
+        scaling = self._scaling
+        # Where it depends on the number of replicas how many examples a step takes, batches tell how many there were.
+        counted = scaling.mode == "async" or (scaling.elastic and scaling.elastic_batch == "scaled")
+        first_step = 1 - (-share.batches // share.replicas) if counted else share.step
+        return scaling.input_context(share.replicas, share.index, first_step)
+
+    def _elasticity(self, session: Session) -> Elasticity | None:
+        scaling = self._scaling
+        if not scaling.elastic:
+            return None
+        variable = scale_variable(self._model.graph) if scaling.elastic_batch == "scaled" else None
+
+        def resized(replicas: int) -> None:
+            logging.info("%d workers train from now on", replicas)
+            if variable is not None:
+                variable.load(scaling.required_of(replicas) / scaling.required, session)
+
+        return Elasticity(scaling.min_workers, scaling.backup_workers, resized)
+
+
+class _InputOpener:
+    """Opens a replica's input on its worker: what gives the values that its plan is fed in a step."""
+
+    def __init__(
+        self,
+        input_fn: InputFunction,
+        context: InputContext,
+        feeds: Sequence[int],
+        first_step: int,
+        summary_steps: int | None,
+    ) -> None:
+        self._input_fn = input_fn
+        self._context = context
+        self._feeds = list(feeds)
+        self._first_step = first_step
+        self._summary_steps = summary_steps
+
+    def __call__(self) -> Callable[[int], list[Any]]:
+        batches = iter(self._input_fn(self._context))
+
+        def read(step: int) -> list[Any]:
+            arrays = [np.asarray(array) for _, array in flatten_batch(next(batches))]
+            arrays.append(np.array(is_due(step, self._first_step, self._summary_steps)))
+            return [arrays[i] for i in self._feeds]
+
+        return read
+
+
+def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
+    metrics = {name: float(value) for name, value in zip(names, report.values, strict=False)}
+    trace = run_metadata(report.records) if report.records else None
+    summary = b"".join(np.asarray(value).item() for value in report.values[len(names) :])
+    return StepRecord(
+        report.step,
+        metrics,
+        report.duration_s,
+        report.live,
+        report.dropped,
+        report.members,
+        report.staleness,
+        report.replica_s,
+        trace,
+        summary,
+    )

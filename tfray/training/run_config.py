@@ -1,0 +1,249 @@
+"""How a `Trainer` trains, and what it reports: plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.formats.files import PathLike
+from tfray.formats.step_stats import RunMetadata
+from tfray.library.partitioned_variables import Partitioner
+from tfray.training.inputs import InputContext
+from tfray.training.run_statistics import RunStatistics
+
+
+@dataclass(frozen=True)
+class ScalingConfig:
+    """How many actors train, and how they work together.
+
+    Attributes:
+        workers: Number of replicas, backups included; a pair ``(min, max)`` for an *elastic* run, which begins with
+            `min` and takes whatever comes up to `max`. Room for those that are missing is asked of Ray all the time,
+            and so of its autoscaler; workers that go, with their nodes or alone, are not waited for. At such changes no
+            step is lost or begun anew, save one that has nobody left to compute it.
+        elastic_batch: Of an elastic run, how many examples count in a step. ``"constant"``: always the batch size of
+            the input, divided among the replicas that there are; how many these are makes no difference to what is
+            learned. ``"scaled"``: so many in proportion, where the batch size is that of `min` workers; see
+            `tf.train.batch_scale` for the learning rate.
+        parameter_servers: Number of shards that hold the variables; ``"auto"`` for as many as predicted steps profit
+            from, on the nodes that there are.
+        partitioner: Default partitioner of the model's variables; ``"auto"`` cuts those that are larger than a shard's
+            fair share of the model. Results name the whole variables.
+        backup_workers: Of the replicas, how many may be late in a step without anybody waiting for them: the
+            gradients of the first ``workers - backup_workers`` are averaged, later ones are dropped.
+        mode: ``"sync"``, or ``"async"``: each replica applies its gradients as it goes.
+        staleness: In asynchronous training, by how many steps a replica may be ahead of the slowest one; None for any
+            number.
+        cpus_per_worker: CPUs that each worker asks of Ray, possibly a fraction.
+        cpus_per_parameter_server: The same for parameter servers.
+        worker_resources: Custom Ray resources that each worker asks for.
+        parameter_server_resources: The same for parameter servers: to keep them on nodes that stay, for instance.
+        scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``.
+        start_timeout_s: Seconds to wait for Ray to find room for all actors.
+    """
+
+    workers: int | tuple[int, int] = 1
+    parameter_servers: int | str = 1
+    backup_workers: int = 0
+    mode: str = "sync"
+    staleness: int | None = None
+    cpus_per_worker: float = 1.0
+    cpus_per_parameter_server: float = 0.5
+    worker_resources: Mapping[str, float] = field(default_factory=dict)
+    scheduling_strategy: Any = None
+    start_timeout_s: float = 60.0
+    partitioner: Partitioner | str | None = None
+    elastic_batch: str = "constant"
+    parameter_server_resources: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("parameter_servers", "partitioner"):
+            value = getattr(self, name)
+            if isinstance(value, str) and value != "auto":
+                raise InvalidArgumentError(f"{name} must not be {value!r}: the only word that it may be is 'auto'")
+        if self.min_workers < 1 or (isinstance(self.parameter_servers, int) and self.parameter_servers < 1):
+            raise InvalidArgumentError("training needs at least one worker and one parameter server")
+        if self.max_workers < self.min_workers:
+            raise InvalidArgumentError(f"workers {self.workers}: the first number is the least, the second the most")
+        if self.elastic_batch not in ("constant", "scaled"):
+            raise InvalidArgumentError(f"elastic_batch must be 'constant' or 'scaled', not {self.elastic_batch!r}")
+        if not 0 <= self.backup_workers < self.min_workers:
+            raise InvalidArgumentError(
+                f"of {self.min_workers} workers, between 0 and {self.min_workers - 1} can be backups, not "
+                f"{self.backup_workers}"
+            )
+        if self.mode not in ("sync", "async"):
+            raise InvalidArgumentError(f"mode must be 'sync' or 'async', not {self.mode!r}")
+        if self.mode == "async" and self.backup_workers:
+            raise InvalidArgumentError("asynchronous training waits for nobody: it has no backup workers")
+        if self.staleness is not None and (self.mode != "async" or self.staleness < 0):
+            raise InvalidArgumentError(
+                f"staleness bounds asynchronous training, by 0 steps or more: it cannot be {self.staleness} in mode "
+                f"{self.mode!r}"
+            )
+
+    @property
+    def shards(self) -> int:
+        """Number of parameter servers, where it is decided already."""
+        if isinstance(self.parameter_servers, str):
+            raise InvalidArgumentError("the number of parameter servers is not decided before training begins")
+        return self.parameter_servers
+
+    @property
+    def elastic(self) -> bool:
+        """Whether the number of workers may vary."""
+        return not isinstance(self.workers, int)
+
+    @property
+    def min_workers(self) -> int:
+        """The least number of workers."""
+        return self.workers if isinstance(self.workers, int) else self.workers[0]
+
+    @property
+    def max_workers(self) -> int:
+        """The largest number of workers."""
+        return self.workers if isinstance(self.workers, int) else self.workers[1]
+
+    @property
+    def required(self) -> int:
+        """Replicas whose gradients count in a step; of an elastic run, the least number."""
+        return self.required_of(self.min_workers)
+
+    def required_of(self, replicas: int) -> int:
+        """Replicas whose gradients count in a step while there are so many."""
+        return 1 if self.mode == "async" else max(1, replicas - self.backup_workers)
+
+    def input_context(self, replicas: int, index: int, first_step: int) -> InputContext:
+        """What the input function of a replica is told, while there are so many."""
+        required = self.required_of(replicas)
+        if not self.elastic or self.mode == "async":
+            return InputContext(replicas, index, required, first_step)
+        if self.elastic_batch == "scaled":
+            return InputContext(replicas, index, required, first_step, sharing=self.required)
+        return InputContext(replicas, index, required, first_step, even=False)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How long and where to train.
+
+    Attributes:
+        steps: Number of training steps, over all replicas.
+        address: Where Ray is: ``"local"``, ``"auto"``, ``"host:port"``, or None for what is there already.
+        local: Train in this process, without Ray, on whole batches.
+        seed: Graph-level seed of the model.
+        max_worker_restarts: How many dead workers may be replaced.
+        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit.
+        on_step: Called with each `StepRecord`, for progress and logs.
+        init_options: Further arguments of ``ray.init``, if this run connects to Ray.
+        logdir: Folder for TensorBoard's event file; a new one in ``runs/`` (or ``$TFRAY_LOGDIR``) when ``""``, no
+            event file when None.
+        checkpoint_dir: Folder for checkpoints; None for none. A run that is started again on it goes on from the newest
+            one, and one that loses a parameter server goes back to it.
+        save_every_steps: Steps from one checkpoint to the next.
+        save_every_s: Seconds from one checkpoint to the next. Without either, the interval that loses least time is
+            chosen from the measured cost of a save and the failures seen so far (Young and Daly's formula).
+        keep_checkpoints: How many of the newest to keep; 0 for all.
+        resume: Begin from the newest checkpoint, if there is one; otherwise from new initial values.
+        asynchronous_checkpoints: Write checkpoints in the background: training pauses only while the state is copied.
+        mean_time_between_failures_s: What to assume before any failure was seen; a day for each process that holds
+            state when None.
+        max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
+        trace_steps: Numbers of steps to record, for `StepRecord.trace`.
+        summary_steps: Steps from one time that the model's ``tf.summary`` operations are computed and logged to the
+            next, on a cluster by a replica; None for never.
+    """
+
+    steps: int = 100
+    address: str | None = None
+    local: bool = False
+    seed: int | None = None
+    max_worker_restarts: int = 8
+    step_timeout_s: float | None = None
+    on_step: Callable[[StepRecord], None] | None = None
+    init_options: dict[str, Any] | None = None
+    logdir: PathLike | None = ""
+    checkpoint_dir: PathLike | None = None
+    save_every_steps: int | None = None
+    save_every_s: float | None = None
+    keep_checkpoints: int = 5
+    resume: bool = True
+    asynchronous_checkpoints: bool = True
+    mean_time_between_failures_s: float | None = None
+    max_recoveries: int = 8
+    trace_steps: Collection[int] = ()
+    summary_steps: int | None = 100
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise InvalidArgumentError(f"steps must be at least 1, got {self.steps}")
+        for name in ("save_every_steps", "save_every_s", "mean_time_between_failures_s", "summary_steps"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise InvalidArgumentError(f"{name} must be above 0, got {value}")
+        if self.save_every_steps is not None and self.save_every_s is not None:
+            raise InvalidArgumentError("save_every_steps and save_every_s exclude each other: give one of them")
+        if self.checkpoint_dir is None and (self.save_every_steps or self.save_every_s):
+            raise InvalidArgumentError("there is no folder for checkpoints: give checkpoint_dir")
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What one training step reported.
+
+    Attributes:
+        step: Number of the step, from 1.
+        metrics: Loss and metrics, averaged over the replicas that counted.
+        duration_s: Seconds that the step took.
+        live: Replicas alive.
+        dropped: Late gradients dropped so far.
+        members: Replicas that counted.
+        trace: What the devices recorded, if the step is one of `RunConfig.trace_steps`.
+        summary: What the model's ``tf.summary`` operations gave, serialised; empty in most steps, and in a `Result`.
+    """
+
+    step: int
+    metrics: dict[str, float]
+    duration_s: float
+    live: int = 1
+    dropped: int = 0
+    members: tuple[int, ...] = (0,)
+    staleness: int = 0
+    replica_s: dict[int, float] = field(default_factory=dict)
+    trace: RunMetadata | None = None
+    summary: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What training left.
+
+    Attributes:
+        metrics: Loss and metrics of the last step.
+        history: One `StepRecord` per step; of a run that was resumed, without the steps before.
+        variables: Final value of every variable, by name.
+        dropped: Late gradients that were dropped.
+        duration_s: Seconds from the first step to the last.
+        logdir: Folder of TensorBoard's event file, or None.
+    """
+
+    metrics: dict[str, float]
+    history: list[StepRecord]
+    variables: dict[str, np.ndarray[Any, Any]]
+    dropped: int
+    duration_s: float
+    logdir: str | None = None
+
+    @property
+    def steps(self) -> int:
+        """Number of steps that were applied."""
+        return len(self.history)
+
+    @property
+    def statistics(self) -> RunStatistics:
+        """Step times, of each replica too, and how many gradients were dropped or stale."""
+        return RunStatistics.of(self.history)
