@@ -88,3 +88,18 @@ def ray_nodes(_ray_of_the_session, monkeypatch):
     yield cluster
     _ray_of_the_session.shutdown()
     cluster.shutdown()
+
+
+@pytest.fixture
+def clusters(monkeypatch):
+    """The clusters that trainers start, so that a test can kill their actors."""
+    from tfray.training import cluster_training
+
+    started, start = [], cluster_training.start_cluster
+
+    def start_and_note(*args):
+        started.append(start(*args))
+        return started[-1]
+
+    monkeypatch.setattr(cluster_training, "start_cluster", start_and_note)
+    return started

@@ -515,3 +515,103 @@ def test_training_stops_only_when_nobody_is_left(replicas, required, shards, dea
     assert protocol.finished or protocol.stranded
     if deaths < replicas:
         assert cluster.completed == list(range(1, steps + 1))
+
+
+# -- elastic training ----------------------------------------------------------------------------------
+
+
+class ElasticCluster(Cluster):
+    """A cluster in which no step begins while somebody comes or goes, until all that is open has ended."""
+
+    def __init__(self, protocol, replicas, backups, **others):
+        super().__init__(protocol, replicas, **others)
+        self.backups = backups
+        self.newcomers, self.there, self.sizes = set(), set(), []
+        self.paused = True
+        protocol.pause()
+
+    def arrive(self, replica):
+        if not any(event[:2] == ("left", replica) for event in self.to_driver):
+            self.coming.discard(replica)
+            self.alive.add(replica)
+            self.newcomers.add(replica)
+            self.pause()
+
+    def pause(self):
+        self.paused = True
+        self.protocol.pause()
+
+    def handle(self, kind, *event):
+        if kind == "left":
+            self.there.discard(event[0])
+            self.newcomers.discard(event[0])
+            self.pause()
+        super().handle(kind, *event)
+
+    def die(self, replica):
+        idle = not self.queues.get(replica)
+        super().die(replica)
+        if idle:
+            self.to_driver.append(("left", replica))  # membership watches those that compute nothing, too
+
+    def settle(self):
+        self.paused = False
+        for replica in sorted(self.newcomers):
+            assert self.protocol.joined(replica) == [], "a step has begun in a pause"
+        self.there |= self.newcomers
+        self.newcomers.clear()
+        self.sizes.append(len(self.there))
+        self.execute(self.protocol.resume(max(1, len(self.there) - self.backups)))
+
+    def events(self):
+        yield from super().events()
+        if self.paused and self.protocol.idle and self.there | self.newcomers:
+            yield self.settle
+
+    def run(self):
+        for _ in range(20_000):
+            if self.protocol.finished:
+                return
+            events = list(self.events())
+            assert events, f"deadlock: {vars(self.protocol)}"
+            self.rng.choice(events)()
+        raise AssertionError("it does not end")
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.booleans(), st.integers(1, 5), st.integers(0, 3), st.integers(1, 12), st.integers(0, 8), st.integers(1, 3),
+    st.integers(0),
+)  # fmt: skip
+def test_elastic_training_never_stops_short(collective, replicas, backups, steps, deaths, ahead, seed):
+    protocol = SyncProtocol(1, steps, ahead=ahead) if collective else AsyncProtocol(steps, ahead=ahead)
+    rng = random.Random(seed)
+    cluster = ElasticCluster(protocol, replicas, backups, shards=2, deaths=deaths, rng=rng, ahead=ahead)
+    cluster.run()
+    assert cluster.completed == list(range(1, steps + 1))
+    assert max(map(len, cluster.members.values())) <= max(cluster.sizes)
+    if not collective:
+        assert all(len(members) == 1 for members in cluster.members.values())
+
+
+def test_what_open_steps_need_does_not_change_before_they_have_ended():
+    protocol = SyncProtocol(1, 4)
+    protocol.pause()
+    assert protocol.joined(0) == protocol.joined(1) == []
+    assert protocol.resume(2) == [Start(1, (0, 1), (0, 1))]
+    protocol.pause()
+    assert not protocol.idle
+    protocol.delivered(0, 1)
+    protocol.delivered(1, 1)
+    assert protocol.applied(1) == [Complete(1, (0, 1), 1)]
+    assert protocol.idle and protocol.joined(2) == []
+    assert protocol.resume(3) == [Start(2, (0, 1, 2), (0, 1, 2))]
+
+
+def test_a_step_that_has_lost_everybody_in_a_pause_is_given_up():
+    protocol = SyncProtocol(1, 2)
+    protocol.joined(0)
+    protocol.pause()
+    assert protocol.left(0) == [Abandon(1)]
+    assert protocol.idle and protocol.joined(1) == []
+    assert protocol.resume(1) == [Start(2, (1,), (1,))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import start_local_ray
+from processes import kill_actor
 from training_models import FEATURES, OPTIMIZERS, classification_data, dense_model, scaling
 
 import tfray as tf
@@ -194,25 +194,6 @@ def test_an_unclean_end_counts_as_a_failure(tmp_path):
 # -- on Ray --------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def clusters(monkeypatch):
-    """The clusters that trainers start, so that a test can kill their actors."""
-    started = []
-    start = tf.train.Trainer._start_cluster
-
-    def start_and_note(self):
-        started.append(start(self))
-        return started[-1]
-
-    monkeypatch.setattr(tf.train.Trainer, "_start_cluster", start_and_note)
-    return started
-
-
-def kill(ray, cluster, device):
-    pid = ray.get(cluster.actor(device).ready.remote()).pid
-    os.kill(pid, signal.SIGKILL)
-
-
 @pytest.fixture(scope="module")
 def uninterrupted(_ray_of_the_session):
     """What training on two shards and two workers gives when nothing happens."""
@@ -243,7 +224,7 @@ def test_a_cluster_run_that_is_resumed_equals_one_that_was_not(
             if interruption == "error":
                 raise Interrupted
             for task in range(2 if interruption == "everything" else 1):
-                kill(ray_local, clusters[-1], f"/job:ps/task:{task}/device:CPU:0")
+                kill_actor(ray_local, clusters[-1], f"/job:ps/task:{task}/device:CPU:0")
 
     made = trainer(tmp_path / "run", size=size, save_every_steps=5, on_step=on_step)
     if interruption == "error":
@@ -280,7 +261,7 @@ def test_a_run_goes_on_with_other_numbers_of_actors(ray_local, tmp_path):
 def test_a_lost_shard_ends_training_without_checkpoints(ray_local, clusters):
     def on_step(record):
         if record.step == 3:
-            kill(ray_local, clusters[-1], "/job:ps/task:0/device:CPU:0")
+            kill_actor(ray_local, clusters[-1], "/job:ps/task:0/device:CPU:0")
 
     with pytest.raises(UnavailableError, match=r"/job:ps/task:0"):
         trainer(None, 200, on_step=on_step).fit()
