@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests in a virtual environment of their own; arguments go to pytest.
+# Runs the tests in a virtual environment of their own; arguments, if there are any, go to pytest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/environment.sh
@@ -10,4 +10,11 @@ install_into "$environment" "${TFRAY_EXTRA:-test}"
 # Two threads are what kernels need to show that they share work; more would only fight with Ray's processes.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
 
-exec "$environment/bin/python" -m pytest "$@"
+if [[ $# -gt 0 ]]; then
+    exec "$environment/bin/python" -m pytest "$@"
+fi
+# Tests on Ray use all processors, and one Ray for all of them; the others share the processors out.
+failed=0
+"$environment/bin/python" -m pytest -n auto -m "not slow and not ray" || failed=1
+"$environment/bin/python" -m pytest -m "ray and not slow" || failed=1
+exit $failed

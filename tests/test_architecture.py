@@ -50,7 +50,7 @@ RANKS = {
 """A module imports from lower ranks, or from its own package."""
 
 HEAVY = ("ray", "cupy", "scipy", "pyarrow", "pandas", "sklearn", "matplotlib", "rich", "click", "cloudpickle")
-IMPORT_BUDGET_S = 0.2
+IMPORT_BUDGET_S = 0.3
 
 
 def source_files() -> dict[str, Path]:

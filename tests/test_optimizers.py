@@ -304,7 +304,7 @@ def test_the_gradient_may_be_the_variable_itself():
         np.testing.assert_allclose(session.run(square), expected - 0.5 * expected.T)
 
 
-@pytest.mark.parametrize("rate", [0.5, lambda: 0.5, lambda: constant(0.5), np.float64(0.5)], ids=str)
+@pytest.mark.parametrize("rate", [0.5, lambda: 0.5, lambda: constant(0.5), np.float64(0.5)])
 def test_learning_rates_may_be_numbers_tensors_or_functions(rate):
     var = Variable(np.array([1.0, 2.0]))
     train_op = GradientDescentOptimizer(rate).apply_gradients([(constant([1.0, 1.0], "float64"), var)])
