@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import ray
 
 from tfray.actors.messages import StepKey
+from tfray.actors.peer_link import read_until
 from tfray.actors.peers import Outcome, Peer
 from tfray.errors import OpError, UnavailableError, UnknownError
 
@@ -20,26 +21,32 @@ class LinkAnswer:
     """The answer to a message over a link, as Ray's reference is that to a call.
 
     Args:
-        actor: Ray's handle of the actor that is asked.
+        peer: The actor that is asked.
         ended: Takes the answer when it has come.
     """
 
-    def __init__(self, actor: Any, ended: SimpleQueue[LinkAnswer]) -> None:
-        self._actor = actor
+    def __init__(self, peer: Peer, ended: SimpleQueue[LinkAnswer]) -> None:
+        self._peer = peer
         self._ended = ended
         self._outcome: Outcome | None = None
+        self.number = 0
+        """Of the call."""
 
     def take(self, outcome: Outcome) -> None:
         """Take the answer. Called once, on any thread."""
         self._outcome = outcome
         self._ended.put(self)
 
+    def forget(self) -> None:
+        """Wait for it no longer."""
+        self._peer.forget(self.number)
+
     def outcome(self) -> Outcome:
         """The answer, which has come. Raises what Ray raises when it must be fetched."""
         assert self._outcome is not None
         status, value = self._outcome
         if isinstance(value, str):  # too large for a link
-            fetched: Outcome = ray.get(self._actor.collect.remote(value))
+            fetched: Outcome = ray.get(self._peer.handle.actor.collect.remote(value))
             return fetched
         return status, value
 
@@ -50,18 +57,22 @@ class Answers:
     def __init__(self) -> None:
         self._ended: SimpleQueue[LinkAnswer] = SimpleQueue()
 
-    def ask(self, peer: Peer, message: Mapping[str, Any], tensors: Sequence[Any] = ()) -> LinkAnswer | None:
+    def ask(self, peer: Peer, message: dict[str, Any], tensors: Sequence[Any] = ()) -> LinkAnswer | None:
         """Ask a device over its link; None where there is none."""
-        answer = LinkAnswer(peer.handle.actor, self._ended)
-        return answer if peer.call(message, tensors, answer.take) else None
+        answer = LinkAnswer(peer, self._ended)
+        number = peer.call(message, tensors, answer.take)
+        if number is None:
+            return None
+        answer.number = number
+        return answer
 
     def wait(self, pending: Collection[Any], timeout_s: float) -> list[Any]:
         """Wait until one of the `LinkAnswer` and references in `pending` is there. Returns those that are."""
         refs = [item for item in pending if not isinstance(item, LinkAnswer)]
-        if len(refs) == len(pending):
-            return list(ray.wait(refs, num_returns=1, timeout=timeout_s)[0])
         if not refs:
             return self._linked(pending, timeout_s)
+        if len(refs) == len(pending):
+            return list(ray.wait(refs, num_returns=1, timeout=timeout_s)[0])
         for _ in range(max(1, int(timeout_s / _TURN_S))):
             done = self._linked(pending, _TURN_S) + list(ray.wait(refs, num_returns=1, timeout=0)[0])
             if done:
@@ -70,7 +81,7 @@ class Answers:
 
     def _linked(self, pending: Collection[Any], timeout_s: float) -> list[Any]:
         try:
-            answer = self._ended.get(timeout=timeout_s)
+            answer = read_until(self._ended, timeout_s)
         except Empty:
             return []
         return [answer] if answer in pending else []
@@ -101,5 +112,5 @@ def unpack(answer: Any, device: str) -> Any:
 
 def tell(peer: Peer, what: str, step: StepKey, about: Any) -> None:
     """Send a device a word about a step to which nothing is answered: `commit`, `join`, `cancel` or `abort`."""
-    if not peer.call({"do": what, "step": step, "about": about}, [], None):
+    if peer.call({"do": what, "step": step, "about": about}, [], None) is None:
         getattr(peer.handle.actor, what).remote(step, about)

@@ -71,6 +71,7 @@ class StepRequest(NamedTuple):
         served: Identity under which shards serve the replica in this step, where they do.
         serves: Whether the device takes part by serving that replica, under that identity.
         after: Number of the step, of the same driver, that has to be over on this device before; None for none.
+        quiet: Whether the device answers only if its part fails: others cannot be through before it is.
         trace: How much to record: `tf.RunOptions.trace_level`. The device then returns a pair of what it fetched and a
             `tracing.DeviceRecord`.
     """
@@ -85,18 +86,16 @@ class StepRequest(NamedTuple):
     served: StepKey | None = None
     serves: bool = False
     after: int | None = None
+    quiet: bool = False
     trace: int = 0
 
     @classmethod
     def from_plain(cls, plain: Sequence[Any]) -> StepRequest:
         """The request of these values, its sequences tuples again."""
-        return cls(*map(_tuples, plain))
+        fields: list[Any] = [tuple(value) if isinstance(value, list) else value for value in plain]
+        return cls(*fields)
 
     @property
     def own(self) -> StepKey:
         """Identity under which the device takes part, and is sent tensors."""
         return self.served if self.serves and self.served is not None else self.step
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

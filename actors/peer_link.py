@@ -3,9 +3,9 @@ time of an actor call.
 
 Every device actor listens on a Unix socket, for peers on its node, and on a TCP port, for the others. Both ends prove
 that they hold the cluster's key, which Ray hands out, before anything else is read; a stranger is refused. What
-travels is frames (`frames.py`): nothing is unpickled, and a malformed frame closes the stream. A process has one thread
-that reads from all its links and never waits for anything else, so that processes that send to each other at once
-cannot block one another. A stream that closes is a peer that is gone.
+travels is frames (`frames.py`): nothing is unpickled, and a malformed frame closes the stream. In a process one thread
+at a time reads from all its links, and waits for nothing else, so that processes that send to each other at once cannot
+block one another. A stream that closes is a peer that is gone.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 import traceback
 import uuid
 from collections.abc import Callable
@@ -23,9 +24,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
-from typing import Any, Final
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeVar
 
 from tfray.actors.frames import FrameReader, Header, Tensors, decode, encode
+from tfray.actors.interrupts import InterruptedAfterwards
 from tfray.errors import DataLossError
 
 HANDSHAKE_S: Final = 5.0
@@ -33,6 +36,9 @@ HANDSHAKE_S: Final = 5.0
 
 MAX_UNSENT_BYTES: Final = 8 << 20
 """What a link keeps of what its peer has not taken yet, before senders wait."""
+
+_REST_S: Final = 0.1
+"""How long the thread that reads rests after somebody else has read."""
 
 _READ_BYTES: Final = 1 << 18
 _SOCKET_BYTES: Final = 1 << 20
@@ -58,6 +64,8 @@ class LinkAddress:
 
 Handle = Callable[["Link", dict[str, Any], list[Any]], None]
 """Called on the reading thread with each frame that arrives. It must not wait."""
+
+_Item = TypeVar("_Item")
 
 Ended = Callable[["Link"], None]
 """Called once when a link has closed, on either side."""
@@ -160,7 +168,12 @@ class Link:
 
 
 class LinkReader:
-    """The thread that reads from all links of a process; it lives as long as there are any."""
+    """Reads from all links of a process: a thread that lives as long as there are any, or whoever waits for a message.
+
+    A message wakes the process in any case; it need not wake a second thread where one waits for what the first has
+    read. So the first of the threads that wait (`read_until`) reads by itself. The reader's own thread rests meanwhile,
+    and takes over again when nobody has waited for a while.
+    """
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -170,13 +183,20 @@ class LinkReader:
         self._wakened.setblocking(False)
         self._selector.register(self._wakened, selectors.EVENT_READ, None)
         self._orders: list[tuple[Link, bool | None]] = []
+        self._deferred: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._reader = 0
+        self._guests = 0
+        self._guest_wants = False
+        self._guest_left_at = 0.0
+        self._resume = threading.Event()
 
     @property
     def is_current(self) -> bool:
-        """Whether this is the thread that runs."""
-        return threading.current_thread() is self._thread
+        """Whether this is the thread that reads."""
+        return threading.get_ident() == self._reader
 
     def add(self, link: Link) -> None:
         """Begin to read from a link."""
@@ -186,6 +206,44 @@ class LinkReader:
         """Call, or do not call, `Link.has_room` when the stream takes more."""
         self._order(link, wants)
 
+    def defer(self, action: Callable[[], None]) -> None:
+        """Call `action` when all messages that are there have been read; at once on any other thread."""
+        if self.is_current:
+            self._deferred.append(action)
+        else:
+            action()
+
+    def read_until(self, queue: SimpleQueue[_Item], timeout_s: float) -> _Item:
+        """The next item of a queue that messages fill. Raises `Empty` when none has come in time."""
+        if not queue.empty():
+            return queue.get_nowait()
+        with self._lock:
+            self._guests += 1
+            is_first = self._guests == 1
+        try:
+            return self._read_as_guest(queue, timeout_s) if is_first else queue.get(timeout=timeout_s)
+        finally:
+            with self._lock:
+                self._guests -= 1
+                if is_first and self._guests:
+                    self._resume.set()  # somebody must read for the others
+
+    def _read_as_guest(self, queue: SimpleQueue[_Item], timeout_s: float) -> _Item:
+        ends = time.monotonic() + timeout_s
+        self._guest_wants = True
+        if not self._reading.acquire(blocking=False):
+            self._wake()
+            if not self._reading.acquire(timeout=timeout_s):
+                raise Empty
+        try:
+            while queue.empty() and (remaining := ends - time.monotonic()) > 0:
+                self._turn(remaining)
+            return queue.get_nowait()
+        finally:
+            self._guest_wants = False
+            self._guest_left_at = time.monotonic()
+            self._reading.release()
+
     def _order(self, link: Link, wants_room: bool | None) -> None:
         with self._lock:
             self._orders.append((link, wants_room))
@@ -193,42 +251,77 @@ class LinkReader:
                 self._thread = threading.Thread(target=self._run, name="tfray-links", daemon=True)
                 self._thread.start()
         if not self.is_current:
-            with suppress(BlockingIOError):  # it is about to wake
-                self._waker.send(b"!")
+            self._wake()
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError):  # it is about to wake
+            self._waker.send(b"!")
 
     def _run(self) -> None:
-        while self._follow_orders():
-            for key, events in self._selector.select():
-                link = key.data
-                if link is None:
-                    self._wakened.recv(1 << 10)
-                    continue
-                if events & selectors.EVENT_WRITE:
-                    link.has_room()
-                if events & selectors.EVENT_READ and not link.has_data(self._buffer):
-                    self._selector.unregister(link.stream)
-                    link.end()
+        while True:
+            with self._reading:
+                while not self._guest_wants:
+                    if self._is_idle():
+                        return
+                    self._turn(None)
+            while self._guests or time.monotonic() - self._guest_left_at < _REST_S:
+                if self._resume.wait(_REST_S):
+                    self._resume.clear()
+                    break
 
-    def _follow_orders(self) -> bool:
-        """Do what `add` and `want_room` ask for. Returns whether there is any link."""
-        if self._orders:
-            with self._lock:
-                orders, self._orders = self._orders, []
-            for link, wants_room in orders:
-                events = selectors.EVENT_READ | (selectors.EVENT_WRITE if wants_room else 0)
-                if wants_room is None:
-                    self._selector.register(link.stream, events, link)
-                elif link.stream.fileno() in self._selector.get_map():
-                    self._selector.modify(link.stream, events, link)
-        if len(self._selector.get_map()) == 1:
-            with self._lock:
-                if not self._orders:
-                    self._thread = None
-                    return False
-        return True
+    def _is_idle(self) -> bool:
+        """Whether there are no links; then the thread ends."""
+        with self._lock:
+            if self._orders or len(self._selector.get_map()) > 1:
+                return False
+            self._thread = None
+            return True
+
+    def _turn(self, timeout_s: float | None) -> None:
+        """Wait for messages, and handle those that are there."""
+        self._follow_orders()
+        events = self._selector.select(timeout_s)
+        # Ctrl-C in the middle of a message would lose it, and with it the link.
+        with InterruptedAfterwards():
+            self._reader = threading.get_ident()
+            try:
+                for key, mask in events:
+                    self._handle(key.data, mask)
+                while self._deferred:
+                    deferred, self._deferred = self._deferred, []
+                    for action in deferred:
+                        action()
+            finally:
+                self._reader = 0
+
+    def _handle(self, link: Link | None, events: int) -> None:
+        if link is None:
+            self._wakened.recv(1 << 10)
+            return
+        if events & selectors.EVENT_WRITE:
+            link.has_room()
+        if events & selectors.EVENT_READ and not link.has_data(self._buffer):
+            self._selector.unregister(link.stream)
+            link.end()
+
+    def _follow_orders(self) -> None:
+        """Do what `add` and `want_room` ask for."""
+        if not self._orders:
+            return
+        with self._lock:
+            orders, self._orders = self._orders, []
+        for link, wants_room in orders:
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if wants_room else 0)
+            if wants_room is None:
+                self._selector.register(link.stream, events, link)
+            elif link.stream.fileno() in self._selector.get_map():
+                self._selector.modify(link.stream, events, link)
 
 
 _READER: Final = LinkReader()
+
+defer: Final = _READER.defer
+read_until: Final = _READER.read_until
 
 
 class LinkServer:

@@ -61,6 +61,10 @@ class Peers:
     def __iter__(self) -> Any:
         return iter(list(self._peers))
 
+    def find(self, device: str) -> Peer | None:
+        """A device's actor, if it is known."""
+        return self._peers.get(device)
+
     def __getitem__(self, device: str) -> Peer:
         return self._peers[device]
 
@@ -108,29 +112,36 @@ class Peer:
         self._waiting: dict[int, Done] = {}
         self._lock = threading.Lock()
 
-    def call(self, message: Mapping[str, Any], tensors: Sequence[Any], done: Done | None) -> bool:
-        """Send a message over the link. Returns False when there is none; then nothing was sent.
+    def call(self, message: dict[str, Any], tensors: Sequence[Any], done: Done | None) -> int | None:
+        """Send a message over the link.
 
         Args:
             message: What the actor is to do, in terms of JSON.
             tensors: Tensors that `fits` admits.
             done: Told what came of it, also that the actor died meanwhile; None when nobody wants to know.
+
+        Returns:
+            A number for `forget`, or None when there is no link; then nothing was sent.
         """
-        link = self._open()
+        link = self._link or self._open()
         if link is None:
-            return False
-        number = next(self._numbers) if done is not None else None
-        if number is not None and done is not None:
+            return None
+        number = 0
+        if done is not None:
+            number = next(self._numbers)
             with self._lock:
                 self._waiting[number] = done
         try:
             link.send({**message, "number": number}, tensors)
         except OSError:
+            # If it is not there any more, the reader has noticed the end, and told.
             with self._lock:
-                # If it is not there any more, the reader has noticed the end, and told.
-                told = number is not None and self._waiting.pop(number, None) is None
-            return told
-        return True
+                return number if done is not None and self._waiting.pop(number, None) is None else None
+        return number
+
+    def forget(self, number: int) -> None:
+        """Wait no longer for the answer to a call."""
+        self._waiting.pop(number, None)
 
     def deliver(
         self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], wants_receipt: bool
@@ -152,7 +163,7 @@ class Peer:
         if small:
             receipt = _LinkReceipt(self.device) if wants_receipt else None
             message = {"do": "deliver", "step": step, "replica": replica, "keys": [key for key, _ in small]}
-            if not self.call(message, [value for _, value in small], receipt.done if receipt else None):
+            if self.call(message, [value for _, value in small], receipt.done if receipt else None) is None:
                 small = []
             elif receipt is not None:
                 receipts.append(receipt.wait)
@@ -181,8 +192,7 @@ class Peer:
             return self._link
 
     def _take(self, link: Link, header: dict[str, Any], tensors: list[Any]) -> None:
-        with self._lock:
-            done = self._waiting.pop(header.get("number", 0), None)
+        done = self._waiting.pop(header.get("number", 0), None)
         if done is not None:
             error = header.get("error")
             done(("ok", header.get("value", tensors)) if error is None else ("error", as_error(error)))

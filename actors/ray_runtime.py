@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
+from tfray.actors.interrupts import InterruptedAfterwards
 from tfray.errors import InvalidArgumentError, NotFoundError, UnavailableError
 
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -76,7 +77,8 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         options |= {"include_dashboard": False, "num_cpus": max(local_cpus, os.cpu_count() or 1)}
         options["_system_config"] = dict(_SYSTEM_CONFIG)
     try:
-        with _interrupted_afterwards(), _ended_quietly():
+        # A Ray that is half connected leaves processes, and crashes at exit.
+        with InterruptedAfterwards(), _ended_quietly():
             ray.init(**(options | (init_options or {})))
     except KeyboardInterrupt:
         ray.shutdown()
@@ -118,22 +120,6 @@ def connect_to_running() -> None:
             "the processes of a cluster meet on Ray, and none runs here: start them by `tfray launch`, or run "
             "`ray start --head` first, or set RAY_ADDRESS to that of a cluster"
         ) from error
-
-
-@contextlib.contextmanager
-def _interrupted_afterwards() -> Iterator[None]:
-    """Keep Ctrl-C until the block is through: a Ray that is half connected leaves processes and crashes at exit."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signals: list[int] = []
-    former = signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, former or signal.default_int_handler)
-    if signals:
-        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import is_blocking
 from tfray.framework.op_def import is_built_in
 from tfray.framework.region import ops_within
+from tfray.framework.traversal import reachable_backward
 from tfray.runtime.plan import Partition
 from tfray.runtime.tracing import DeviceRecord, with_call
 
@@ -97,7 +98,6 @@ class RemoteRunner:
 
     def begin_step(self) -> tuple[StepKey, int]:
         """A new step: its key, and the number below which every step of this driver is over."""
-        self._cluster.check_connected()
         with self._lock:
             if self._closed:
                 raise CancelledError("the session is closed")
@@ -122,6 +122,10 @@ class RemoteRunner:
     def peer(self, device: str) -> Peer:
         """The actor of a device, as this process sends to it over a link."""
         return self._cluster.peer(device)
+
+    def check_connected(self) -> None:
+        """Raise `UnavailableError` when this process has left Ray."""
+        self._cluster.check_connected()
 
     def close(self) -> None:
         """Cancel running steps and let the devices forget this session's plans."""
@@ -152,24 +156,26 @@ class RemoteStep:
         self._devices = [partition.device for partition in partitions]
         # Devices that wait for one that waits for another step are held up as well.
         self._group = "waiting_steps" if any(map(_may_wait, partitions)) else None
+        self._quiet = [is_quiet(partition) for partition in partitions]
+        # Those that wait for nobody come first: the others wait for them.
+        self._order = sorted(range(len(partitions)), key=lambda i: _receives(partitions[i]))
         self._plan_id: str | None = runner.send_plans(partitions, functions)
         self._users = 0
         self._closed = False
         self._lock = threading.Lock()
 
-    @contextmanager
-    def _in_use(self) -> Iterator[str]:
-        """The plans' name; they stay within the block."""
+    def _use(self) -> str:
+        """The plans' name; they stay until `_leave` is called."""
         with self._lock:
             if self._plan_id is None:  # closed after this thread had found the step
                 self._plan_id = self._runner.send_plans(self._partitions, self._functions)
             self._users += 1
-        try:
-            yield self._plan_id
-        finally:
-            with self._lock:
-                self._users -= 1
-                self._forget_if_unused()
+            return self._plan_id
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            self._forget_if_unused()
 
     def _forget_if_unused(self) -> None:
         if self._closed and self._users == 0 and self._plan_id is not None and not self._runner.closed:
@@ -197,48 +203,68 @@ class RemoteStep:
     @contextmanager
     def _request(self, timeout_s: float | None) -> Iterator[tuple[str, StepRequest]]:
         """The plans' name and a new step, which is over at the end of the block."""
-        with self._in_use() as plan_id:
+        plan_id = self._use()
+        try:
             step, floor = self._runner.begin_step()
             try:
                 yield plan_id, StepRequest(step, floor, timeout_s)
             finally:
                 self._runner.end_step(step)
+        finally:
+            self._leave()
 
     def _run(self, plan_id: str, request: StepRequest, feeds: Sequence[Sequence[Any]]) -> tuple[list[Any], list[int]]:
         """What each device returned, and when."""
-        # All actors first: a device that is gone must not leave the others waiting for it.
-        actors = [self._runner.actor(device) for device in self._devices]
+        # All of them first: a device that is gone must not leave the others waiting for it.
+        peers = [self._runner.peer(device) for device in self._devices]
         objects: dict[int, Any] = {}
         answers = Answers()
         calls: dict[Any, int] = {}
-        for i, actor in enumerate(actors):
-            call = self._ask(answers, i, plan_id, request, feeds[i])
+        quiet: list[LinkAnswer] = []
+        for i in self._order:
+            call = self._ask(answers, peers[i], plan_id, request, feeds[i], self._quiet[i])
+            if call is not None and self._quiet[i]:
+                quiet.append(call)
             if call is None:
                 inline, large = pack([_shared(value, objects) for value in feeds[i]])
-                run_step = actor.run_step.options(concurrency_group=self._group) if self._group else actor.run_step
+                self._runner.check_connected()
+                run_step = peers[i].handle.actor.run_step
+                if self._group is not None:
+                    run_step = run_step.options(concurrency_group=self._group)
                 call = run_step.remote(plan_id, request, inline, *large)
             calls[call] = i
-        return self._gather(request.step, answers, calls, request.timeout_s)
+        try:
+            return self._gather(request.step, answers, calls, quiet, request.timeout_s)
+        finally:
+            for call in quiet:
+                call.forget()
 
     def _ask(
-        self, answers: Answers, position: int, plan_id: str, request: StepRequest, feeds: Sequence[Any]
+        self, answers: Answers, peer: Peer, plan_id: str, request: StepRequest, feeds: Sequence[Any], quiet: bool
     ) -> LinkAnswer | None:
         """Let a device begin over a link; None where that cannot be."""
         if request.trace or not all(map(fits, feeds)):
             return None
+        if quiet:
+            request = request._replace(quiet=True)
         message = {"do": "run_step", "plan": plan_id, "request": request, "waits": self._group is not None}
-        return answers.ask(self._runner.peer(self._devices[position]), message, feeds)
+        return answers.ask(peer, message, feeds)
 
     def _gather(
-        self, step: StepKey, answers: Answers, calls: dict[Any, int], timeout_s: float | None
+        self,
+        step: StepKey,
+        answers: Answers,
+        calls: Mapping[Any, int],
+        quiet: Collection[LinkAnswer],
+        timeout_s: float | None,
     ) -> tuple[list[Any], list[int]]:
-        """Wait for every device; on the first failure end the step everywhere and raise it."""
+        """Wait for every device but the quiet ones; on the first failure end the step everywhere and raise it."""
         results: list[Any] = [[] for _ in self._devices]
         returned = [0 for _ in self._devices]
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         pending = dict(calls)
         try:
-            while pending:
+            while len(pending) > len(quiet):
                 answered = answers.wait(pending, self._patience(deadline))
                 if not answered:
                     self._check_alive(set(range(len(self._devices))) - set(pending.values()))
@@ -249,6 +275,7 @@ class RemoteStep:
         except BaseException as error:
             if self._runner.closed:  # which ends the step everywhere
                 raise CancelledError("the session was closed while the step ran") from None
+            self._runner.check_connected()
             self._abort(step, error, pending)
             if isinstance(error, OpError):
                 raise self._root_cause(error, answers, pending) from None
@@ -304,6 +331,19 @@ class RemoteStep:
 def _may_wait(partition: Partition) -> bool:
     """Whether an operation may wait for other steps."""
     return any(op.type != "Recv" and is_blocking(op) for op in partition.graph.get_operations())
+
+
+def is_quiet(partition: Partition) -> bool:
+    """Whether a device is through with a step before another one can be: all that it does leads to tensors it sends."""
+    if partition.fetches:
+        return False
+    ops = partition.graph.get_operations()
+    sends = [op for op in ops if op.type == "Send"]
+    return bool(sends) and reachable_backward(sends).issuperset(ops)
+
+
+def _receives(partition: Partition) -> bool:
+    return any(op.type == "Recv" for op in partition.graph.get_operations())
 
 
 def _own(value: Any) -> Any:

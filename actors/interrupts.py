@@ -1,0 +1,35 @@
+"""Ctrl-C, where it would do damage."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+import threading
+from types import TracebackType
+from typing import Any, Final
+
+_handle: Final = inspect.unwrap(signal.signal)
+"""Without the enumerations that `signal.signal` makes of its argument and result, which take longer than the rest."""
+
+
+class InterruptedAfterwards:
+    """A block in which Ctrl-C is kept until it is through, and raises `KeyboardInterrupt` then."""
+
+    __slots__ = ("_former", "_interrupted", "_is_main")
+
+    def __enter__(self) -> None:
+        self._interrupted = False
+        self._is_main = threading.get_ident() == threading.main_thread().ident  # only there does it come
+        if self._is_main:
+            self._former = _handle(signal.SIGINT, self._keep)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._is_main:
+            _handle(signal.SIGINT, self._former or signal.default_int_handler)
+        if self._interrupted and kind is None:
+            raise KeyboardInterrupt
+
+    def _keep(self, number: int, frame: Any) -> None:
+        self._interrupted = True
