@@ -24,7 +24,7 @@ from tfray.actors.frames import fits
 from tfray.actors.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepKey, StepRequest
 from tfray.actors.metrics import SentBytes
 from tfray.actors.object_rendezvous import ObjectRendezvous
-from tfray.actors.peer_link import Link
+from tfray.actors.peer_link import Link, defer
 from tfray.actors.peers import Outcome, Peers, error_header
 from tfray.actors.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.replica_inbox import ReplicaInbox
@@ -76,9 +76,9 @@ class _StepRecord:
         self.advance()
 
     def advance(self) -> None:
-        """Go on, on this thread, with a step for which no other waits."""
+        """Go on with a step for which no thread waits, once all that has come is in its mailbox."""
         if self.prompt is not None:
-            self.prompt.advance()
+            defer(self.prompt.advance)
 
 
 class DeviceHost:
@@ -260,7 +260,7 @@ class DeviceHost:
             answer(("ok", fetched) if error is None else ("error", self.as_op_error(error)))
 
         record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
-        record.prompt.advance()
+        record.advance()
 
     # -- records ---------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class DeviceHost:
                 case "deliver":
                     items = list(zip(message["keys"], tensors, strict=True))
                     self.deliver(_step_key(message), message["replica"], items)
-                    if number is not None:
+                    if number:
                         _answer(link, {"number": number, "value": None})
                 case "run_step":
                     request, plan_id = StepRequest.from_plain(message["request"]), str(message["plan"])
@@ -347,7 +347,8 @@ class DeviceHost:
         """Run a step for a driver at the other end of a link, when its turn has come, and answer what it fetched."""
 
         def answer(outcome: Outcome) -> None:
-            self._answer_step(link, number, outcome)
+            if not request.quiet or outcome[0] == "error":
+                self._answer_step(link, number, outcome)
 
         def start() -> None:
             if self._is_prompt(plan_id, request):
