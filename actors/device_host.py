@@ -27,7 +27,7 @@ from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.peer_link import Link, defer
 from tfray.actors.peers import Outcome, Peers, error_header
 from tfray.actors.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
-from tfray.actors.replica_inbox import ReplicaInbox
+from tfray.actors.replica_inbox import ReplicaInbox, StepVoid, verdict_among
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -69,6 +69,15 @@ class _StepRecord:
         self.members: tuple[int, ...] | None = None
         self.joined: list[str] = []
         self.prompt: PromptStep | None = None
+
+    def hand_over(self, items: list[tuple[str, Any]]) -> bool:
+        """Give the step what has come for it, or end it if it is void. Returns whether there was anything to do."""
+        is_void = self.inbox is not None and self.inbox.is_void
+        if is_void:
+            self.mailbox.abort(StepVoid())
+        elif items:
+            self.mailbox.deliver(items)
+        return is_void or bool(items)
 
     def end(self, error: OpError) -> None:
         """Let whoever waits in the step raise `error`."""
@@ -196,14 +205,16 @@ class DeviceHost:
         number, mailbox = request.step[1], record.mailbox
         with self.device.activate():
             fed = [self.device.asarray(value) for value in feeds]
-            if trace is None:
-                step = Step(number, rendezvous, deadline, mailbox)
-                with closing(StepExecution(plan, step, fed, mailbox)) as execution:
-                    fetched = execution.run()
-                self._keep_pace(plan_id, execution)
-            else:
-                traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
-                fetched = traced.run(plan.traced(), fed)
+            fetched: list[Any] = []
+            with suppress(StepVoid):
+                if trace is None:
+                    step = Step(number, rendezvous, deadline, mailbox)
+                    with closing(StepExecution(plan, step, fed, mailbox)) as execution:
+                        fetched = execution.run()
+                    self._keep_pace(plan_id, execution)
+                else:
+                    traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
+                    fetched = traced.run(plan.traced(), fed)
             ran = time.perf_counter_ns()
             while not _may_end(request, record):
                 mailbox.take(deadline, "replicas")
@@ -257,7 +268,8 @@ class DeviceHost:
             execution.close()
             self._keep_pace(plan_id, execution)
             self._finish(request, record)
-            answer(("ok", fetched) if error is None else ("error", self.as_op_error(error)))
+            failed = error is not None and not isinstance(error, StepVoid)
+            answer(("error", self.as_op_error(error)) if error is not None and failed else ("ok", fetched))
 
         record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
         record.advance()
@@ -282,11 +294,10 @@ class DeviceHost:
             if request.receivers and not request.serves:
                 keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
                 record.members = request.members if record.members is None else record.members
-                record.inbox = ReplicaInbox(keys, record.members)
+                record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys))
                 arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
                 record.early.clear()
-        if arrived:
-            record.mailbox.deliver(arrived)
+        record.hand_over(arrived)
         return record
 
     def _finish(self, request: StepRequest, record: _StepRecord | None) -> None:
@@ -388,8 +399,7 @@ class DeviceHost:
                     record.early.append((replica, items))
                     return True
                 items = list(record.inbox.add(replica, items))
-        if items:
-            record.mailbox.deliver(items)
+        if record.hand_over(items):
             record.advance()
         return True
 
@@ -401,7 +411,7 @@ class DeviceHost:
                 return
             record.members = tuple(members)
             items = [] if record.inbox is None else list(record.inbox.commit(members))
-        record.mailbox.deliver(items)
+        record.hand_over(items)
         record.mailbox.wake()
         record.advance()
 

@@ -64,6 +64,7 @@ class StepReport:
             parameters had changed when its own was applied. Always 0 in synchronous training.
         replica_s: Seconds that each replica took for its part.
         records: What the devices recorded, if that was asked for.
+        bad: By replica, the variables for which a member computed gradients that are not finite.
     """
 
     step: int
@@ -75,6 +76,7 @@ class StepReport:
     staleness: int
     replica_s: dict[int, float]
     records: list[DeviceRecord] = field(default_factory=list)
+    bad: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 class ReplicaDriver:
@@ -93,6 +95,7 @@ class ReplicaDriver:
         first_step: Number of the first step; above 1 when training is resumed.
         traced_steps: Numbers of steps to record.
         examples_per_replica: Examples that a replica reads for a step, for metrics; 0 if it is not known.
+        skips_bad: Whether the shards leave out members whose gradients are not finite.
     """
 
     def __init__(
@@ -108,7 +111,9 @@ class ReplicaDriver:
         first_step: int = 1,
         traced_steps: Collection[int] = (),
         examples_per_replica: int = 0,
+        skips_bad: bool = False,
     ) -> None:
+        self._skips_bad = skips_bad
         self._cluster = cluster
         self._compiled = compiled
         self._workers = list(workers)
@@ -400,8 +405,8 @@ class ReplicaDriver:
 
     def _report(self, done: Complete) -> None:
         reported = self._reported.pop(done.step)
-        rows = [reported[member] for member in done.members if member in reported]
-        values = [_combined(list(column)) for column in zip(*rows, strict=True)]
+        values, bad = self._summed_up({member: reported[member] for member in done.members if member in reported})
+        members = tuple(member for member in done.members if not (self._skips_bad and member in bad))
         if done.step not in self._started_at:  # its answers have overtaken that of the step before
             self._queued = {before: later for before, later in self._queued.items() if later != done.step}
             self._begins(done.step)
@@ -411,11 +416,23 @@ class ReplicaDriver:
         self._position = done.position
         self._let_next_begin(done.step)
         live, dropped = self._protocol.live, self._protocol.dropped
-        self._metrics.observe(duration_s, len(done.members), live, dropped)
+        self._metrics.observe(duration_s, len(members), live, dropped)
         records = self._traces.take(done.step)
         self._reports.append(
-            StepReport(done.position, values, duration_s, done.members, live, dropped, staleness, took, records)
+            StepReport(done.position, values, duration_s, members, live, dropped, staleness, took, records, bad)
         )
+
+    def _summed_up(self, reported: dict[int, list[Any]]) -> tuple[list[Any], dict[int, tuple[str, ...]]]:
+        """What members reported, combined, and what of theirs was not finite."""
+        checked, bad = self._compiled.checked, {}
+        if checked:
+            for replica, (*_, verdict) in reported.items():
+                if not np.all(verdict):
+                    bad[replica] = tuple(name for name, good in zip(checked, verdict, strict=True) if not good)
+            reported = {replica: values[:-1] for replica, values in reported.items()}
+        counted = [values for replica, values in reported.items() if not (self._skips_bad and replica in bad)]
+        columns = zip(*(counted or reported.values()), strict=True)
+        return [_combined(list(column)) for column in columns], bad
 
     def _let_next_begin(self, step: int) -> None:
         later = self._queued.pop(step, None)

@@ -4,12 +4,26 @@ Contributions are held per replica until the *members* of the step are known, th
 each of them has sent all that it sends. Then all is handed over at once: a replica that dies halfway leaves nothing
 behind, neither one gradient of several nor the indices of rows without the rows. The order is that of the members, so
 that sums do not depend on who came first.
+
+Replicas may send a *verdict* on what they contribute: those whose gradients are not finite are left out. When all are,
+the step is *void*: nothing is handed over. Every shard comes to the same decision, for the verdict is sent to each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+
+from tfray.placement.contributions import SKIP_VERDICT
+
+
+class StepVoid(Exception):
+    """Ends a shard's part of a step in which no replica counts: it is over, and nothing was applied."""
+
+
+def verdict_among(keys: Collection[str]) -> str | None:
+    """The edge on which replicas say whether they count, if there is one."""
+    return next((key for key in keys if key.startswith(f"{SKIP_VERDICT}:")), None)
 
 
 class ReplicaInbox:
@@ -18,9 +32,15 @@ class ReplicaInbox:
     Args:
         keys: The edges that cross from the replicas to this shard.
         members: The replicas that count, when that is known from the start.
+        verdict: The edge on which each sends a vector of truth values, all of which must be true for it to count.
+
+    Attributes:
+        is_void: Whether the step has turned out to be one in which nobody counts.
     """
 
-    def __init__(self, keys: Collection[str], members: Sequence[int] | None = None) -> None:
+    def __init__(self, keys: Collection[str], members: Sequence[int] | None = None, verdict: str | None = None) -> None:
+        self.is_void = False
+        self._verdict = verdict
         self._keys = frozenset(keys)
         self._members = None if members is None else tuple(members)
         self._arrived: dict[int, dict[str, Any]] = {}
@@ -49,4 +69,7 @@ class ReplicaInbox:
             return []
         self._handed_over = True
         arrived, self._arrived = self._arrived, {}
-        return [(key, [arrived[replica][key] for replica in self._members]) for key in sorted(self._keys)]
+        verdict = self._verdict
+        good = [replica for replica in self._members if verdict is None or all(arrived[replica][verdict])]
+        self.is_void = not good
+        return [(key, [arrived[replica][key] for replica in good]) for key in sorted(self._keys) if good]

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
+from tfray.framework.tensor_shape import SCALAR, TensorShape
 
 REDUCTIONS: Final = ("mean", "concat", "concat_mean", "first")
 
+_EXPONENTS: Final = {"float16": 0x7C00, "bfloat16": 0x7F80}
+"""The bits of a 16-bit number that are all set where it is infinite or NaN."""
 
-def replica_reduce(value: Any, reduction: str = "mean", name: str | None = None) -> Tensor:
+_CHUNK: Final = 1 << 18
+"""Elements that are looked at at a time: they and what is found stay in the cache."""
+
+
+def replica_reduce(
+    value: Any, reduction: str = "mean", name: str | None = None, dtype: DTypeLike | None = None
+) -> Tensor:
     """Combine what the replicas of a training step computed for `value`.
 
     In a graph that is not replicated the result is `value` itself. In a replicated step the operation runs where
@@ -25,25 +37,29 @@ def replica_reduce(value: Any, reduction: str = "mean", name: str | None = None)
         reduction: ``"mean"`` averages; ``"concat"`` concatenates along the first axis; ``"concat_mean"`` does so
             and divides by the number of replicas (the rows of a sparse gradient); ``"first"`` takes one replica's.
         name: Name of the operation.
+        dtype: Dtype in which to combine, and of the result; that of `value` when None.
 
     References:
         OSDI 2016, section 4.4: synchronous replica coordination.
     """
-    return add_op(REPLICA_REDUCE, value, reduction=reduction, name=name)
+    value = convert_to_tensor(value)
+    wanted = value.dtype if dtype is None else as_dtype(dtype)
+    return add_op(REPLICA_REDUCE, value, reduction=reduction, Tout=wanted, name=name)
 
 
 def _replica_reduce_kernel(ctx: KernelContext, value: Array | list[Array]) -> Array:
+    dtype = ctx.output_dtype()
     if not isinstance(value, list):
-        return value
+        return value.astype(dtype, copy=False)
     reduction, count = ctx.attr("reduction"), len(value)
     if reduction == "first" or count == 1:
-        return value[0]
+        return value[0].astype(dtype, copy=False)
     if reduction == "mean":
-        total = ctx.xp.add(value[0], value[1])
+        total = ctx.xp.add(value[0], value[1], dtype=dtype)
         for other in value[2:]:
             total += other
         return total * total.dtype.type(1 / count)
-    rows = ctx.xp.concatenate(value)
+    rows = ctx.xp.concatenate(value).astype(dtype, copy=False)
     return rows * rows.dtype.type(1 / count) if reduction == "concat_mean" else rows
 
 
@@ -60,11 +76,67 @@ REPLICA_REDUCE = register(
     OpDef(
         name="ReplicaReduce",
         inputs=("value: T",),
-        outputs=("output: T",),
-        types={"T": dtypes.VALUES},
+        outputs=("output: Tout",),
+        types={"T": dtypes.VALUES, "Tout": dtypes.VALUES},
         attrs=("reduction",),
         shape=_replica_reduce_shape,
         kernels=on_every_device(_replica_reduce_kernel),
         stateful=True,  # its value depends on the step's members
+    )
+)
+
+
+def all_finite(value: Any, failure: str = "", name: str | None = None) -> Tensor:
+    """Whether no element is NaN or infinite.
+
+    Args:
+        value: Shape ``[...]``, a float dtype.
+        failure: If not empty, a value that is not finite is an error, whose message begins with this.
+        name: Name of the operation.
+
+    Returns:
+        A boolean scalar.
+
+    Raises:
+        InvalidArgumentError: While running, with `failure`: elements are NaN or infinite.
+    """
+    return add_op(ALL_FINITE, value, failure=failure, name=name)
+
+
+def _all_finite_kernel(ctx: KernelContext, value: Array) -> Array:
+    flat = ctx.xp.ravel(value)
+    exponent = _EXPONENTS.get(value.dtype.name)
+    if exponent is not None:
+        flat = flat.view(ctx.xp.uint16)
+
+    def finite(part: Array) -> bool:
+        if exponent is None:
+            return bool(ctx.xp.isfinite(part).all())
+        return bool(((part & exponent) != exponent).all())
+
+    good = all(finite(flat[start : start + _CHUNK]) for start in range(0, flat.size, _CHUNK))
+    if not good and ctx.attr("failure"):
+        wide = value.astype(ctx.xp.float64)
+        nan, infinite = int(ctx.xp.isnan(wide).sum()), int(ctx.xp.isinf(wide).sum())
+        raise InvalidArgumentError(
+            f"{ctx.attr('failure')}: of {flat.size} elements {nan} are NaN and {infinite} infinite"
+        )
+    return ctx.asarray(np.bool_(good))
+
+
+def _scalar(op: Operation) -> list[TensorShape]:
+    return [SCALAR]
+
+
+ALL_FINITE = register(
+    OpDef(
+        name="AllFinite",
+        inputs=("value: T",),
+        outputs=("finite: bool",),
+        types={"T": dtypes.FLOATS},
+        attrs=("failure",),
+        shape=_scalar,
+        kernels=on_every_device(_all_finite_kernel),
+        gradient=not_differentiable,
     )
 )

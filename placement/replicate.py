@@ -11,20 +11,26 @@ replica for a shard are of two kinds:
   replica, so that only the rows used travel. It reads variables and updates none.
 
 What the shards send to the replica without being asked goes to every replica.
+
+With `ReplicaOptions.accumulate` what depends on a batch is there several times over, each for a batch of its own, one
+after the other; what is contributed is that of all of them, as of so many replicas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import predecessors, reachable_backward
+from tfray.placement.contributions import Accumulation, FiniteChecks, ReplicaOptions, Wire, default_reduction
 from tfray.placement.partition import is_copied_constant, partition
 from tfray.placement.placer import Plan, place
 from tfray.placement.policies import prefer
@@ -42,13 +48,17 @@ class CompiledReplicaStep:
         shards: One partition per parameter shard that takes part.
         serving: By shard, the partition that it runs for each replica; shards that are asked nothing have none.
         replica: The partition that every replica runs; it fetches every tensor asked for, in order.
-        feeds: The replica's feeds, as indices into the caller's feeds.
+        feeds: The replica's feeds, as indices into the caller's feeds; with several batches a step, into those of the
+            first batch, then those of the second, and so on.
+        checked: Variables of which the replica tells whether what updates them is finite, in a vector that it fetches
+            besides what was asked for.
     """
 
     shards: list[Partition]
     serving: dict[str, Partition]
     replica: Partition
     feeds: list[int]
+    checked: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1024)
@@ -64,6 +74,7 @@ def compile_replica_step(
     shards: Sequence[str],
     replica: str,
     plan: Plan | None = None,
+    options: ReplicaOptions | None = None,
 ) -> CompiledReplicaStep:
     """Compile a training step for replicas.
 
@@ -74,6 +85,7 @@ def compile_replica_step(
         shards: Full names of the devices for variables.
         replica: The name that stands for every replica's device.
         plan: Chooses devices for what the program leaves open; without one that is the replica's.
+        options: How replicas compute, and what they send.
 
     Raises:
         InvalidArgumentError: A placement constraint cannot be met, or a replica would have to wait for the update.
@@ -85,19 +97,19 @@ def compile_replica_step(
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
     roles = _Roles(simplified.graph, placement, fetches, shards[0], replica)
-    split = _Splitter(roles, feed_ops)
+    split = _Splitter(roles, feed_ops, fetches, options or ReplicaOptions())
     split.copy(simplified.graph)
-    reported = [split.on_replica(tensor) for tensor in fetches]
     order, edges = schedule(split.graph)
     roots = [simplified.ops[op] for op in wanted if op in simplified.ops] + roles.not_waited_for
-    live = reachable_backward([*(split.counterpart(op) for op in roots), *(tensor.op for tensor in reported)])
-    placeholders = [split.counterpart(op) for op in feed_ops]
-    partitions = partition([op for op in order if op in live], split.placement, placeholders, reported, edges)
+    reached = [*map(split.counterpart, roots), *(tensor.op for tensor in split.reported), *split.kept]
+    live = reachable_backward(reached)
+    partitions = partition([op for op in order if op in live], split.placement, split.fed, split.reported, edges)
     by_device = {part.device: part for part in partitions}
     own = by_device.pop(replica, None) or Partition(replica, Graph())
     serving = {shard: by_device.pop(serving_device(shard)) for shard in shards if serving_device(shard) in by_device}
-    number = {op.name: i for i, op in enumerate(feed_ops)}
-    return CompiledReplicaStep(list(by_device.values()), serving, own, [number[name] for name in own.feeds])
+    number = {op.name: i for i, op in enumerate(split.fed)}
+    feeds = [number[name] for name in own.feeds]
+    return CompiledReplicaStep(list(by_device.values()), serving, own, feeds, split.checked)
 
 
 class _Roles:
@@ -120,6 +132,7 @@ class _Roles:
         self.not_waited_for: list[Operation] = []
         self._asks: set[Operation] = set()
         self._updated: dict[Operation, set[Tensor]] = {}
+        self._graph = graph
         for op in graph.get_operations():
             if self._is_combined(op):
                 self._combine(op, shard)
@@ -138,6 +151,22 @@ class _Roles:
     def asks(self, op: Operation) -> bool:
         """Whether an operation depends on what a single replica computes."""
         return op in self._asks
+
+    def is_late(self, op: Operation) -> bool:
+        """Whether it runs once on a shard, on what replicas contribute or after that."""
+        return op in self.combined or (self.asks(op) and not self.on_replica(op) and op not in self.served)
+
+    def repeated(self, feeds: Collection[Operation]) -> list[Operation]:
+        """What a replica computes anew for each of its batches: what depends on one, and what draws numbers."""
+        found: dict[Operation, None] = {}
+        for op in self._graph.get_operations():
+            if op in feeds:
+                found[op] = None
+            elif not self.is_late(op) and (self.on_replica(op) or (op in self.served and self.asks(op))):
+                earlier = [tensor.op for tensor in op.inputs] + self.controls(op)
+                if _draws(op) or any(other in found for other in earlier):
+                    found[op] = None
+        return list(found)
 
     def controls(self, op: Operation) -> list[Operation]:
         """Control inputs, less those that `op` cannot wait for."""
@@ -189,6 +218,12 @@ def _changes_state(op: Operation) -> bool:
     return is_stateful(op) and access_of(op) != "read" and op.type not in ("Variable", "Placeholder")
 
 
+def _draws(op: Operation) -> bool:
+    """Whether it gives something else each time."""
+    is_handle = bool(op.outputs) and all(tensor.dtype is dtypes.resource for tensor in op.outputs)
+    return _changes_state(op) and op.type != "NoOp" and not is_handle
+
+
 def _check_fetches(fetches: Sequence[Tensor], combined: Collection[Operation]) -> None:
     for tensor in fetches:
         if tensor.op in combined:
@@ -217,30 +252,66 @@ class _Splitter:
     What serves without depending on a question, such as the handle of a table, is there twice: for serving, and for
     the shard itself.
 
+    Args:
+        roles: What each operation does.
+        feeds: Placeholders of what replicas feed.
+        fetches: What they return.
+        options: How they compute, and what they send.
+
     Attributes:
         graph: The copy.
         placement: Device of every operation of the copy.
+        fed: The copies of `feeds`; with several batches in a step, those of the first, of the second, and so on.
+        reported: What replicas return; at last, where it is wanted, which contributions are finite.
+        kept: Operations that must run although nothing depends on them.
+        checked: See `CompiledReplicaStep`.
     """
 
-    def __init__(self, roles: _Roles, feeds: Collection[Operation]) -> None:
+    def __init__(
+        self, roles: _Roles, feeds: Sequence[Operation], fetches: Sequence[Tensor], options: ReplicaOptions
+    ) -> None:
         self.graph = Graph()
         self.placement: dict[Operation, str] = {}
+        self.fed: list[Operation] = []
+        self.reported: list[Tensor] = []
+        self.kept: list[Operation] = []
+        self.checked: tuple[str, ...] = ()
         self._roles = roles
-        self._feeds = set(feeds)
-        self._copies: dict[Operation, Operation] = {}
-        self._serving: dict[Operation, Operation] = {}
-        self._relayed: dict[Tensor | Operation, Operation] = {}
+        self._feeds = list(feeds)
+        self._fetches = list(fetches)
+        self._options = options
+        self._copies: MutableMapping[Operation, Operation] = {}
+        self._serving: MutableMapping[Operation, Operation] = {}
+        self._relayed: MutableMapping[Tensor | Operation, Operation] = {}
         self._reduced: dict[tuple[Tensor, str], Tensor] = {}
+        self._turn = 0
+        self._begin: Operation | None = None
+        self._repeated: set[Operation] = set()
+        self._updates: dict[Operation, str] = {}
+        self._contributed: dict[tuple[Tensor, str], Tensor] = {}
+        self._accumulation = Accumulation(self._add, roles.replica, options.accumulate)
+        mode = options.bad_gradients
+        self._checks = None if mode is None else FiniteChecks(self._add, roles.replica, mode)
+        self._wire = Wire(self._add, self.placement, options.wire_dtype)
 
     def copy(self, graph: Graph) -> None:
         """Copy every operation, in order."""
-        roles = self._roles
-        for op in graph.get_operations():
-            if op in roles.served:
-                name = op.name if roles.asks(op) else f"_serve/{op.name}"
-                self._serving[op] = self._copy(op, serving_device(roles.placement[op]), name)
-            if op not in roles.served or not roles.asks(op):
-                self._copies[op] = self._copy(op, roles.placement[op], op.name)
+        ops, roles = graph.get_operations(), self._roles
+        late = [op for op in ops if roles.is_late(op)]
+        for op in ops:
+            if not roles.is_late(op):
+                self._copy_where_needed(op)
+        self.fed = [self.counterpart(op) for op in self._feeds]
+        if self._options.accumulate > 1:
+            self._repeat(roles.repeated(self._feeds), late)
+        self._updates = _updated_variables(late)
+        for op in late:
+            self._copy_where_needed(op)
+        for tensor in self._fetches:
+            reported = self._accumulation.total((tensor, _reported_as(tensor)))
+            self.reported.append(self.on_replica(tensor) if reported is None else reported)
+        if self._checks is not None and late:
+            self._tell(self._checks, late)
 
     def counterpart(self, op: Operation) -> Operation:
         """What stands for an operation: on the replica, on its shard, or serving."""
@@ -253,16 +324,86 @@ class _Splitter:
         if self._roles.on_replica(op) and op not in self._feeds:
             return made
         if tensor not in self._relayed:
-            self._relayed[tensor] = self._add("Identity", [made], f"_relay/{op.name}", op, self._roles.replica)
+            value = made if op in self._feeds else self._wire.crossed(made, self._roles.replica)
+            after = [self._begin] if self._begin is not None and op in self._feeds else []
+            name = f"_relay/{op.name}"
+            self._relayed[tensor] = self._add("Identity", [value], name, op, self._roles.replica, {}, after)
         return self._relayed[tensor].outputs[0]
+
+    # -- several batches -------------------------------------------------------------------------
+
+    def _repeat(self, repeated: Sequence[Operation], late: Sequence[Operation]) -> None:
+        """Copy what depends on a batch once for each further batch of a step."""
+        gathered = [
+            (tensor, _reduction(op, tensor)) for op in late for tensor in op.inputs if self._is_from_replica(tensor)
+        ]
+        gathered += [(tensor, _reported_as(tensor)) for tensor in self._fetches]
+        self._repeated = set(repeated)
+        wanted = [key for key in dict.fromkeys(gathered) if key[0].op in self._repeated]
+        first = self._copies, self._serving, self._relayed
+        done = [self._accumulation.gather(key, self.on_replica(key[0])) for key in wanted]
+        for turn in range(1, self._options.accumulate):
+            self._turn = turn
+            self._copies, self._serving = ChainMap({}, first[0]), ChainMap({}, first[1])
+            self._relayed = {}
+            # One batch after the other: what is computed for it need not all be there at once.
+            self._begin = self._add("NoOp", [], "_turn/begin", repeated[0], self._roles.replica, {}, done)
+            for op in repeated:
+                self._copy_where_needed(op)
+            self.fed += [self.counterpart(op) for op in self._feeds]
+            done = [self._accumulation.gather(key, self.on_replica(key[0])) for key in wanted]
+        self._turn, self._begin = 0, None
+        self._copies, self._serving, self._relayed = first
+
+    def _is_from_replica(self, tensor: Tensor) -> bool:
+        """Whether late operations are given `tensor` by replicas."""
+        source, roles = tensor.op, self._roles
+        if roles.is_late(source) or is_copied_constant(source):
+            return False
+        return roles.on_replica(source) or source in self._feeds or source not in self._copies
+
+    def _tell(self, checks: FiniteChecks, late: Sequence[Operation]) -> None:
+        """Let the replica report what its checks gave, and the shards wait for that before they combine anything."""
+        verdict = checks.verdict(late[0])
+        if verdict is None:
+            return
+        mode = self._options.bad_gradients
+        if mode != "stop":
+            self.checked = tuple(checks.names)
+            self.reported.append(verdict)
+        if mode != "report":
+            attrs = {"reduction": "first", "Tout": verdict.dtype}
+            for shard in dict.fromkeys(self.placement[self.counterpart(op)] for op in late):
+                self.kept.append(self._add("ReplicaReduce", [verdict], "_verdict", late[0], shard, attrs))
+
+    # -- operations ------------------------------------------------------------------------------
+
+    def _copy_where_needed(self, op: Operation) -> None:
+        roles = self._roles
+        prefix = f"_turn{self._turn}/" if self._turn else ""
+        if op in roles.served:
+            name = op.name if roles.asks(op) else f"_serve/{op.name}"
+            self._serving[op] = self._copy(op, serving_device(roles.placement[op]), prefix + name)
+        if op not in roles.served or not roles.asks(op):
+            self._copies[op] = self._copy(op, roles.placement[op], prefix + op.name)
 
     def _copy(self, op: Operation, device: str, name: str) -> Operation:
         attrs = dict(op.attrs)
         if op.type == "Variable":
             attrs["shared_name"] = attrs["shared_name"] or op.name  # the storage, whatever the copy is called
+        if op.type == "ReplicaReduce":
+            del attrs["T"]  # what comes may be in fewer bits
         controls = [control for control in self._roles.controls(op) if control not in self._feeds]
         inputs = [self._input(tensor, op, device) for tensor in op.inputs]
-        made = self._add(op.type, inputs, name, op, device, attrs, [self._control(c, device) for c in controls])
+        waits = [self._control(control, device) for control in controls]
+        if self._turn:
+            _draw_others(attrs, self._turn)
+            earlier = [*(tensor.op for tensor in op.inputs), *controls]
+            if not any(other in self._repeated and other not in self._feeds for other in earlier):
+                waits += [self._begin] if self._begin is not None and device == self._roles.replica else []
+        if op in self._feeds:
+            waits = []
+        made = self._add(op.type, inputs, name, op, device, attrs, waits)
         for old, new in zip(op.outputs, made.outputs, strict=True):
             new.set_shape(old.shape)
         return made
@@ -270,18 +411,38 @@ class _Splitter:
     def _input(self, tensor: Tensor, consumer: Operation, device: str) -> Tensor:
         """`tensor` as an input of the copy of `consumer` on `device`."""
         source, roles = tensor.op, self._roles
-        if device == roles.replica or is_copied_constant(source):
+        if is_copied_constant(source):
             return self.counterpart(source).outputs[tensor.value_index]
+        if device == roles.replica:
+            made = self.counterpart(source).outputs[tensor.value_index]
+            return made if source in self._feeds else self._wire.crossed(made, device)
         if device != roles.placement[consumer]:  # the copy serves
             return (
                 self._serving[source].outputs[tensor.value_index]
                 if source in self._serving
-                else self.on_replica(tensor)
+                else self._wire.crossed(self.on_replica(tensor), device)
             )
         if source in self._copies and not roles.on_replica(source):
             return self._copies[source].outputs[tensor.value_index]
-        contribution = self.on_replica(tensor)
-        return contribution if consumer.type == "ReplicaReduce" else self._reduce(contribution, device)
+        return self._contribution(tensor, consumer, device)
+
+    def _contribution(self, tensor: Tensor, consumer: Operation, device: str) -> Tensor:
+        """What a replica sends of `tensor`, for a ReplicaReduce; for anything else, what such a one makes of it."""
+        key = tensor, _reduction(consumer, tensor)
+        if key not in self._contributed:
+            total = self._accumulation.total(key)
+            sent = self._wire.sent(self.on_replica(tensor) if total is None else total)
+            if self._checks is not None:
+                self._checks.check(sent, tensor.op, self._updates.get(consumer, ""))
+            self._contributed[key] = sent
+        sent = self._contributed[key]
+        if consumer.type == "ReplicaReduce":
+            return sent
+        if (tensor, device) not in self._reduced:
+            attrs = {"reduction": key[1], "Tout": tensor.dtype}
+            made = self._add("ReplicaReduce", [sent], f"_replica_reduce/{tensor.op.name}", tensor.op, device, attrs)
+            self._reduced[tensor, device] = made.outputs[0]
+        return self._reduced[tensor, device]
 
     def _control(self, control: Operation, device: str) -> Operation:
         """What stands for a control input of a copy on `device`."""
@@ -296,13 +457,6 @@ class _Splitter:
             name, waits = f"_relay/{control.name}", [self.counterpart(control)]
             self._relayed[control] = self._add("NoOp", [], name, control, self._roles.replica, {}, waits)
         return self._relayed[control]
-
-    def _reduce(self, tensor: Tensor, device: str) -> Tensor:
-        if (tensor, device) not in self._reduced:
-            attrs = {"reduction": "mean" if tensor.dtype.is_differentiable else "first"}
-            made = self._add("ReplicaReduce", [tensor], f"_replica_reduce/{tensor.op.name}", tensor.op, device, attrs)
-            self._reduced[tensor, device] = made.outputs[0]
-        return self._reduced[tensor, device]
 
     def _add(
         self,
@@ -326,3 +480,33 @@ class _Splitter:
         )
         self.placement[made] = device
         return made
+
+
+def _reduction(consumer: Operation, tensor: Tensor) -> str:
+    """How what replicas contribute to an operation is combined."""
+    marked: str | None = consumer.attrs["reduction"] if consumer.type == "ReplicaReduce" else None
+    return marked or default_reduction(tensor.dtype)
+
+
+def _reported_as(tensor: Tensor) -> str:
+    """How a value is reported of several batches: the mean of numbers, the first of anything else."""
+    return "first" if tensor.dtype in (dtypes.string, dtypes.bool_) else "mean"
+
+
+def _draw_others(attrs: dict[str, Any], turn: int) -> None:
+    """Let a copy of an operation that draws random numbers draw others than the first."""
+    if attrs.get("seed") or attrs.get("seed2"):
+        attrs["seed2"] = (attrs["seed2"] + turn * 0x9E3779B97F4A7C15) % (1 << 63)
+
+
+def _updated_variables(late: Sequence[Operation]) -> dict[Operation, str]:
+    """For operations on shards, the variable that is updated from what they compute."""
+    found: dict[Operation, str] = {}
+    for op in reversed(late):
+        handles = accessed_handles(op) if access_of(op) == "update" else []
+        if handles:
+            found[op] = handles[0].op.name
+        if op in found:
+            for tensor in op.inputs:
+                found.setdefault(tensor.op, found[op])
+    return found

@@ -41,6 +41,7 @@ from tfray.library.graph_tree import show as show_graph
 from tfray.library.profile_tables import show as show_profile
 from tfray.library.step_spans import merged
 from tfray.library.timeline import Timeline
+from tfray.placement.contributions import BAD_GRADIENTS, WIRE_DTYPES
 from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
 from tfray.training.checkpoint_utils import checkpoint_path
@@ -93,6 +94,16 @@ _TRAINING_OPTIONS: Final = (
     click.option("--steps", type=int, metavar="S", help="Training steps, over all replicas."),
     click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients."),
     click.option("--staleness", type=int, metavar="S", help="Async: steps to be ahead of the slowest at most."),
+    click.option("--accumulate", type=int, metavar="K", help="Batches whose gradients a replica averages for a step."),
+    click.option(
+        "--bad-gradients",
+        type=click.Choice(BAD_GRADIENTS),
+        help="What to do about NaN and infinite gradients: train on and tell, leave the replica out, or end the run. "
+        "Without it nobody looks.",
+    ),
+    click.option(
+        "--wire-dtype", type=click.Choice(WIRE_DTYPES), help="Send gradients and parameters in 16 bits instead of 32."
+    ),
     click.option("--seed", type=int, help="Seed of the model's random numbers."),
     click.option("--cpus-per-worker", type=float, metavar="C", help="CPUs that each worker asks of Ray."),
     click.option("--max-restarts", "max_worker_restarts", type=int, metavar="R", help="Dead workers to replace."),

@@ -19,6 +19,7 @@ from tfray.library import logging
 from tfray.placement.replicate import CompiledReplicaStep, compile_replica_step
 from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
+from tfray.training.bad_gradients import BadGradientsWarning
 from tfray.training.batch_scale import scale_variable
 from tfray.training.inputs import InputContext, InputFunction, flatten_batch
 from tfray.training.model import BuiltModel
@@ -115,7 +116,7 @@ class ClusterTraining:
         if checkpoints.active:
             driver.restore_state(arrays)
         driver.hold(checkpoints.next_step)
-        names = list(self._model.fetches)
+        names, warning = list(self._model.fetches), BadGradientsWarning(self._run.bad_gradients)
         with closing(driver.run()) as reports:
             for report in reports:
                 if report is None:  # no step is open
@@ -125,6 +126,7 @@ class ClusterTraining:
                     continue
                 checkpoints.step = report.step
                 record = _record(report, names)
+                warning.observe(record.step, record.bad_gradients)
                 # Those of the batch come with the step of which they were asked, whichever place that took.
                 due = summaries.due(report.step, begin) if summaries.of_batch is None else record.summary
                 if of_state is not None and due:
@@ -141,7 +143,10 @@ class ClusterTraining:
 
         def open_input(share: InputShare) -> _InputOpener:
             context = self._context(share)
-            return _InputOpener(self._input_fn, context, compiled.feeds, first_step, self._summaries.every_steps)
+            every_steps = None if branch is None else self._summaries.every_steps
+            return _InputOpener(
+                self._input_fn, context, compiled.feeds, run.accumulate, branch is not None, first_step, every_steps
+            )
 
         spec = self._cluster.jobs["worker"]
         return ReplicaDriver(
@@ -159,7 +164,8 @@ class ClusterTraining:
             self._elasticity(session),
             first_step,
             run.trace_steps,
-            model.batch_size,
+            model.batch_size * run.accumulate,
+            run.bad_gradients == "skip",
         )
 
     def _compiled(self, branch: Branch | None) -> CompiledReplicaStep:
@@ -168,7 +174,8 @@ class ClusterTraining:
         fetched, fed = [*model.fetches.values()], [*model.placeholders]
         if branch is not None:
             fetched, fed = [*fetched, branch.summary], [*fed, branch.wanted]
-        return compile_replica_step(fetched, [model.train_operation], fed, shards, REPLICA_DEVICE)
+        options = self._scaling.replica_options(self._run)
+        return compile_replica_step(fetched, [model.train_operation], fed, shards, REPLICA_DEVICE, options=options)
 
     def _protocol(self, first_step: int) -> ReplicaProtocol:
         scaling, steps = self._scaling, self._run.steps - first_step + 1
@@ -185,7 +192,8 @@ class ClusterTraining:
         # Where it depends on the number of replicas how many examples a step takes, batches tell how many there were.
         counted = scaling.mode == "async" or (scaling.elastic and scaling.elastic_batch == "scaled")
         first_step = 1 - (-share.batches // share.replicas) if counted else share.step
-        return scaling.input_context(share.replicas, share.index, first_step)
+        # For the input a step of several batches is as many steps.
+        return scaling.input_context(share.replicas, share.index, 1 + self._run.accumulate * (first_step - 1))
 
     def _elasticity(self, session: Session) -> Elasticity | None:
         scaling = self._scaling
@@ -209,12 +217,16 @@ class _InputOpener:
         input_fn: InputFunction,
         context: InputContext,
         feeds: Sequence[int],
+        batches: int,
+        is_asked: bool,
         first_step: int,
         summary_steps: int | None,
     ) -> None:
         self._input_fn = input_fn
         self._context = context
         self._feeds = list(feeds)
+        self._batches = batches
+        self._is_asked = is_asked
         self._first_step = first_step
         self._summary_steps = summary_steps
 
@@ -222,8 +234,11 @@ class _InputOpener:
         batches = iter(self._input_fn(self._context))
 
         def read(step: int) -> list[Any]:
-            arrays = [np.asarray(array) for _, array in flatten_batch(next(batches))]
-            arrays.append(np.array(is_due(step, self._first_step, self._summary_steps)))
+            arrays: list[Any] = []
+            for number in range(self._batches):
+                arrays += [np.asarray(array) for _, array in flatten_batch(next(batches))]
+                if self._is_asked:  # for summaries, those of the step's first batch
+                    arrays.append(np.array(number == 0 and is_due(step, self._first_step, self._summary_steps)))
             return [arrays[i] for i in self._feeds]
 
         return read
@@ -244,4 +259,5 @@ def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
         report.replica_s,
         trace,
         summary,
+        report.bad,
     )

@@ -12,6 +12,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats.files import PathLike
 from tfray.formats.step_stats import RunMetadata
 from tfray.library.partitioned_variables import Partitioner
+from tfray.placement.contributions import ReplicaOptions
 from tfray.training.inputs import InputContext
 from tfray.training.run_statistics import RunStatistics
 
@@ -42,6 +43,11 @@ class ScalingConfig:
         cpus_per_parameter_server: The same for parameter servers.
         worker_resources: Custom Ray resources that each worker asks for.
         parameter_server_resources: The same for parameter servers: to keep them on nodes that stay, for instance.
+        wire_dtype: ``"bfloat16"`` or ``"float16"``: 32-bit floating-point tensors travel between replicas and parameter
+            servers in so many bits, gradients one way, parameters and rows of embeddings the other. Parameters are
+            stored, and gradients added up, in 32 bits; scalars travel as they are. None sends everything as it is.
+            bfloat16 keeps the range of the numbers, with 8 significant bits; float16 keeps 11, and what is above
+            65504 becomes infinite.
         scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``.
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
     """
@@ -59,8 +65,10 @@ class ScalingConfig:
     partitioner: Partitioner | str | None = None
     elastic_batch: str = "constant"
     parameter_server_resources: Mapping[str, float] = field(default_factory=dict)
+    wire_dtype: str | None = None
 
     def __post_init__(self) -> None:
+        ReplicaOptions(wire_dtype=self.wire_dtype)
         for name in ("parameter_servers", "partitioner"):
             value = getattr(self, name)
             if isinstance(value, str) and value != "auto":
@@ -85,6 +93,10 @@ class ScalingConfig:
                 f"staleness bounds asynchronous training, by 0 steps or more: it cannot be {self.staleness} in mode "
                 f"{self.mode!r}"
             )
+
+    def replica_options(self, run: RunConfig) -> ReplicaOptions:
+        """How the replicas of a run compute, and what they send."""
+        return ReplicaOptions(run.accumulate, run.bad_gradients, self.wire_dtype)
 
     @property
     def shards(self) -> int:
@@ -154,6 +166,18 @@ class RunConfig:
             state when None.
         max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
         trace_steps: Numbers of steps to record, for `StepRecord.trace`.
+        accumulate: Batches of the input that a replica computes for a step: it sends the mean of their gradients, as if
+            it had read one batch of all their examples, without ever holding more than one batch's values. So a step
+            reads ``accumulate`` batches, one after the other, and an input's ``batch_size`` is that of one of them; a
+            step that finds fewer is not taken. What updates variables otherwise, such as the moving averages of a batch
+            normalisation, is averaged over them like gradients; so are the loss and the metrics.
+        bad_gradients: What to do when a gradient, or anything else from which a variable is updated, has elements that
+            are NaN or infinite. ``"report"``: train on, and tell in `StepRecord.bad_gradients`. ``"skip"``: tell, and
+            leave the replica out: a step applies the mean of the others. If there is no other it applies nothing. It
+            is one of the run's `steps` all the same, while ``global_step``, and whatever else the training operation
+            updates on what replicas compute, stays as it is; TensorFlow's loss scaling does the same. ``"stop"``: end
+            the run with an error that names step, replica and variable, before anything is applied. None does not
+            look, as TensorFlow does not: a check reads every gradient once more.
         summary_steps: Steps from one time that the model's ``tf.summary`` operations are computed and logged to the
             next, on a cluster by a replica; None for never.
     """
@@ -177,8 +201,11 @@ class RunConfig:
     max_recoveries: int = 8
     trace_steps: Collection[int] = ()
     summary_steps: int | None = 100
+    accumulate: int = 1
+    bad_gradients: str | None = None
 
     def __post_init__(self) -> None:
+        ReplicaOptions(self.accumulate, self.bad_gradients)
         if self.steps < 1:
             raise InvalidArgumentError(f"steps must be at least 1, got {self.steps}")
         for name in ("save_every_steps", "save_every_s", "mean_time_between_failures_s", "summary_steps"):
@@ -202,6 +229,8 @@ class StepRecord:
         live: Replicas alive.
         dropped: Late gradients dropped so far.
         members: Replicas that counted.
+        bad_gradients: By replica, the variables for which it computed gradients that are not finite; see
+            `RunConfig.bad_gradients`. Of replicas that were too late nothing is said.
         trace: What the devices recorded, if the step is one of `RunConfig.trace_steps`.
         summary: What the model's ``tf.summary`` operations gave, serialised; empty in most steps, and in a `Result`.
     """
@@ -216,6 +245,7 @@ class StepRecord:
     replica_s: dict[int, float] = field(default_factory=dict)
     trace: RunMetadata | None = None
     summary: bytes = field(default=b"", repr=False)
+    bad_gradients: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -245,5 +275,5 @@ class Result:
 
     @property
     def statistics(self) -> RunStatistics:
-        """Step times, of each replica too, and how many gradients were dropped or stale."""
+        """Step times, of each replica too, and how many gradients were dropped, stale or bad."""
         return RunStatistics.of(self.history)

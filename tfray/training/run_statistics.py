@@ -1,9 +1,9 @@
-"""How a training run went: step times, and gradients that were dropped or stale."""
+"""How a training run went: step times, and gradients that were dropped, stale or bad."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,7 @@ class RunStatistics:
         step: Times of whole steps.
         replicas: Times of each replica's part in the steps that it delivered, by its number; the first step, in which
             everything is compiled, does not count if there are others.
+        bad_gradients: By step, the replicas whose gradients were not finite; see `RunConfig.bad_gradients`.
     """
 
     steps: int
@@ -46,6 +47,7 @@ class RunStatistics:
     max_staleness: int
     step: Percentiles
     replicas: dict[int, Percentiles]
+    bad_gradients: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, history: Sequence[StepRecord]) -> RunStatistics:
@@ -66,4 +68,5 @@ class RunStatistics:
             max(staleness),
             Percentiles.of([record.duration_s for record in warm]),
             {replica: Percentiles.of(values) for replica, values in sorted(times.items())},
+            {record.step: tuple(sorted(record.bad_gradients)) for record in history if record.bad_gradients},
         )

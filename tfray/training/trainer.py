@@ -9,15 +9,15 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError
-from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import DeviceFunction, Graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.partitioned_variables import Partitioner, balancing_partitioner
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
 from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
+from tfray.training.local_replica import to_shard
+from tfray.training.local_steps import LocalStep, LocalSteps
 from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
 from tfray.training.model_summaries import ModelSummaries
 from tfray.training.model_variables import initializer, load, variables_of
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tfray.placement.cost import Machine
 
 DAY_S: Final = 86400.0
-
-_FULL_TRACE = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
 
 class Trainer:
@@ -151,42 +149,30 @@ class Trainer:
     # -- in this process -------------------------------------------------------------------------
 
     def _fit_locally(self, folder: str | None) -> Result:
-        batches = iter(self._input_fn(InputContext()))
+        run, batches = self.run, iter(self._input_fn(InputContext()))
         first = self._first_batch(batches)
-        model = build_model(self._model_fn, first, seed=self.run.seed)
+        gathers = run.accumulate > 1 or run.bad_gradients is not None
+        model = build_model(self._model_fn, first, seed=run.seed, device=to_shard if gathers else None)
         checkpoints = self._checkpoints(model)
         with checkpoints, Session(graph=model.graph) as session, checkpoints.settled():
             session.run(initializer(model))
             restore_random_states(session, checkpoints.restore(session))
-            begin = checkpoints.step + 1
+            begin = 1 + run.accumulate * checkpoints.step
             again = itertools.chain([first], batches) if begin == 1 else self._input_fn(InputContext(first_step=begin))
-            steps = self._local_steps(model, session, again, checkpoints, self._summaries(model, folder))
-            return self._collect(model, steps, lambda: session.run(variables_of(model)), folder)
+            steps = LocalSteps(model, session, run, self._summaries(model, folder), checkpoints.step + 1)
+            records = self._local_steps(steps.gathered if gathers else steps.plain, session, again, checkpoints)
+            return self._collect(model, records, lambda: session.run(variables_of(model)), folder)
 
     def _local_steps(
-        self,
-        model: BuiltModel,
-        session: Session,
-        batches: Iterable[Batch],
-        checkpoints: RunCheckpoints,
-        summaries: ModelSummaries,
+        self, step: LocalStep, session: Session, batches: Iterable[Batch], checkpoints: RunCheckpoints
     ) -> Generator[StepRecord, None, None]:
-        fetches, merged, begin = [model.fetches, model.train_operation], summaries.all(), checkpoints.step + 1
-        step = session.make_callable(fetches, model.placeholders)
-        for number, batch in zip(range(begin, self.run.steps + 1), batches, strict=False):
-            arrays = [array for _, array in flatten_batch(batch)]
-            started, trace, summary = time.perf_counter(), None, []
-            if number in self.run.trace_steps or summaries.due(number, begin):
-                trace = RunMetadata() if number in self.run.trace_steps else None
-                feeds = dict(zip(model.placeholders, arrays, strict=True))
-                also = [merged] if summaries.due(number, begin) else []
-                values, _, summary = session.run([*fetches, also], feeds, None if trace is None else _FULL_TRACE, trace)
-            else:
-                values, _ = step(*arrays)
-            metrics = {name: float(value) for name, value in values.items()}
+        # A last step for which there are too few batches is not taken.
+        gathered = zip(*[iter(batches)] * self.run.accumulate, strict=False)
+        for number, of_step in zip(range(checkpoints.step + 1, self.run.steps + 1), gathered, strict=False):
+            started = time.perf_counter()
+            record = step(number, [array for batch in of_step for _, array in flatten_batch(batch)])
             checkpoints.step = number
-            took_s = time.perf_counter() - started
-            yield StepRecord(number, metrics, took_s, trace=trace, summary=b"".join(summary))
+            yield replace(record, duration_s=time.perf_counter() - started)
             if checkpoints.is_due():
                 checkpoints.save(session, lambda: random_states(session))
                 checkpoints.exit_if_preempted()

@@ -1,0 +1,182 @@
+"""What a replica sends to the shards: gathered over several batches, checked, and in fewer bits.
+
+Everything here is operations of the replica's own graph, so that it costs no message, and nothing where it is not
+wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.graph import Operation, Tensor
+
+BAD_GRADIENTS: Final = ("report", "skip", "stop")
+"""What can be done about gradients that are not finite; see `tf.train.RunConfig`."""
+
+WIRE_DTYPES: Final = ("bfloat16", "float16")
+"""In which 32-bit numbers may travel."""
+
+VERDICT: Final = "_finite_gradients"
+"""Name of the operation that tells of each contribution whether it is finite."""
+
+SKIP_VERDICT: Final = "_skip_unless_finite"
+"""The same where shards leave out replicas of which one is not."""
+
+AddOperation = Callable[..., Operation]
+"""``add(op_type, inputs, name, origin, device, attrs)``."""
+
+
+@dataclass(frozen=True)
+class ReplicaOptions:
+    """How replicas compute, and what they send.
+
+    Attributes:
+        accumulate: Batches whose gradients a replica averages before it sends them.
+        bad_gradients: One of `BAD_GRADIENTS`, or None for no check.
+        wire_dtype: One of `WIRE_DTYPES`, in which 32-bit numbers travel, or None.
+    """
+
+    accumulate: int = 1
+    bad_gradients: str | None = None
+    wire_dtype: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.accumulate < 1:
+            raise InvalidArgumentError(f"accumulate must be at least 1, got {self.accumulate}")
+        if self.bad_gradients not in (None, *BAD_GRADIENTS):
+            raise InvalidArgumentError(
+                f"bad_gradients must be one of {', '.join(map(repr, BAD_GRADIENTS))} or None, not "
+                f"{self.bad_gradients!r}"
+            )
+        if self.wire_dtype not in (None, *WIRE_DTYPES):
+            raise InvalidArgumentError(
+                f"wire_dtype must be one of {', '.join(map(repr, WIRE_DTYPES))} or None, not {self.wire_dtype!r}"
+            )
+
+
+def default_reduction(dtype: DType) -> str:
+    """How contributions that nobody has marked are combined."""
+    return "mean" if dtype.is_differentiable else "first"
+
+
+class Accumulation:
+    """Values of one replica over its batches of a step, by tensor of the model and reduction.
+
+    Sums are formed as batches go by, so that one batch's values are gone before the next one's are there; rows of
+    sparse gradients are kept, and joined.
+
+    Args:
+        add: Adds an operation to the graph.
+        device: The replica's.
+        count: Number of batches.
+    """
+
+    def __init__(self, add: AddOperation, device: str, count: int) -> None:
+        self._add = add
+        self._device = device
+        self._count = count
+        self._parts: dict[tuple[Tensor, str], list[Tensor]] = {}
+
+    def gather(self, key: tuple[Tensor, str], value: Tensor) -> Operation:
+        """Take the value of the next batch. Returns what has run when it is no longer needed for itself."""
+        parts, reduction, origin = self._parts.setdefault(key, []), key[1], key[0].op
+        if reduction == "mean":
+            if not value.dtype.is_differentiable:
+                value = self._made("Cast", [value], origin, DstT=dtypes.float32)
+            parts[:] = [self._made("Add", [*parts, value], origin) if parts else value]
+        elif reduction != "first" or not parts:
+            parts.append(value)
+        return parts[-1].op
+
+    def total(self, key: tuple[Tensor, str]) -> Tensor | None:
+        """What all batches came to; None of what does not depend on them."""
+        if key not in self._parts:
+            return None
+        parts, reduction, origin = self._parts[key], key[1], key[0].op
+        joined = self._made("ConcatV2", parts, origin, axis=0) if len(parts) > 1 else parts[0]
+        if not reduction.endswith("mean"):
+            return joined
+        share = np.array(1 / self._count, joined.dtype.numpy)
+        scale = self._made("Const", [], origin, value=share, dtype=joined.dtype)
+        return self._made("Mul", [joined, scale], origin)
+
+    def _made(self, op_type: str, inputs: list[Tensor], origin: Operation, **attrs: Any) -> Tensor:
+        return self._add(op_type, inputs, f"_accumulate/{origin.name}", origin, self._device, attrs).outputs[0]
+
+
+class FiniteChecks:
+    """Checks of floating-point contributions.
+
+    Args:
+        add: Adds an operation to the graph.
+        device: The replica's.
+        mode: One of `BAD_GRADIENTS`.
+
+    Attributes:
+        names: Of each contribution that is checked, the variable that is updated from it.
+    """
+
+    def __init__(self, add: AddOperation, device: str, mode: str) -> None:
+        self.names: list[str] = []
+        self._add = add
+        self._device = device
+        self._mode = mode
+        self._flags: dict[Tensor, Tensor] = {}
+
+    def check(self, value: Tensor, origin: Operation, variable: str) -> None:
+        """Check what `origin` has contributed for a variable."""
+        if value in self._flags or not value.dtype.is_floating:
+            return
+        failure = f"the gradient of variable {variable!r}, computed by {origin.name!r}, is not finite"
+        attrs = {"failure": failure if self._mode == "stop" else ""}
+        made = self._add("AllFinite", [value], f"_finite/{origin.name}", origin, self._device, attrs)
+        self._flags[value] = made.outputs[0]
+        self.names.append(variable)
+
+    def verdict(self, origin: Operation) -> Tensor | None:
+        """A vector that tells of each whether it is finite; None if there are none."""
+        if not self._flags:
+            return None
+        name = SKIP_VERDICT if self._mode == "skip" else VERDICT
+        return self._add("Pack", [*self._flags.values()], name, origin, self._device, {"axis": 0}).outputs[0]
+
+
+class Wire:
+    """Casts around edges between devices.
+
+    Args:
+        add: Adds an operation to the graph.
+        placement: Device of every operation of the graph.
+        dtype: Name of the dtype in which 32-bit numbers travel; None to leave them.
+    """
+
+    def __init__(self, add: AddOperation, placement: dict[Operation, str], dtype: str | None) -> None:
+        self._add = add
+        self._placement = placement
+        self._dtype = None if dtype is None else as_dtype(dtype)
+        self._casts: dict[tuple[Tensor, str], Tensor] = {}
+
+    def sent(self, tensor: Tensor) -> Tensor:
+        """`tensor` as it leaves its device. Scalars, learning rates and the like, stay as they are."""
+        if self._dtype is None or tensor.dtype is not dtypes.float32 or tensor.shape.rank == 0:
+            return tensor
+        return self._cast(tensor, self._dtype, self._placement[tensor.op])
+
+    def crossed(self, tensor: Tensor, device: str) -> Tensor:
+        """`tensor` as another device has it."""
+        sent = tensor if self._placement[tensor.op] == device else self.sent(tensor)
+        return tensor if sent is tensor else self._cast(sent, tensor.dtype, device)
+
+    def _cast(self, tensor: Tensor, dtype: DType, device: str) -> Tensor:
+        if (tensor, device) not in self._casts:
+            name = f"_wire/{tensor.op.name}"
+            made = self._add("Cast", [tensor], name, tensor.op, device, {"DstT": dtype})
+            self._casts[tensor, device] = made.outputs[0]
+        return self._casts[tensor, device]
