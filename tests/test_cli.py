@@ -262,6 +262,17 @@ def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_loc
     assert "2 live" in result.stderr
 
 
+@pytest.mark.ray
+def test_trains_on_as_many_workers_as_there_is_room_for(ray_local, program):
+    address = ray_local.get_runtime_context().gcs_address
+    arguments = ["--workers", "1:3", "--elastic-batch", "scaled", "--cpus-per-worker", "0.5", "--json", "h.json"]
+    run = in_a_process("-m", "tfray.cli", "run", f"{program}/script.py:build", "--address", address, *arguments)
+    assert run.returncode == 0, run.stderr
+    history = json.loads((program / "h.json").read_text())
+    assert history["scaling"]["workers"] == [1, 3] and history["scaling"]["elastic_batch"] == "scaled"
+    assert [row["step"] for row in history["history"]] == list(range(1, 1 + len(history["history"])))
+
+
 # -- errors --------------------------------------------------------------------------------------------
 
 
@@ -278,6 +289,8 @@ def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_loc
         (["run", "script.py:build", "absent=1"], "unexpected keyword argument 'absent'"),
         (["run", "script.py:build", "--workers", "0"], "at least one worker"),
         (["run", "script.py:build", "--workers", "2", "--backup-workers", "2"], "of 2 workers"),
+        (["run", "script.py:build", "--workers", "2:1"], "the first number is the least"),
+        (["run", "script.py:build", "--workers", "2:3:4"], "expected a number, or two as in 2:8"),
         (["run", "script.py:build", "--staleness", "1"], "staleness bounds asynchronous training"),
         (["run", "script.py:build", "--steps", "0"], "steps must be at least 1"),
         (["run", "script.py:build", "--steps", "many"], "'many' is not a valid integer"),

@@ -67,6 +67,16 @@ def _parse_shards(context: click.Context, option: click.Parameter, text: str | N
     return int(text)
 
 
+def _parse_workers(
+    context: click.Context, option: click.Parameter, text: str | None
+) -> int | tuple[int, int] | None:
+    """A number of workers, or the least and the largest of an elastic run."""
+    numbers = [] if text is None else text.split(":")
+    if not all(map(str.isdecimal, numbers)) or len(numbers) > 2:
+        raise BadRequest(f"--workers {text}: expected a number, or two as in 2:8")
+    return None if text is None else int(text) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))
+
+
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tfray.__version__, prog_name="tfray")
 def main() -> None:
@@ -82,7 +92,17 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 # Options named after fields of ScalingConfig and RunConfig replace those that the program set.
 _TRAINING_OPTIONS: Final = (
-    click.option("--workers", type=int, metavar="N", help="Replicas of the model, backups included."),
+    click.option(
+        "--workers",
+        metavar="N|MIN:MAX",
+        callback=_parse_workers,
+        help="Replicas of the model, backups included; as many as there is room for between two numbers.",
+    ),
+    click.option(
+        "--elastic-batch",
+        type=click.Choice(["constant", "scaled"]),
+        help="With MIN:MAX: whether a step's examples stay the same, or grow with the workers.",
+    ),
     click.option(
         "--ps",
         "parameter_servers",
