@@ -342,7 +342,7 @@ def _checked_call(build: Callable[..., Any], settings: Mapping[str, Any]) -> Any
 
 def _fields(config: Any) -> dict[str, Any]:
     """Fields of a configuration that JSON can hold; the others as text."""
-    plain = (str, int, float, bool, dict, type(None))
+    plain = (str, int, float, bool, dict, tuple, type(None))
     return {
         field.name: value if isinstance(value, plain) else repr(value)
         for field in fields(config)
