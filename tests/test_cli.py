@@ -51,6 +51,13 @@ def broken_graph():
         return tf.train.ModelSpec(tf.reduce_mean(tf.matmul(x, x)), tf.no_op())
     return tf.train.Trainer(model, batches)
 
+def sometimes_bad():
+    def input_fn(context):
+        for number, (x, y) in enumerate(batches(context)):
+            yield x, y * (np.nan if number == 3 else 1)
+
+    return tf.train.Trainer(model, input_fn, run=tf.train.RunConfig(steps=4))
+
 def interrupted():
     def on_step(record):
         if record.step == 3:
@@ -147,6 +154,16 @@ def in_a_process(*args):
 
 
 # -- training ------------------------------------------------------------------------------------------
+
+
+def test_options_say_what_a_replica_computes_and_what_of_it_counts(program):
+    options = ["--accumulate", "2", "--bad-gradients", "skip", "--wire-dtype", "bfloat16", "--json", "h.json"]
+    result = run("run", "script.py:sometimes_bad", "--local", *options)
+    assert result.exit_code == 0, result.output
+    history = json.loads((program / "h.json").read_text())
+    assert [history["run"]["accumulate"], history["scaling"]["wire_dtype"]] == [2, "bfloat16"]
+    assert [row.get("bad_gradients") for row in history["history"]] == [None, {"0": ["w"]}, None, None]
+    assert history["history"][1]["members"] == []
 
 
 @pytest.mark.parametrize("target", ["script.py:build", "./script.py:build", "script:build"])
@@ -293,6 +310,9 @@ def test_trains_on_as_many_workers_as_there_is_room_for(ray_local, program):
         (["run", "script.py:build", "--workers", "2:3:4"], "expected a number, or two as in 2:8"),
         (["run", "script.py:build", "--staleness", "1"], "staleness bounds asynchronous training"),
         (["run", "script.py:build", "--steps", "0"], "steps must be at least 1"),
+        (["run", "script.py:build", "--accumulate", "0"], "accumulate must be at least 1"),
+        (["run", "script.py:build", "--bad-gradients", "hide"], "'hide' is not one of"),
+        (["run", "script.py:build", "--wire-dtype", "int8"], "'int8' is not one of"),
         (["run", "script.py:build", "--steps", "many"], "'many' is not a valid integer"),
         (["run", "script.py:build", "--mode", "best"], "'best' is not one of"),
         (["run", "script.py:build", "--json", "."], "it is a directory"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfray.actors.replica_inbox import ReplicaInbox
+from tfray.actors.replica_inbox import ReplicaInbox, verdict_among
 
 
 def test_nothing_is_handed_over_before_the_members_are_known():
@@ -59,3 +59,26 @@ def test_any_order_of_arrivals_gives_the_same(data):
         else:
             handed_over += inbox.add(event[1], [(event[2], (event[1], event[2]))])
     assert handed_over == [(key, [(member, key) for member in members]) for key in keys]
+
+
+def test_who_says_that_it_does_not_count_is_left_out():
+    inbox = ReplicaInbox(["a", "v"], [0, 1, 2], "v")
+    inbox.add(0, [("a", 0), ("v", [True, True])])
+    inbox.add(1, [("a", 10), ("v", [True, False])])
+    assert inbox.add(2, [("a", 20), ("v", [True, True])]) == [("a", [0, 20]), ("v", [[True, True], [True, True]])]
+    assert not inbox.is_void
+
+
+def test_when_nobody_counts_the_step_is_void():
+    inbox = ReplicaInbox(["a", "v"], verdict="v")
+    inbox.add(0, [("a", 0), ("v", [False])])
+    inbox.add(1, [("a", 1), ("v", [False])])
+    assert not inbox.is_void
+    assert inbox.commit([1, 0]) == [] and inbox.is_void
+    assert inbox.add(2, [("a", 2), ("v", [True])]) == []
+
+
+def test_the_edge_of_a_verdict_is_known_by_its_name():
+    keys = ["_skip_unless_finite_grad:0 a -> b", "_skip_unless_finite:0 a -> b", "x:0 a -> b"]
+    assert verdict_among(keys) == keys[1]
+    assert verdict_among(keys[:1]) is None

@@ -38,7 +38,7 @@ def write_history(
 
 
 def _row(record: StepRecord) -> dict[str, Any]:
-    return {
+    row = {
         "step": record.step,
         **_finite(record.metrics),
         "duration_s": record.duration_s,
@@ -46,6 +46,7 @@ def _row(record: StepRecord) -> dict[str, Any]:
         "dropped": record.dropped,
         "members": record.members,
     }
+    return row | ({"bad_gradients": record.bad_gradients} if record.bad_gradients else {})
 
 
 def _finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
