@@ -12,6 +12,7 @@ import secrets
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,9 @@ NOTICE_AFTER_S: Final = 5.0
 
 ANSWER_S: Final = 2.0
 """An actor that does not answer for so long counts as busy."""
+
+REPLACING_ATTEMPTS: Final = 4
+"""How often dead actors are replaced in turn when others, or their replacements, die meanwhile."""
 
 SLACK: Final = 1e-3
 """Ray counts resources in ten-thousandths."""
@@ -291,18 +295,36 @@ class Cluster(ActorDirectory):
             ResourceExhaustedError: Ray has no room.
         """
         self.check_connected()
+        ends = time.monotonic() + timeout_s
+        replaced: list[str] = []
+        for attempts_left in reversed(range(REPLACING_ATTEMPTS)):
+            dead = self._forget_dead(jobs)
+            if not dead:
+                break
+            try:
+                self._replace(dead, timeout_s)
+            except UnavailableError:  # a new one has died at once, and others may have meanwhile
+                if not attempts_left or time.monotonic() > ends:
+                    raise
+            replaced += dead
+        return list(dict.fromkeys(replaced))
+
+    def _forget_dead(self, jobs: Collection[str] | None) -> list[str]:
+        """Forget devices whose actors have died. Returns those of `jobs` that have none."""
         known = dict.fromkeys([*self._all_devices(), *self._actors])
         dead = [name for name in known if name not in self._actors or not self._lives(name)]
-        taken_before = self._taken()
         for name in dead:
             self.forget(name)
-        if jobs is not None:
-            dead = [name for name in dead if DeviceSpec.from_string(name).job in jobs]
-        actors = {name: self.create_actor(name) for name in dead}
+        return [name for name in dead if jobs is None or DeviceSpec.from_string(name).job in jobs]
+
+    def _replace(self, devices: Sequence[str], timeout_s: float) -> None:
+        taken_before = self._taken()
+        actors = {name: self.create_actor(name) for name in devices}
         self._wait_until_ready({actor.ready.remote(): name for name, actor in actors.items()}, timeout_s, taken_before)
         for name, actor in actors.items():
-            self._ray.get(self.adopt(name, actor, self._addresses[name]))
-        return dead
+            for introduction in self.adopt(name, actor, self._addresses[name]):
+                with suppress(self._ray.exceptions.RayActorError):  # whoever has died needs none
+                    self._ray.get(introduction)
 
     def _all_devices(self) -> list[str]:
         return [d for job, spec in self._jobs.items() for task in range(spec.count) for d in spec.devices(job, task)]

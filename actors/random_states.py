@@ -27,11 +27,15 @@ def collect(cluster: Cluster, devices: Sequence[str]) -> dict[str, Any]:
 
 
 def restore(cluster: Cluster, devices: Sequence[str], arrays: Mapping[str, Any]) -> None:
-    """Put the streams of devices where they were; those that were not saved begin anew."""
+    """Put the streams of devices where they were; those that were not saved, and those of new workers, begin anew."""
     calls = {}
     for device in set(devices).intersection(cluster.devices):
         start = f"{RANDOM_STATE}{device}@"
         own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         calls[cluster.actor(device).restore_random_states.remote(own)] = device
     for ref, device in calls.items():
-        unpack(ref, device)
+        try:
+            unpack(ref, device)
+        except UnavailableError:
+            if not device.startswith("/job:worker/"):
+                raise
