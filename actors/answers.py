@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import ray
 
+from tfray.actors.frames import encode
 from tfray.actors.messages import StepKey
 from tfray.actors.peer_link import read_until
-from tfray.actors.peers import Outcome, Peer
+from tfray.actors.peers import Outcome, Peer, next_number
 from tfray.errors import OpError, UnavailableError, UnknownError
 
 _TURN_S: Final = 0.005
@@ -65,6 +66,18 @@ class Answers:
             return None
         answer.number = number
         return answer
+
+    def ask_all(self, peers: Sequence[Peer], message: Mapping[str, Any]) -> list[LinkAnswer | None]:
+        """Ask several devices the same; see `ask`."""
+        number = next_number()
+        frame = encode({**message, "number": number})
+        answers = [LinkAnswer(peer, self._ended) for peer in peers]
+        for answer in answers:
+            answer.number = number
+        return [
+            answer if peer.send(number, frame, answer.take) else None
+            for peer, answer in zip(peers, answers, strict=True)
+        ]
 
     def wait(self, pending: Collection[Any], timeout_s: float) -> list[Any]:
         """Wait until one of the `LinkAnswer` and references in `pending` is there. Returns those that are."""

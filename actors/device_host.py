@@ -104,6 +104,7 @@ class DeviceHost:
         self.plans: dict[str, Plan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
         self._pace_s: dict[str, float] = {}
+        self._quiet: set[str] = set()
         self._results: dict[str, Outcome] = {}
         self._floors: dict[str, int] = {}
         self._finished: dict[str, set[int]] = {}
@@ -128,6 +129,8 @@ class DeviceHost:
         plan = Plan(Partition.from_wire(wire), self.device, sends_copy=True)
         if is_prompt(plan):
             self._pace_s[plan_id] = UNKNOWN_PACE_S
+        if plan.partition.is_quiet:
+            self._quiet.add(plan_id)
         self.plans[plan_id] = plan
 
     def deregister(self, plan_ids: Sequence[str]) -> None:
@@ -135,6 +138,7 @@ class DeviceHost:
         for plan_id in plan_ids:
             self.plans.pop(plan_id, None)
             self._pace_s.pop(plan_id, None)
+            self._quiet.discard(plan_id)
             self._inputs.pop(plan_id, None)
 
     def attach_input(self, name: str, open_input: OpenInput) -> None:
@@ -253,11 +257,15 @@ class DeviceHost:
     ) -> None:
         """Begin a step that goes on whenever something arrives for it; its end sends the answer."""
         try:
-            record = self._begin(self._plan(plan_id), request)
+            plan = self._plan(plan_id)
+            fed = list(map(self.device.asarray, feeds))
+            if not plan.recv_slots and not request.receivers and request.own not in self.steps:
+                answer(("ok", self._run_straight(plan_id, plan, request, fed)))
+                return
+            record = self._begin(plan, request)
             assert record.rendezvous is not None
             step = Step(request.step[1], record.rendezvous, None, record.mailbox)
-            fed = list(map(self.device.asarray, feeds))
-            execution = StepExecution(self._plan(plan_id), step, fed, record.mailbox)
+            execution = StepExecution(plan, step, fed, record.mailbox)
         except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
             self._finish(request, None)
             answer(("error", self.as_op_error(error)))
@@ -274,18 +282,39 @@ class DeviceHost:
         record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
         record.advance()
 
+    def _run_straight(self, plan_id: str, plan: Plan, request: StepRequest, feeds: Sequence[Any]) -> list[Any]:
+        """Run a plan to which nobody sends anything. Returns what it fetched."""
+        with self._lock:
+            self._admit(request)
+        rendezvous = ObjectRendezvous(request, self.peers, self.device.to_host)
+        mailbox = Mailbox()
+        with closing(
+            StepExecution(plan, Step(request.step[1], rendezvous, None, mailbox), feeds, mailbox)
+        ) as execution:
+            fetched = list(map(self.device.to_host, execution.run()))
+        self._keep_pace(plan_id, execution)
+        self._sent.add(rendezvous.sent_bytes)
+        self._finish(request, None)
+        return fetched
+
     # -- records ---------------------------------------------------------------------------------
+
+    def _admit(self, request: StepRequest) -> None:
+        """Note which steps are over by now, or raise because this one is. Call with the lock held."""
+        driver, number = request.own
+        floor = self._floors.get(driver, 0)
+        if number < floor:
+            raise CancelledError("the step came after its driver had left", device=self.device.name)
+        if request.floor > floor:
+            self._floors[driver] = request.floor
+        finished = self._finished.setdefault(driver, set())
+        if finished:
+            finished -= {other for other in finished if other < request.floor}
 
     def _begin(self, plan: Plan, request: StepRequest) -> _StepRecord:
         arrived: list[tuple[str, Any]] = []
         with self._lock:
-            driver, number = request.own
-            if number < self._floors.get(driver, 0):
-                raise CancelledError("the step came after its driver had left", device=self.device.name)
-            self._floors[driver] = max(request.floor, self._floors.get(driver, 0))
-            finished = self._finished.setdefault(driver, set())
-            if finished:
-                finished -= {other for other in finished if other < request.floor}
+            self._admit(request)
             record = self._record(request.own) or _StepRecord()
             rendezvous = ObjectRendezvous(request, self.peers, self.device.to_host)
             for receiver in record.joined:
@@ -358,7 +387,7 @@ class DeviceHost:
         """Run a step for a driver at the other end of a link, when its turn has come, and answer what it fetched."""
 
         def answer(outcome: Outcome) -> None:
-            if not request.quiet or outcome[0] == "error":
+            if outcome[0] == "error" or not request.quiet or plan_id not in self._quiet:
                 self._answer_step(link, number, outcome)
 
         def start() -> None:

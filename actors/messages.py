@@ -71,7 +71,8 @@ class StepRequest(NamedTuple):
         served: Identity under which shards serve the replica in this step, where they do.
         serves: Whether the device takes part by serving that replica, under that identity.
         after: Number of the step, of the same driver, that has to be over on this device before; None for none.
-        quiet: Whether the device answers only if its part fails: others cannot be through before it is.
+        quiet: Whether the device answers over a link only if its part fails, where others cannot be through before it
+            is (`Partition.is_quiet`).
         trace: How much to record: `tf.RunOptions.trace_level`. The device then returns a pair of what it fetched and a
             `tracing.DeviceRecord`.
     """

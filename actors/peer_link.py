@@ -94,7 +94,10 @@ class Link:
 
     def send(self, header: Header, tensors: Tensors = ()) -> None:
         """Send a frame; wait while the peer is far behind. Raises `OSError` when the peer is gone."""
-        data = encode(header, tensors)
+        self.send_frame(encode(header, tensors))
+
+    def send_frame(self, data: bytes) -> None:
+        """As `send`, for what `encode` has made."""
         with self._changed:
             if not _READER.is_current:  # which must not wait: the peer may wait for it
                 self._changed.wait_for(lambda: self._closed or len(self._unsent) < MAX_UNSENT_BYTES)

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
-from typing import Any
+from typing import Any, Final
 
 import ray
 
 import tfray.errors
-from tfray.actors.frames import fits
+from tfray.actors.frames import encode, fits
 from tfray.actors.messages import StepKey
 from tfray.actors.packing import pack
 from tfray.actors.peer_link import Link, LinkAddress, open_link
@@ -26,6 +26,14 @@ Done = Callable[[Outcome], None]
 
 Receipt = Callable[[float | None], None]
 """Waits, at most for so many seconds, until a message has been taken."""
+
+
+_numbers: Final = itertools.count(1)
+
+
+def next_number() -> int:
+    """A number for a call of this process."""
+    return next(_numbers)
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,6 @@ class Peer:
         self._unreachable = False
         self.is_lost = False
         """Whether there was a link, and it has closed by itself: the actor is gone."""
-        self._numbers = itertools.count(1)
         self._waiting: dict[int, Done] = {}
         self._lock = threading.Lock()
 
@@ -123,16 +130,19 @@ class Peer:
         Returns:
             A number for `forget`, or None when there is no link; then nothing was sent.
         """
+        number = 0 if done is None else next_number()
+        return self.send(number, encode({**message, "number": number}, tensors), done)
+
+    def send(self, number: int, frame: bytes, done: Done | None) -> int | None:
+        """As `call`, for a message that is encoded already, and has that number."""
         link = self._link or self._open()
         if link is None:
             return None
-        number = 0
         if done is not None:
-            number = next(self._numbers)
             with self._lock:
                 self._waiting[number] = done
         try:
-            link.send({**message, "number": number}, tensors)
+            link.send_frame(frame)
         except OSError:
             # If it is not there any more, the reader has noticed the end, and told.
             with self._lock:

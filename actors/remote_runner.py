@@ -31,7 +31,6 @@ from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import is_blocking
 from tfray.framework.op_def import is_built_in
 from tfray.framework.region import ops_within
-from tfray.framework.traversal import reachable_backward
 from tfray.runtime.plan import Partition
 from tfray.runtime.tracing import DeviceRecord, with_call
 
@@ -156,7 +155,7 @@ class RemoteStep:
         self._devices = [partition.device for partition in partitions]
         # Devices that wait for one that waits for another step are held up as well.
         self._group = "waiting_steps" if any(map(_may_wait, partitions)) else None
-        self._quiet = [is_quiet(partition) for partition in partitions]
+        self._quiet = [partition.is_quiet for partition in partitions]
         # Those that wait for nobody come first: the others wait for them.
         self._order = sorted(range(len(partitions)), key=lambda i: _receives(partitions[i]))
         self._plan_id: str | None = runner.send_plans(partitions, functions)
@@ -207,7 +206,7 @@ class RemoteStep:
         try:
             step, floor = self._runner.begin_step()
             try:
-                yield plan_id, StepRequest(step, floor, timeout_s)
+                yield plan_id, StepRequest(step, floor, timeout_s, quiet=True)
             finally:
                 self._runner.end_step(step)
         finally:
@@ -220,11 +219,10 @@ class RemoteStep:
         objects: dict[int, Any] = {}
         answers = Answers()
         calls: dict[Any, int] = {}
-        quiet: list[LinkAnswer] = []
+        asked = self._ask(answers, peers, plan_id, request, feeds)
+        quiet = [call for i, call in asked.items() if self._quiet[i]]
         for i in self._order:
-            call = self._ask(answers, peers[i], plan_id, request, feeds[i], self._quiet[i])
-            if call is not None and self._quiet[i]:
-                quiet.append(call)
+            call = asked.get(i)
             if call is None:
                 inline, large = pack([_shared(value, objects) for value in feeds[i]])
                 self._runner.check_connected()
@@ -240,15 +238,23 @@ class RemoteStep:
                 call.forget()
 
     def _ask(
-        self, answers: Answers, peer: Peer, plan_id: str, request: StepRequest, feeds: Sequence[Any], quiet: bool
-    ) -> LinkAnswer | None:
-        """Let a device begin over a link; None where that cannot be."""
-        if request.trace or not all(map(fits, feeds)):
-            return None
-        if quiet:
-            request = request._replace(quiet=True)
+        self,
+        answers: Answers,
+        peers: Sequence[Peer],
+        plan_id: str,
+        request: StepRequest,
+        feeds: Sequence[Sequence[Any]],
+    ) -> dict[int, LinkAnswer]:
+        """Let the devices begin over links, as far as that can be. Returns the answers by position."""
+        if request.trace:
+            return {}
         message = {"do": "run_step", "plan": plan_id, "request": request, "waits": self._group is not None}
-        return answers.ask(peer, message, feeds)
+        unfed = [i for i in self._order if not feeds[i]]
+        asked = dict(zip(unfed, answers.ask_all([peers[i] for i in unfed], message), strict=True))
+        for i in self._order:
+            if feeds[i] and all(map(fits, feeds[i])):
+                asked[i] = answers.ask(peers[i], message, feeds[i])
+        return {i: answer for i, answer in asked.items() if answer is not None}
 
     def _gather(
         self,
@@ -331,15 +337,6 @@ class RemoteStep:
 def _may_wait(partition: Partition) -> bool:
     """Whether an operation may wait for other steps."""
     return any(op.type != "Recv" and is_blocking(op) for op in partition.graph.get_operations())
-
-
-def is_quiet(partition: Partition) -> bool:
-    """Whether a device is through with a step before another one can be: all that it does leads to tensors it sends."""
-    if partition.fetches:
-        return False
-    ops = partition.graph.get_operations()
-    sends = [op for op in ops if op.type == "Send"]
-    return bool(sends) and reachable_backward(sends).issuperset(ops)
 
 
 def _receives(partition: Partition) -> bool:

@@ -18,7 +18,7 @@ from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.graph_def import GraphDef, from_graph_def, to_graph_def
 from tfray.framework.region import ops_within
-from tfray.framework.traversal import predecessors
+from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.runtime.body import Body, depends_on_input_shapes, generic_body, specialize
 from tfray.runtime.codegen import CompiledBody
 from tfray.runtime.device import Device
@@ -44,6 +44,13 @@ class Partition:
     feeds: list[str] = field(default_factory=list)
     fetches: list[str] = field(default_factory=list)
     optimize: bool = True
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no device can be through with a step before this one: all that it does leads to tensors it sends."""
+        ops = self.graph.get_operations()
+        sends = [op for op in ops if op.type == "Send"]
+        return bool(sends) and not self.fetches and reachable_backward(sends).issuperset(ops)
 
     def to_wire(self) -> tuple[str, GraphDef, list[str], list[str], bool]:
         """Plain data for another process."""
