@@ -26,6 +26,7 @@ class ActorDirectory(ABC):
         self._peers: Peers | None = None
         self._runners: list[RemoteRunner] = []
         self._lock = threading.Lock()
+        self._closing = threading.RLock()
         self._closed = False
 
     @property
@@ -98,17 +99,18 @@ class ActorDirectory(ABC):
 
     def close(self) -> None:
         """End every session's steps, and let go of the actors."""
-        if self._closed:
-            return
-        try:
-            for runner in list(self._runners):
-                runner.close()
-        finally:
-            self._closed = True
-            if self._peers is not None:
-                self._peers.close()
-            if self.connected:
-                self._let_go()
+        with self._closing:
+            if self._closed:
+                return
+            try:
+                for runner in list(self._runners):
+                    runner.close()
+            finally:
+                self._closed = True
+                if self._peers is not None:
+                    self._peers.close()
+                if self.connected:
+                    self._let_go()
 
     @abstractmethod
     def _let_go(self) -> None:

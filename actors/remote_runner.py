@@ -128,16 +128,16 @@ class RemoteRunner:
 
     def close(self) -> None:
         """Cancel running steps and let the devices forget this session's plans."""
-        with self._lock:
+        with self._lock:  # whoever comes second, to close the cluster, must find this done
             if self._closed:
                 return
             self._closed = True
-        if self._cluster.connected:
-            for device in self._cluster.known:
-                self._cluster.actor(device).abort_all.remote(self.driver_id, "the session was closed")
-            for plan_id in list(self._plans):
-                self.deregister(plan_id)
-        self._cluster.release(self)
+            if self._cluster.connected:
+                for device in self._cluster.known:
+                    self._cluster.actor(device).abort_all.remote(self.driver_id, "the session was closed")
+                for plan_id in list(self._plans):
+                    self.deregister(plan_id)
+            self._cluster.release(self)
 
 
 class RemoteStep:

@@ -23,7 +23,7 @@ def actor_processes(parent=None):
 def _title(pid):
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read()
+            return file.read().strip(b"\0").replace(b"\0", b" ")
     except OSError:
         return b""
 
