@@ -25,7 +25,9 @@ from tfray.placement.cost import CostModel
 from tfray.placement.replicate import compile_replica_step
 from tfray.placement.step_time import instances_of_replicas, traffic_of
 from tfray.runtime.device import Device, OpContext
+from tfray.training.local_replica import LocalReplica, to_shard
 from tfray.training.model import build_model
+from tfray.training.model_variables import initializer
 
 MODELS = {
     "dense": (dense_model, classification_data),
@@ -134,6 +136,21 @@ def test_steps_of_several_batches_are_recorded_and_summarised(tmp_path):
     assert [record.trace is not None for record in seen] == [False, True, False, False]
     names = {node.node_name for stats in seen[1].trace.step_stats.dev_stats for node in stats.node_stats}
     assert {"MatMul", "_turn1/MatMul"} <= names
+
+
+def test_batches_take_turns_in_the_same_memory():
+    features, labels = (array[:64] for array in classification_data())
+    model = build_model(dense_model(OPTIMIZERS["sgd"]), (features, labels), device=to_shard)
+    taken = []
+    with tf.Session(graph=model.graph) as session:
+        session.run(initializer(model))
+        for count in (2, 8):
+            fetched, options = list(model.fetches.values()), ReplicaOptions(count)
+            replica = LocalReplica(session, fetched, model.train_operation, model.placeholders, options)
+            for number in (1, 2, 3):
+                replica.run(number, [features, labels] * count)
+            taken.append(sum(plan.buffer_bytes for plan in replica._plans.values()))
+    assert taken[1] <= 1.2 * taken[0]
 
 
 @pytest.mark.ray

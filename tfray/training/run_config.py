@@ -46,8 +46,8 @@ class ScalingConfig:
         wire_dtype: ``"bfloat16"`` or ``"float16"``: 32-bit floating-point tensors travel between replicas and parameter
             servers in so many bits, gradients one way, parameters and rows of embeddings the other. Parameters are
             stored, and gradients added up, in 32 bits; scalars travel as they are. None sends everything as it is.
-            bfloat16 keeps the range of the numbers, with 8 significant bits; float16 keeps 11, and what is above
-            65504 becomes infinite.
+            bfloat16 keeps the range of the numbers, with 8 significant bits; float16 keeps 11, what is above 65504
+            becomes infinite, and CPUs take several times as long to convert.
         scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``.
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
     """
@@ -167,7 +167,7 @@ class RunConfig:
         max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
         trace_steps: Numbers of steps to record, for `StepRecord.trace`.
         accumulate: Batches of the input that a replica computes for a step: it sends the mean of their gradients, as if
-            it had read one batch of all their examples, without ever holding more than one batch's values. So a step
+            it had read one batch of all their examples, in the memory that one batch takes, but for the input. A step
             reads ``accumulate`` batches, one after the other, and an input's ``batch_size`` is that of one of them; a
             step that finds fewer is not taken. What updates variables otherwise, such as the moving averages of a batch
             normalisation, is averaged over them like gradients; so are the loss and the metrics.

@@ -15,6 +15,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.device_spec import DeviceSpec, merge_device
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.graph_keys import GraphKeys
+from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel, Machine
 from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step
@@ -101,7 +102,12 @@ def to_any_shard(op: Operation) -> str:
 
 
 def plan_training(
-    model: BuiltModel, shards: int, workers: int, cost: CostModel | None = None, plan: Plan | None = None
+    model: BuiltModel,
+    shards: int,
+    workers: int,
+    cost: CostModel | None = None,
+    plan: Plan | None = None,
+    options: ReplicaOptions | None = None,
 ) -> StepPlan:
     """Predict a replicated training step.
 
@@ -111,6 +117,7 @@ def plan_training(
         workers: Number of replicas.
         cost: What operations and messages take; the default machine, and the model's batch, when None.
         plan: Places variables without a task; evenly by bytes when None.
+        options: How replicas compute, and what they send.
     """
     cost = cost or CostModel(unknown_size=max(1, model.batch_size // workers))
     compiled = compile_replica_step(
@@ -120,6 +127,7 @@ def plan_training(
         shard_devices(shards),
         REPLICA,
         plan or spread_over_jobs(cost, prefer(REPLICA)),
+        options,
     )
     return _predicted(instances_of_replicas(compiled, worker_devices(workers)), cost)
 
@@ -178,6 +186,7 @@ def best_shard_count(
     cost: CostModel | None = None,
     limit: int | None = None,
     shard_memory_bytes: float = math.inf,
+    options: ReplicaOptions | None = None,
 ) -> int:
     """How many parameter shards a model wants: the fewest with which a step takes about the least time.
 
@@ -187,6 +196,7 @@ def best_shard_count(
         cost: As for `plan_training`.
         limit: Largest number; by default one for each core that the machines have.
         shard_memory_bytes: Bytes of variables that a shard can hold.
+        options: As for `plan_training`.
 
     Raises:
         InvalidArgumentError: The variables do not fit even on `limit` shards.
@@ -201,9 +211,9 @@ def best_shard_count(
             f"there is room for {limit}: add nodes, or name the number yourself"
         )
     counts = sorted({least, limit, *(count for count in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32) if least <= count <= limit)})
-    best, best_s = counts[0], plan_training(model, counts[0], workers, cost).time.seconds
-    for count in counts[1:]:
-        seconds = plan_training(model, count, workers, cost).time.seconds
+    times = (plan_training(model, count, workers, cost, options=options).time.seconds for count in counts)
+    best, best_s = counts[0], next(times)
+    for count, seconds in zip(counts[1:], times, strict=True):
         if seconds < CLEARLY_FASTER * best_s:
             best, best_s = count, seconds
     return best

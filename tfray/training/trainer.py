@@ -138,7 +138,10 @@ class Trainer:
             machine = machine or step_plan.machine_of(nodes, scaling.max_workers)
             cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.max_workers))
             memory_bytes = min(node.memory_bytes for node in nodes) / 2
-            count = step_plan.best_shard_count(model, scaling.max_workers, cost, shard_memory_bytes=memory_bytes)
+            options = scaling.replica_options(self.run)
+            count = step_plan.best_shard_count(
+                model, scaling.max_workers, cost, shard_memory_bytes=memory_bytes, options=options
+            )
             scaling = replace(scaling, parameter_servers=count)
         if scaling.partitioner == "auto":
             trained = [variable.op for variable in model.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)]
