@@ -27,7 +27,7 @@ from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.peer_link import Link, defer
 from tfray.actors.peers import Outcome, Peers, error_header
 from tfray.actors.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
-from tfray.actors.replica_inbox import ReplicaInbox, StepVoid, verdict_among
+from tfray.actors.replica_inbox import ReplicaInbox, StepVoid
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -39,6 +39,7 @@ from tfray.errors import (
 )
 from tfray.framework.op_def import OpDef, adopt
 from tfray.ops import script_ops
+from tfray.placement.contributions import verdict_among
 from tfray.runtime.device import Device
 from tfray.runtime.executor import Step, StepExecution
 from tfray.runtime.plan import Partition, Plan

@@ -14,16 +14,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tfray.placement.contributions import SKIP_VERDICT
-
 
 class StepVoid(Exception):
     """Ends a shard's part of a step in which no replica counts: it is over, and nothing was applied."""
-
-
-def verdict_among(keys: Collection[str]) -> str | None:
-    """The edge on which replicas say whether they count, if there is one."""
-    return next((key for key in keys if key.startswith(f"{SKIP_VERDICT}:")), None)
 
 
 class ReplicaInbox:

@@ -6,7 +6,7 @@ wanted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +28,12 @@ VERDICT: Final = "_finite_gradients"
 
 SKIP_VERDICT: Final = "_skip_unless_finite"
 """The same where shards leave out replicas of which one is not."""
+
+
+def verdict_among(keys: Iterable[str]) -> str | None:
+    """Of edges from replicas to a shard, that on which they say whether they count, if there is one."""
+    return next((key for key in keys if key.startswith(f"{SKIP_VERDICT}:")), None)
+
 
 AddOperation = Callable[..., Operation]
 """``add(op_type, inputs, name, origin, device, attrs)``."""
@@ -130,11 +136,12 @@ class FiniteChecks:
         self._mode = mode
         self._flags: dict[Tensor, Tensor] = {}
 
-    def check(self, value: Tensor, origin: Operation, variable: str) -> None:
-        """Check what `origin` has contributed for a variable."""
+    def check(self, value: Tensor, origin: Operation, variable: str, is_gradient: bool) -> None:
+        """Check what `origin` has contributed for a variable: its gradient, or what updates it otherwise."""
         if value in self._flags or not value.dtype.is_floating:
             return
-        failure = f"the gradient of variable {variable!r}, computed by {origin.name!r}, is not finite"
+        what = "the gradient of" if is_gradient else "what updates"
+        failure = f"{what} variable {variable!r}, computed by {origin.name!r}, is not finite"
         attrs = {"failure": failure if self._mode == "stop" else ""}
         made = self._add("AllFinite", [value], f"_finite/{origin.name}", origin, self._device, attrs)
         self._flags[value] = made.outputs[0]

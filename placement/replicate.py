@@ -433,7 +433,8 @@ class _Splitter:
             total = self._accumulation.total(key)
             sent = self._wire.sent(self.on_replica(tensor) if total is None else total)
             if self._checks is not None:
-                self._checks.check(sent, tensor.op, self._updates.get(consumer, ""))
+                variable = self._updates.get(consumer, consumer.name)
+                self._checks.check(sent, tensor.op, variable, consumer.type == "ReplicaReduce")
             self._contributed[key] = sent
         sent = self._contributed[key]
         if consumer.type == "ReplicaReduce":

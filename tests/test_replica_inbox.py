@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfray.actors.replica_inbox import ReplicaInbox, verdict_among
+from tfray.actors.replica_inbox import ReplicaInbox
+from tfray.placement.contributions import verdict_among
 
 
 def test_nothing_is_handed_over_before_the_members_are_known():

@@ -206,6 +206,12 @@ def test_bad_gradients_stop_a_run():
     assert "training_models.py" in text
 
 
+def test_what_updates_variables_otherwise_is_checked_too():
+    features, labels = poisoned()
+    with pytest.raises(InvalidArgumentError, match=r"in step \d+: what updates variable 'moving', computed by"):
+        fit("normalized", data=(features, labels), bad_gradients="stop")
+
+
 @pytest.mark.parametrize("mode", ["report", "skip", "stop"])
 def test_bad_rows_are_found_too(mode):
     words, values = text_data()
