@@ -165,7 +165,12 @@ class Cluster(ActorDirectory):
         ready = {self._actors[name].ready.remote(): name for name in names}
         self._wait_until_ready(ready, timeout_s, taken_before)
         handles = self._handles()
-        self._ray.get([actor.connect.remote(handles) for actor in self._actors.values()])
+        calls = {actor.connect.remote(handles): name for name, actor in self._actors.items()}
+        for call, name in calls.items():
+            try:
+                self._ray.get(call)
+            except self._ray.exceptions.RayActorError as error:
+                raise UnavailableError(f"the actor of {name} died as soon as it had started", device=name) from error
 
     def handle(self, device: str) -> PeerHandle:
         """How processes reach the actor of a device."""

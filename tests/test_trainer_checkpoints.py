@@ -17,6 +17,7 @@ from training_models import FEATURES, OPTIMIZERS, classification_data, dense_mod
 import tfray as tf
 from tfray.errors import InvalidArgumentError, NotFoundError, UnavailableError
 from tfray.training.checkpoint_interval import AutomaticInterval, FailureRecord, best_interval_s
+from tfray.training.checkpoint_management import stray_files
 
 STEPS = 24
 
@@ -115,6 +116,17 @@ def test_what_interrupted_saves_leave_is_cleared_away(tmp_path):
         "model.ckpt-2.index",
         "notes.txt",
     ]
+
+
+def test_what_saves_leave_that_a_run_outlives_is_cleared_away(tmp_path):
+    """Such as that of a save during which a parameter server died."""
+
+    def on_step(record):
+        if record.step == 3:
+            (tmp_path / "model.ckpt-3.data-00000-of-00001-abc.arrow").write_bytes(b"half")
+
+    trainer(tmp_path, 5, local=True, on_step=on_step).fit()
+    assert not stray_files(tmp_path)
 
 
 def test_another_models_checkpoint_is_refused(tmp_path):

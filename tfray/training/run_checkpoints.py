@@ -87,8 +87,7 @@ class RunCheckpoints:
         if self._folder is None:
             return self
         files.make_folders(self._folder)
-        for stray in checkpoint_management.stray_files(self._folder):
-            files.remove(stray)
+        self._clear_away()
         state = checkpoint_management.get_checkpoint_state(self._folder) if self._resume else None
         if state is not None:
             self._saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
@@ -105,7 +104,14 @@ class RunCheckpoints:
             return
         self._notice.release()
         if kind is None or kind is SystemExit:
+            self._clear_away()
             self._write_record(finished=True)
+
+    def _clear_away(self) -> None:
+        """Remove what saves have left that were interrupted; call it while none is under way."""
+        assert self._folder is not None
+        for stray in checkpoint_management.stray_files(self._folder):
+            files.remove(stray)
 
     @contextlib.contextmanager
     def settled(self) -> Iterator[None]:
