@@ -41,8 +41,8 @@ def linear_model(features, labels):
 
 
 def final_loss(result):
-    """The loss over as many late steps as see every example many times."""
-    return np.mean([record.metrics["loss"] for record in result.history[-LATE:]])
+    """The loss over as many late steps as see every example many times, where it is known."""
+    return np.nanmean([record.metrics["loss"] for record in result.history[-LATE:]])
 
 
 def undisturbed_losses(steps):

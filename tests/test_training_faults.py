@@ -23,8 +23,10 @@ from training_models import (
 )
 
 import tfray as tf
+from tfray.actors.driver import StepReport
 from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.script_ops import py_func
+from tfray.training.cluster_training import _record
 
 pytestmark = pytest.mark.ray
 
@@ -175,6 +177,13 @@ def test_a_worker_that_dies_in_the_last_step(ray_local, tmp_path, mode):
         killing_run(tmp_path, 10, [(9, 0), (10, 0), (10, 1)]),
     ).fit()
     assert result.steps == 10 and result.variables["global_step"] >= 10
+
+
+def test_what_nobody_could_report_is_unknown():
+    """The only member has died when its gradients were there already."""
+    record = _record(StepReport(7, [], 0.1, (2,), 0, 0, 0, {}), ["loss", "accuracy"])
+    assert record.step == 7 and list(record.metrics) == ["loss", "accuracy"]
+    assert np.isnan(list(record.metrics.values())).all()
 
 
 @pytest.mark.parametrize("model", ["dense", "embedding"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -245,7 +246,8 @@ class _InputOpener:
 
 
 def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
-    metrics = {name: float(value) for name, value in zip(names, report.values, strict=False)}
+    values = report.values or [math.nan] * len(names)  # whose only member died before it could report
+    metrics = {name: float(value) for name, value in zip(names, values, strict=False)}
     trace = run_metadata(report.records) if report.records else None
     summary = b"".join(np.asarray(value).item() for value in report.values[len(names) :])
     return StepRecord(

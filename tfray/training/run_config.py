@@ -224,7 +224,8 @@ class StepRecord:
 
     Attributes:
         step: Number of the step, from 1.
-        metrics: Loss and metrics, averaged over the replicas that counted.
+        metrics: Loss and metrics, averaged over the replicas that counted. NaN when the only one died before it could
+            report them; its gradients were there.
         duration_s: Seconds that the step took.
         live: Replicas alive.
         dropped: Late gradients dropped so far.
