@@ -46,7 +46,8 @@ class PromptStep:
         self._end = end
         self._turn = threading.Lock()
         self._over = False
-        mailbox.wake()  # begin
+        if not execution.waits:
+            mailbox.wake()  # begin
 
     def advance(self) -> None:
         """Go on with what has come, unless another thread does so already: that one looks again."""

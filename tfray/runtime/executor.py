@@ -191,6 +191,11 @@ class PlanRun:
         return self._unfinished == 0 and not self._missing
 
     @property
+    def waits(self) -> bool:
+        """Whether nothing can run before something has arrived."""
+        return not self._ready and not self._last and not self.done
+
+    @property
     def missing(self) -> list[str]:
         """Keys of the edges from which nothing has arrived yet."""
         return sorted(self._missing)
@@ -340,6 +345,11 @@ class StepExecution:
             for key, value in wait_for_more([self._run], self._step, self._mailbox):
                 self._run.deliver(key, value)
         return self.fetch()
+
+    @property
+    def waits(self) -> bool:
+        """Whether `advance` has nothing to do before something has arrived."""
+        return self._run.waits
 
     def fetch(self) -> list[Any]:
         """The fetched values, on the device."""
