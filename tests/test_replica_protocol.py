@@ -444,12 +444,15 @@ class Cluster:
         self.alive.add(replica)
         self.execute(self.protocol.joined(replica))
 
+    def is_over(self):
+        if self.protocol.stranded and not self.coming:
+            assert not self.alive, "somebody lives"
+            return True
+        return self.protocol.finished
+
     def run(self):
         for _ in range(20_000):
-            if self.protocol.finished:
-                return
-            if self.protocol.stranded and not self.coming:
-                assert not self.alive, "somebody lives"
+            if self.is_over():
                 return
             events = list(self.events())
             assert events, f"deadlock: {vars(self.protocol)}"
@@ -568,14 +571,8 @@ class ElasticCluster(Cluster):
         if self.paused and self.protocol.idle and self.there | self.newcomers:
             yield self.settle
 
-    def run(self):
-        for _ in range(20_000):
-            if self.protocol.finished:
-                return
-            events = list(self.events())
-            assert events, f"deadlock: {vars(self.protocol)}"
-            self.rng.choice(events)()
-        raise AssertionError("it does not end")
+    def is_over(self):
+        return self.protocol.finished
 
 
 @settings(max_examples=300, deadline=None)
