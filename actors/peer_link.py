@@ -192,7 +192,7 @@ class LinkReader:
         self._reading = threading.Lock()
         self._reader = 0
         self._guests = 0
-        self._guest_wants = False
+        self._guest_reads = False
         self._guest_left_at = 0.0
         self._resume = threading.Event()
 
@@ -233,19 +233,21 @@ class LinkReader:
 
     def _read_as_guest(self, queue: SimpleQueue[_Item], timeout_s: float) -> _Item:
         ends = time.monotonic() + timeout_s
-        self._guest_wants = True
-        if not self._reading.acquire(blocking=False):
-            self._wake()
-            if not self._reading.acquire(timeout=timeout_s):
-                raise Empty
+        self._guest_reads = True
         try:
-            while queue.empty() and (remaining := ends - time.monotonic()) > 0:
-                self._turn(remaining)
-            return queue.get_nowait()
+            if not self._reading.acquire(blocking=False):
+                self._wake()
+                if not self._reading.acquire(timeout=timeout_s):
+                    raise Empty
+            try:
+                while queue.empty() and (remaining := ends - time.monotonic()) > 0:
+                    self._turn(remaining)
+                return queue.get_nowait()
+            finally:
+                self._reading.release()
         finally:
-            self._guest_wants = False
+            self._guest_reads = False
             self._guest_left_at = time.monotonic()
-            self._reading.release()
 
     def _order(self, link: Link, wants_room: bool | None) -> None:
         with self._lock:
@@ -263,11 +265,11 @@ class LinkReader:
     def _run(self) -> None:
         while True:
             with self._reading:
-                while not self._guest_wants:
+                while not self._guest_reads:
                     if self._is_idle():
                         return
                     self._turn(None)
-            while self._guests or time.monotonic() - self._guest_left_at < _REST_S:
+            while self._guest_reads or time.monotonic() - self._guest_left_at < _REST_S:
                 if self._resume.wait(_REST_S):
                     self._resume.clear()
                     break

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
+import signal
 import socket
 import struct
 import threading
+import time
 from multiprocessing import AuthenticationError
 
 import ml_dtypes
@@ -14,10 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import Task
 
 from tfray.actors.frames import LENGTH, FrameReader, decode, encode, fits
 from tfray.actors.messages import StepRequest
-from tfray.actors.peer_link import LinkAddress, LinkServer, open_link
+from tfray.actors.peer_link import LinkAddress, LinkServer, open_link, read_until
 from tfray.actors.peers import Peer, PeerHandle, as_error, error_header
 from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
 
@@ -180,6 +184,48 @@ def test_two_that_send_to_each_other_at_once_do_not_block(echo):
         assert frames.get(timeout=20)[1][0].shape == large.shape
     sender.join(10)
     assert not sender.is_alive()
+
+
+def read(frames, timeout_s=20.0):
+    """What `read_until` gives, however often it has to be asked."""
+    ends = time.monotonic() + timeout_s
+    while time.monotonic() < ends:
+        with contextlib.suppress(queue.Empty):
+            return read_until(frames, 0.001)
+    raise AssertionError("nothing came")
+
+
+def test_however_many_wait_somebody_reads(echo):
+    """The first that waits reads for all; none is left waiting when that one leaves, for want of time or otherwise."""
+    server, _ = echo
+
+    def converse(rounds):
+        link, frames, _ = connect(server.address)
+        for number in range(rounds):
+            link.send({"number": number})
+            assert read(frames)[0] == {"number": number}
+        link.close()
+        return True
+
+    for rounds in (200, 1, 50):
+        tasks = [Task(converse, rounds * (1 + index % 3)) for index in range(12)]
+        assert all(task.result(60) for task in tasks)
+
+
+def test_an_interruption_does_not_lose_messages(echo):
+    server, _ = echo
+    link, frames, _ = connect(server.address)
+    link.send({"number": 0})
+    assert read(frames)[0] == {"number": 0}
+    main = threading.main_thread().ident
+    interrupting = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
+    interrupting.start()
+    with pytest.raises(KeyboardInterrupt):
+        read_until(queue.SimpleQueue(), 20)
+    for number in range(50):
+        link.send({"number": number})
+        assert read(frames)[0] == {"number": number}
+    link.close()
 
 
 def test_a_stranger_is_refused(echo, capfd):
