@@ -67,9 +67,7 @@ def _parse_shards(context: click.Context, option: click.Parameter, text: str | N
     return int(text)
 
 
-def _parse_workers(
-    context: click.Context, option: click.Parameter, text: str | None
-) -> int | tuple[int, int] | None:
+def _parse_workers(context: click.Context, option: click.Parameter, text: str | None) -> int | tuple[int, int] | None:
     """A number of workers, or the least and the largest of an elastic run."""
     numbers = [] if text is None else text.split(":")
     if not all(map(str.isdecimal, numbers)) or len(numbers) > 2:
