@@ -140,7 +140,11 @@ def test_a_run_that_grows_computes_what_one_process_computes(ray_local, tmp_path
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("options", [{}, {"mode": "async"}, {"mode": "async", "staleness": 1}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, pytest.param({"mode": "async"}, marks=pytest.mark.slow), {"mode": "async", "staleness": 1}],
+    ids=str,
+)
 def test_workers_that_die_are_neither_waited_for_nor_missed(ray_local, tmp_path, clusters, options):
     """Both workers die in turn, and come again."""
 

@@ -41,6 +41,7 @@ class WorkerNodes:
             self.cluster.remove_node(self.nodes.pop(0), allow_graceful=False)
 
 
+@pytest.mark.slow
 def test_a_run_follows_the_nodes(ray_nodes, tmp_path):
     """Two workers, four, one, three: nodes come, and die, the first worker's too."""
     import ray

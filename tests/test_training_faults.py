@@ -91,7 +91,7 @@ def test_two_workers_die_at_once(ray_local, tmp_path):
     assert 2 in result.history[-1].members
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_all_workers_die_at_once_and_come_back(ray_local, tmp_path, mode):
     result = tf.train.Trainer(
         dense_model(OPTIMIZERS["sgd"]),
