@@ -134,15 +134,20 @@ class Browser:
         return found
 
     def click(self, text, times=1):
-        """Click where a text is shown, once it is."""
+        """Click where a text is shown, once it is and moves no more: a click beside what is drawn anew is lost."""
         deadline = time.monotonic() + PATIENCE_S
-        while (place := self.evaluate(PLACE % (FIND % json.dumps(text)).strip())) is None:
-            assert time.monotonic() < deadline, f"{text!r} is not to be seen"
-            time.sleep(0.1)
+        former, place = None, self._place_of(text)
+        while place is None or place != former:
+            assert time.monotonic() < deadline, f"{text!r} is not to be seen, or moves"
+            time.sleep(0.2)
+            former, place = place, self._place_of(text)
         x, y = place
         for count in range(1, times + 1):
             for kind in ("mousePressed", "mouseReleased"):
                 self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
+
+    def _place_of(self, text):
+        return self.evaluate(PLACE % (FIND % json.dumps(text)).strip())
 
     def choose(self, text):
         """Click on what has a text, though it be within a menu that is closed."""
