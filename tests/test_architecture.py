@@ -50,7 +50,7 @@ RANKS = {
 """A module imports from lower ranks, or from its own package."""
 
 HEAVY = ("ray", "cupy", "scipy", "pyarrow", "pandas", "sklearn", "matplotlib", "rich", "click", "cloudpickle")
-IMPORT_BUDGET_S = 0.3
+IMPORT_BUDGET_S = 0.2
 
 
 def source_files() -> dict[str, Path]:
@@ -216,13 +216,14 @@ def test_importing_is_light():
     assert found.stderr == ""
 
 
+@pytest.mark.alone
 def test_importing_is_fast():
     # The time of the importing thread: not what the machine does besides, nor the threads that OpenBLAS starts.
     # NumPy and ml_dtypes are as fast as the machine is at the time.
     code = (
         "import numpy, ml_dtypes, time; started = time.thread_time(); import tfray; print(time.thread_time() - started)"
     )
-    best = min(float(run_python(code).stdout) for _ in range(5))
+    best = min(float(run_python(code).stdout) for _ in range(12))  # what disturbs one only ever adds to it
     assert best < IMPORT_BUDGET_S, f"import tfray takes {best:.2f} s beside NumPy"
 
 
