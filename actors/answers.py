@@ -81,6 +81,8 @@ class Answers:
 
     def wait(self, pending: Collection[Any], timeout_s: float) -> list[Any]:
         """Wait until one of the `LinkAnswer` and references in `pending` is there. Returns those that are."""
+        if not self._ended.empty():
+            return self._linked(pending, timeout_s)
         refs = [item for item in pending if not isinstance(item, LinkAnswer)]
         if not refs:
             return self._linked(pending, timeout_s)

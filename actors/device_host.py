@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tfray.actors.frames import fits
 from tfray.actors.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepKey, StepRequest
@@ -71,14 +71,12 @@ class _StepRecord:
         self.joined: list[str] = []
         self.prompt: PromptStep | None = None
 
-    def hand_over(self, items: list[tuple[str, Any]]) -> bool:
-        """Give the step what has come for it, or end it if it is void. Returns whether there was anything to do."""
-        is_void = self.inbox is not None and self.inbox.is_void
-        if is_void:
+    def hand_over(self, items: list[tuple[str, Any]]) -> None:
+        """Give the step what has come for it, or end it if it is void."""
+        if self.inbox is not None and self.inbox.is_void:
             self.mailbox.abort(StepVoid())
         elif items:
             self.mailbox.deliver(items)
-        return is_void or bool(items)
 
     def end(self, error: OpError) -> None:
         """Let whoever waits in the step raise `error`."""
@@ -89,6 +87,46 @@ class _StepRecord:
         """Go on with a step for which no thread waits, once all that has come is in its mailbox."""
         if self.prompt is not None:
             defer(self.prompt.advance)
+
+
+class _RegisteredPlan:
+    """A plan, and what is known of it.
+
+    Attributes:
+        plan: The plan.
+        is_quiet: See `Partition.is_quiet`.
+        turn_s: How long it keeps its thread busy at a time, of late; infinite where it may wait for something else
+            than other devices.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.is_quiet = plan.partition.is_quiet
+        self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
+
+    def ran(self, execution: StepExecution) -> None:
+        """Note how long it kept its thread busy: the mean of late, the latest counting most."""
+        self.turn_s = (self.turn_s + execution.longest_turn_s) / 2
+
+
+class _Call(NamedTuple):
+    """A step that a driver has asked for over a link.
+
+    Attributes:
+        link: Where the answer goes.
+        number: Of the call.
+        plan_id: The plan.
+        request: The step.
+        feeds: What is fed.
+        waits: Whether some operation may wait for other steps.
+    """
+
+    link: Link
+    number: int | None
+    plan_id: str
+    request: StepRequest
+    feeds: Sequence[Any]
+    waits: bool
 
 
 class DeviceHost:
@@ -102,10 +140,8 @@ class DeviceHost:
     def __init__(self, device_name: str, node: str) -> None:
         self.device = Device.open(device_name)
         self.peers = Peers(node)
-        self.plans: dict[str, Plan] = {}
+        self.plans: dict[str, _RegisteredPlan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
-        self._pace_s: dict[str, float] = {}
-        self._quiet: set[str] = set()
         self._results: dict[str, Outcome] = {}
         self._floors: dict[str, int] = {}
         self._finished: dict[str, set[int]] = {}
@@ -128,18 +164,12 @@ class DeviceHost:
         for token, function in functions.items():
             script_ops.register_function(token, function)
         plan = Plan(Partition.from_wire(wire), self.device, sends_copy=True)
-        if is_prompt(plan):
-            self._pace_s[plan_id] = UNKNOWN_PACE_S
-        if plan.partition.is_quiet:
-            self._quiet.add(plan_id)
-        self.plans[plan_id] = plan
+        self.plans[plan_id] = _RegisteredPlan(plan)
 
     def deregister(self, plan_ids: Sequence[str]) -> None:
         """Forget plans."""
         for plan_id in plan_ids:
             self.plans.pop(plan_id, None)
-            self._pace_s.pop(plan_id, None)
-            self._quiet.discard(plan_id)
             self._inputs.pop(plan_id, None)
 
     def attach_input(self, name: str, open_input: OpenInput) -> None:
@@ -154,19 +184,19 @@ class DeviceHost:
         trace = DeviceTrace(self.device, request.trace) if request.trace else None
         record: _StepRecord | None = None
         try:
-            plan = self._plan(plan_id)
-            record = self._begin(plan, request)
+            registered = self._plan(plan_id)
+            record = self._begin(registered.plan, request)
             if trace is not None:
                 trace.begin()
             if request.read_input:
                 feeds = self._next_input(plan_id, request.step[1])
             if trace is None:
-                return self._run(plan_id, plan, request, record, feeds)
+                return self._run(registered, request, record, feeds)
             if request.read_input:
                 trace.took("_input", "", trace.start, trace.clock())
-            fetched = self._run(plan_id, plan, request, record, feeds, trace)
+            fetched = self._run(registered, request, record, feeds, trace)
             trace.close()
-            return fetched, trace.record(plan.traced().buffer_bytes)
+            return fetched, trace.record(registered.plan.traced().buffer_bytes)
         finally:
             self._finish(request, record)
 
@@ -187,18 +217,17 @@ class DeviceHost:
             self._parked.setdefault((driver, request.after), []).append(go_on)
             return False
 
-    def _plan(self, plan_id: str) -> Plan:
-        plan = self.plans.get(plan_id)
-        if plan is None:
+    def _plan(self, plan_id: str) -> _RegisteredPlan:
+        registered = self.plans.get(plan_id)
+        if registered is None:
             raise AbortedError(
                 "the step is not registered here: the device was started anew since, or its session has ended"
             )
-        return plan
+        return registered
 
     def _run(
         self,
-        plan_id: str,
-        plan: Plan,
+        registered: _RegisteredPlan,
         request: StepRequest,
         record: _StepRecord,
         feeds: Sequence[Any],
@@ -214,12 +243,12 @@ class DeviceHost:
             with suppress(StepVoid):
                 if trace is None:
                     step = Step(number, rendezvous, deadline, mailbox)
-                    with closing(StepExecution(plan, step, fed, mailbox)) as execution:
+                    with closing(StepExecution(registered.plan, step, fed, mailbox)) as execution:
                         fetched = execution.run()
-                    self._keep_pace(plan_id, execution)
+                    registered.ran(execution)
                 else:
                     traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
-                    fetched = traced.run(plan.traced(), fed)
+                    fetched = traced.run(registered.plan.traced(), fed)
             ran = time.perf_counter_ns()
             while not _may_end(request, record):
                 mailbox.take(deadline, "replicas")
@@ -242,58 +271,43 @@ class DeviceHost:
                 device=self.device.name,
             ) from error
 
-    def _keep_pace(self, plan_id: str, execution: StepExecution) -> None:
-        """Remember how long a plan keeps its thread busy at a time: the mean of late, the latest counting most."""
-        if plan_id in self._pace_s:
-            self._pace_s[plan_id] = (self._pace_s[plan_id] + execution.longest_turn_s) / 2
-
-    def _is_prompt(self, plan_id: str, request: StepRequest) -> bool:
-        """Whether a step can do without a thread of its own: it waits for messages only, and between them is quick."""
-        if request.replica is not None or request.timeout_s is not None:
-            return False
-        return self._pace_s.get(plan_id, math.inf) < LONGEST_TURN_S
-
-    def _run_promptly(
-        self, plan_id: str, request: StepRequest, feeds: Sequence[Any], answer: Callable[[Outcome], None]
-    ) -> None:
+    def _run_promptly(self, registered: _RegisteredPlan, call: _Call) -> None:
         """Begin a step that goes on whenever something arrives for it; its end sends the answer."""
+        request, plan = call.request, registered.plan
         try:
-            plan = self._plan(plan_id)
-            fed = list(map(self.device.asarray, feeds))
+            fed = [self.device.asarray(value) for value in call.feeds]
             if not plan.recv_slots and not request.receivers and request.own not in self.steps:
-                answer(("ok", self._run_straight(plan_id, plan, request, fed)))
+                self._answer_step(call, ("ok", self._run_straight(registered, request, fed)))
                 return
             record = self._begin(plan, request)
-            assert record.rendezvous is not None
             step = Step(request.step[1], record.rendezvous, None, record.mailbox)
             execution = StepExecution(plan, step, fed, record.mailbox)
         except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
             self._finish(request, None)
-            answer(("error", self.as_op_error(error)))
+            self._answer_step(call, ("error", self.as_op_error(error)))
             return
 
         def end(error: Exception | None) -> None:
-            fetched = [] if error is not None else list(map(self.device.to_host, execution.fetch()))
+            fetched = [] if error is not None else [self.device.to_host(value) for value in execution.fetch()]
             execution.close()
-            self._keep_pace(plan_id, execution)
+            registered.ran(execution)
             self._finish(request, record)
             failed = error is not None and not isinstance(error, StepVoid)
-            answer(("error", self.as_op_error(error)) if error is not None and failed else ("ok", fetched))
+            self._answer_step(call, ("error", self.as_op_error(error)) if error and failed else ("ok", fetched))
 
         record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
         record.advance()
 
-    def _run_straight(self, plan_id: str, plan: Plan, request: StepRequest, feeds: Sequence[Any]) -> list[Any]:
+    def _run_straight(self, registered: _RegisteredPlan, request: StepRequest, feeds: Sequence[Any]) -> list[Any]:
         """Run a plan to which nobody sends anything. Returns what it fetched."""
         with self._lock:
             self._admit(request)
         rendezvous = ObjectRendezvous(request, self.peers, self.device.to_host)
         mailbox = Mailbox()
-        with closing(
-            StepExecution(plan, Step(request.step[1], rendezvous, None, mailbox), feeds, mailbox)
-        ) as execution:
-            fetched = list(map(self.device.to_host, execution.run()))
-        self._keep_pace(plan_id, execution)
+        step = Step(request.step[1], rendezvous, None, mailbox)
+        with closing(StepExecution(registered.plan, step, feeds, mailbox)) as execution:
+            fetched = [self.device.to_host(value) for value in execution.run()]
+        registered.ran(execution)
         self._sent.add(rendezvous.sent_bytes)
         self._finish(request, None)
         return fetched
@@ -308,7 +322,7 @@ class DeviceHost:
             raise CancelledError("the step came after its driver had left", device=self.device.name)
         if request.floor > floor:
             self._floors[driver] = request.floor
-        finished = self._finished.setdefault(driver, set())
+        finished = self._finished.get(driver)
         if finished:
             finished -= {other for other in finished if other < request.floor}
 
@@ -346,10 +360,8 @@ class DeviceHost:
     def _record(self, step: StepKey) -> _StepRecord | None:
         """The record of a step, made if need be; None when the step is over. Call with the lock held."""
         driver, number = step
-        if number < self._floors.get(driver, 0) or number in self._finished.get(driver, ()):
-            return None
         record = self.steps.get(step)
-        if record is None:
+        if record is None and number >= self._floors.get(driver, 0) and number not in self._finished.get(driver, ()):
             record = self.steps[step] = _StepRecord()
         return record
 
@@ -362,13 +374,16 @@ class DeviceHost:
             match message["do"]:
                 case "deliver":
                     items = list(zip(message["keys"], tensors, strict=True))
-                    self.deliver(_step_key(message), message["replica"], items)
+                    driver, step = message["step"]
+                    self.deliver((driver, step), message["replica"], items)
                     if number:
                         _answer(link, {"number": number, "value": None})
                 case "run_step":
-                    request, plan_id = StepRequest.from_plain(message["request"]), str(message["plan"])
+                    request = StepRequest.from_plain(message["request"])
                     self._drivers.setdefault(link, set()).add(request.step[0])
-                    self._start(link, number, plan_id, request, tensors, bool(message["waits"]))
+                    call = _Call(link, number, str(message["plan"]), request, tensors, bool(message["waits"]))
+                    if request.after is None or self._park(request, lambda: self._start(call)):
+                        self._start(call)
                 case "commit" | "join" | "cancel" | "abort" as what:
                     getattr(self, what)(_step_key(message), message["about"])
                 case other:
@@ -382,35 +397,37 @@ class DeviceHost:
             self.leave(driver, "the process that asked for the step is gone")
             self.deregister([plan_id for plan_id in list(self.plans) if plan_id.startswith(f"{driver}/")])
 
-    def _start(
-        self, link: Link, number: int | None, plan_id: str, request: StepRequest, feeds: Sequence[Any], waits: bool
-    ) -> None:
-        """Run a step for a driver at the other end of a link, when its turn has come, and answer what it fetched."""
+    def _start(self, call: _Call) -> None:
+        """Run a step for a driver at the other end of a link, now that its turn has come, and answer what it fetched.
 
-        def answer(outcome: Outcome) -> None:
-            if outcome[0] == "error" or not request.quiet or plan_id not in self._quiet:
-                self._answer_step(link, number, outcome)
+        It can do without a thread of its own if it waits for messages only, and between them is quick.
+        """
+        plan_id, request = call.plan_id, call.request
+        registered = self.plans.get(plan_id)
+        is_plain = request.replica is None and request.timeout_s is None
+        if is_plain and registered is not None and registered.turn_s < LONGEST_TURN_S:
+            self._run_promptly(registered, call)
+        else:
+            threads = self._waiting_threads if call.waits else self._threads
+            threads.submit(
+                lambda: self._answer_step(call, self.outcome(lambda: self.run_step(plan_id, request, call.feeds)))
+            )
 
-        def start() -> None:
-            if self._is_prompt(plan_id, request):
-                self._run_promptly(plan_id, request, feeds, answer)
-            else:
-                threads = self._waiting_threads if waits else self._threads
-                threads.submit(lambda: answer(self.outcome(lambda: self.run_step(plan_id, request, feeds))))
-
-        if self._park(request, start):
-            start()
-
-    def _answer_step(self, link: Link, number: int | None, outcome: Outcome) -> None:
+    def _answer_step(self, call: _Call, outcome: Outcome) -> None:
         status, value = outcome
         if status == "error":
-            _answer(link, {"number": number, "error": error_header(value)})
-        elif all(map(fits, value)):
-            _answer(link, {"number": number}, value)
+            _answer(call.link, {"number": call.number, "error": error_header(value)})
+            return
+        if call.request.quiet:
+            registered = self.plans.get(call.plan_id)
+            if registered is not None and registered.is_quiet:
+                return
+        if not value or all(map(fits, value)):
+            _answer(call.link, {"number": call.number}, value)
         else:  # too much for a link: the driver fetches it by a call
             token = uuid.uuid4().hex
             self._results[token] = outcome
-            _answer(link, {"number": number, "value": token})
+            _answer(call.link, {"number": call.number, "value": token})
 
     def collect(self, token: str) -> Outcome:
         """What a step fetched that came over a link, and was too large to go back."""
@@ -421,7 +438,7 @@ class DeviceHost:
     def deliver(self, step: StepKey, replica: int | None, items: list[tuple[str, Any]]) -> bool:
         """Take tensors for a step, by the keys of their edges. Returns whether the step still wanted them."""
         with self._lock:
-            record = self._record(step)
+            record = self.steps.get(step) or self._record(step)
             if record is None:
                 return False
             if replica is not None:
@@ -429,8 +446,9 @@ class DeviceHost:
                     record.early.append((replica, items))
                     return True
                 items = list(record.inbox.add(replica, items))
-        if record.hand_over(items):
-            record.advance()
+        record.hand_over(items)
+        if record.prompt is not None:
+            defer(record.prompt.advance)
         return True
 
     def commit(self, step: StepKey, members: Sequence[int]) -> None:

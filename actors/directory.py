@@ -65,12 +65,12 @@ class ActorDirectory(ABC):
 
     def peer(self, device: str) -> Peer:
         """The actor of a device, as this process sends to it over a link."""
-        from tfray.actors.peers import Peers
-
         if self._peers is not None and not self._closed:
             known = self._peers.find(device)
             if known is not None:
                 return known
+        from tfray.actors.peers import Peers
+
         self.actor(device)  # or say that it is gone
         with self._lock:
             if self._peers is None:

@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
 import numpy as np
@@ -30,6 +30,8 @@ Tensors = Sequence[Any]
 
 def fits(value: Any) -> bool:
     """Whether a tensor can travel in a frame: a small array of numbers, bools or strings."""
+    if isinstance(value, (np.floating, np.integer, np.bool_)):
+        return True
     array = value if isinstance(value, np.ndarray) else np.asarray(value) if np.isscalar(value) else None
     if array is None or array.nbytes > MAX_TENSOR_BYTES:
         return False
@@ -40,18 +42,41 @@ def fits(value: Any) -> bool:
 
 def encode(header: Header, tensors: Tensors = ()) -> bytes:
     """A frame of a header, of plain data, and tensors that `fits` admits."""
-    body: bytes = msgpack.packb([header, [_plain(tensor) for tensor in tensors]])
+    return encode_packed(header, [PackedTensor.of(tensor) for tensor in tensors])
+
+
+def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
+    """As `encode`, for tensors that have been copied already."""
+    body: bytes = msgpack.packb([header, tensors])
     return LENGTH.pack(len(body)) + body
 
 
-def _plain(value: Any) -> tuple[str, Any, Any]:
-    """Name of the dtype, shape (None for a scalar), and data of a tensor."""
-    if isinstance(value, np.generic):
-        return _name(value.dtype), None, value.tobytes()
-    array = np.asarray(value)
-    if array.dtype.kind == "O":
-        return "string", array.shape, list(array.reshape(-1))
-    return _name(array.dtype), array.shape or None, array.tobytes()
+class PackedTensor(NamedTuple):
+    """A copy of a tensor, as it travels in a frame.
+
+    Attributes:
+        dtype: Name of its dtype.
+        shape: Its shape, None for a scalar.
+        data: Its bytes; those of every string in a tensor of strings.
+    """
+
+    dtype: str
+    shape: Sequence[int] | None
+    data: Any
+
+    @classmethod
+    def of(cls, value: Any) -> PackedTensor:
+        """A copy of a tensor that `fits` admits."""
+        if isinstance(value, np.generic):
+            return cls(_name(value.dtype), None, value.tobytes())
+        array = np.asarray(value)
+        if array.dtype.kind == "O":
+            return cls("string", array.shape, list(array.reshape(-1)))
+        return cls(_name(array.dtype), array.shape or None, array.tobytes())
+
+    def unpacked(self) -> Any:
+        """The tensor, read-only; one of rank 0 as a NumPy scalar."""
+        return _tensor(*self)
 
 
 @lru_cache(maxsize=64)
@@ -69,6 +94,8 @@ def decode(body: Any) -> tuple[dict[str, Any], list[Any]]:
         header, tensors = msgpack.unpackb(body)
         if not isinstance(header, dict):
             raise ValueError("the header is no mapping")
+        if not tensors:
+            return header, []
         return header, [_tensor(name, shape, data) for name, shape, data in tensors]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, msgpack.UnpackException) as error:
         raise DataLossError(f"malformed frame on a link between actors: {error!r}") from error
@@ -81,9 +108,9 @@ def _tensor(name: Any, shape: Any, data: Any) -> Any:
     if shape is None:
         (scalar,) = array
         return scalar
-    if any(size < 0 for size in shape):
+    if shape and min(shape) < 0:
         raise ValueError(f"there is no shape {shape}")
-    return array.reshape(shape)
+    return array if len(shape) == 1 and shape[0] == len(array) else array.reshape(shape)
 
 
 @lru_cache(maxsize=64)
@@ -110,6 +137,8 @@ class FrameReader:
     """
 
     def __init__(self, handle: Callable[[Any], None]) -> None:
+        self.is_filling = False
+        """Whether a long frame has begun, the rest of which may be put into `wanted`."""
         self._handle = handle
         self._length = bytearray()
         self._body: Any = None
@@ -124,7 +153,7 @@ class FrameReader:
         """Take note of so many bytes put into `wanted`."""
         self._filled += count
         if self._filled == len(self._body):
-            body, self._body, self._filled = self._body, None, 0
+            body, self._body, self._filled, self.is_filling = self._body, None, 0, False
             self._handle(body)
 
     def feed(self, piece: memoryview) -> None:
@@ -151,6 +180,7 @@ class FrameReader:
                 piece = piece[length:]
             else:
                 self._body = np.empty(length, np.uint8)  # memory that is touched only as bytes come
+                self.is_filling = True
 
     def _fill(self, piece: memoryview) -> memoryview:
         wanted = self.wanted

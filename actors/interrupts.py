@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
+import importlib
 import signal
 import threading
 from types import TracebackType
 from typing import Any, Final
 
-_handle: Final = inspect.unwrap(signal.signal)
+_handle: Final = importlib.import_module("_signal").signal
 """Without the enumerations that `signal.signal` makes of its argument and result, which take longer than the rest."""
+
+_SIGINT: Final = int(signal.SIGINT)
 
 
 class InterruptedAfterwards:
@@ -21,13 +23,13 @@ class InterruptedAfterwards:
         self._interrupted = False
         self._is_main = threading.get_ident() == threading.main_thread().ident  # only there does it come
         if self._is_main:
-            self._former = _handle(signal.SIGINT, self._keep)
+            self._former = _handle(_SIGINT, self._keep)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._is_main:
-            _handle(signal.SIGINT, self._former or signal.default_int_handler)
+            _handle(_SIGINT, self._former or signal.default_int_handler)
         if self._interrupted and kind is None:
             raise KeyboardInterrupt
 

@@ -7,15 +7,16 @@ into the object store once, however many devices receive it; receivers on its no
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import ray
 
+from tfray.actors.frames import PackedTensor, fits
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.packing import is_large
-from tfray.actors.peers import Peers, Receipt
+from tfray.actors.peers import Peer, Peers, Receipt
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import serving_device
 
@@ -50,9 +51,10 @@ class ObjectRendezvous:
         """Queue a tensor; it leaves with `flush`, and may be overwritten at once."""
         item = (key, self._packed(key, value))
         with self._lock:
+            receivers: Sequence[str] = (destination,)
             if destination == REPLICA_DEVICE:
                 self._broadcast.append(item)
-            receivers = self._receivers if destination == REPLICA_DEVICE else (destination,)
+                receivers = self._receivers
             self.sent_bytes += getattr(value, "nbytes", 0) * len(receivers)
             for receiver in receivers:
                 self._outbox.setdefault(receiver, []).append(item)
@@ -87,20 +89,23 @@ class ObjectRendezvous:
     def _post(self, destination: str, items: list[tuple[str, Any]]) -> None:
         request = self._request
         step, replica = request.step, request.replica
-        if destination not in self._peers:  # what a shard serves is asked of the shard, under an identity of its own
-            destination, step, replica = self._serving_shard(destination), request.served or step, None
-        wants_receipt = request.replica is not None
-        self._receipts += self._peers[destination].deliver(step, replica, items, wants_receipt)
+        try:
+            peer = self._peers[destination]
+        except KeyError:  # what a shard serves is asked of the shard, under an identity of its own
+            peer, step, replica = self._serving_shard(destination), request.served or step, None
+        self._receipts += peer.deliver(step, replica, items, wants_receipt=request.replica is not None)
 
-    def _serving_shard(self, destination: str) -> str:
-        return next(shard for shard in self._peers if serving_device(shard) == destination)
+    def _serving_shard(self, destination: str) -> Peer:
+        return next(self._peers[shard] for shard in self._peers if serving_device(shard) == destination)
 
     def _packed(self, key: str, value: Any) -> Any:
-        array = value if isinstance(value, TensorList) else self._to_host(value)
-        if not isinstance(array, TensorList) and not is_large(array):
-            return np.array(array)  # its buffer is reused before the message leaves
         if isinstance(value, TensorList):
             return value  # detached; what it holds is not reused
+        array = self._to_host(value)
+        if fits(array):
+            return PackedTensor.of(array)  # its buffer is reused before the message leaves
+        if not is_large(array):
+            return np.array(array)
         label = key.partition(" ")[0]
         if "|" in label:
             return ray.put(array)  # one turn of a loop: nobody else asks for it again

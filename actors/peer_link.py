@@ -90,7 +90,8 @@ class Link:
         self._frames = FrameReader(self._take)
         self._unsent = bytearray()
         self._closed = False
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
 
     def send(self, header: Header, tensors: Tensors = ()) -> None:
         """Send a frame; wait while the peer is far behind. Raises `OSError` when the peer is gone."""
@@ -98,8 +99,8 @@ class Link:
 
     def send_frame(self, data: bytes) -> None:
         """As `send`, for what `encode` has made."""
-        with self._changed:
-            if not _READER.is_current:  # which must not wait: the peer may wait for it
+        with self._lock:
+            if self._unsent and not _READER.is_current:  # which must not wait: the peer may wait for it
                 self._changed.wait_for(lambda: self._closed or len(self._unsent) < MAX_UNSENT_BYTES)
             if self._closed:
                 raise BrokenPipeError("the link is closed")
@@ -130,13 +131,14 @@ class Link:
 
     def has_data(self, buffer: memoryview) -> bool:
         """Read, and take the frames that are complete. Returns whether the stream is open. For the reading thread."""
-        wanted = self._frames.wanted
+        frames = self._frames
+        wanted = frames.wanted if frames.is_filling else None
         try:
             count = self.stream.recv_into(buffer if wanted is None else wanted)
             if count and wanted is None:
-                self._frames.feed(buffer[:count])
+                frames.feed(buffer[:count])
             elif count:
-                self._frames.filled(count)
+                frames.filled(count)
         except BlockingIOError:
             return True
         except DataLossError as error:
@@ -211,7 +213,7 @@ class LinkReader:
 
     def defer(self, action: Callable[[], None]) -> None:
         """Call `action` when all messages that are there have been read; at once on any other thread."""
-        if self.is_current:
+        if threading.get_ident() == self._reader:
             self._deferred.append(action)
         else:
             action()

@@ -12,7 +12,7 @@ from typing import Any, Final
 import ray
 
 import tfray.errors
-from tfray.actors.frames import encode, fits
+from tfray.actors.frames import PackedTensor, encode, encode_packed
 from tfray.actors.messages import StepKey
 from tfray.actors.packing import pack
 from tfray.actors.peer_link import Link, LinkAddress, open_link
@@ -161,24 +161,25 @@ class Peer:
         Args:
             step: The step for which they are.
             replica: The replica that sends them, or None.
-            items: Keys of edges, and tensors.
+            items: Keys of edges, and tensors; those that fit into a frame are packed already.
             wants_receipt: Whether the sender must know when they have been taken.
 
         Returns:
             Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
             `DeadlineExceededError` when it does not take them in time.
         """
-        small = [item for item in items if not isinstance(item[1], ray.ObjectRef) and fits(item[1])]
+        small = [item for item in items if type(item[1]) is PackedTensor]
+        rest = [item for item in items if type(item[1]) is not PackedTensor] if len(small) < len(items) else []
         receipts: list[Receipt] = []
         if small:
             receipt = _LinkReceipt(self.device) if wants_receipt else None
-            message = {"do": "deliver", "step": step, "replica": replica, "keys": [key for key, _ in small]}
-            if self.call(message, [value for _, value in small], receipt.done if receipt else None) is None:
-                small = []
+            number = 0 if receipt is None else next_number()
+            keys, tensors = zip(*small, strict=True)
+            message = {"do": "deliver", "step": step, "replica": replica, "keys": keys, "number": number}
+            if self.send(number, encode_packed(message, tensors), receipt.done if receipt else None) is None:
+                rest = [(key, tensor.unpacked()) for key, tensor in small] + rest
             elif receipt is not None:
                 receipts.append(receipt.wait)
-        sent = {key for key, _ in small}
-        rest = [item for item in items if item[0] not in sent]
         if rest:
             inline, objects = pack([value for _, value in rest])
             ref = self.handle.actor.deliver.remote(step, replica, [key for key, _ in rest], inline, *objects)

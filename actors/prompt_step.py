@@ -54,21 +54,17 @@ class PromptStep:
         while self._mailbox.has_news and not self._over:
             if not self._turn.acquire(blocking=False):
                 return
+            failure: Exception | None = None
             try:
                 if self._over:
                     return
-                over, error = self._advance()
-                self._over = over
+                self._over = over = self._execution.advance() and self._may_end()
+            except Exception as error:  # noqa: BLE001 (whatever it is ends the step, and goes to its driver)
+                self._over, over, failure = True, True, error
             finally:
                 self._turn.release()
             if over:
-                self._end(error)
-
-    def _advance(self) -> tuple[bool, Exception | None]:
-        try:
-            return self._execution.advance() and self._may_end(), None
-        except Exception as error:  # noqa: BLE001 (whatever it is ends the step, and goes to its driver)
-            return True, error
+                self._end(failure)
 
 
 def is_prompt(plan: Plan) -> bool:

@@ -6,8 +6,7 @@ import itertools
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -183,34 +182,41 @@ class RemoteStep:
 
     def run(self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None) -> list[list[Any]]:
         """Run once; see `tfray.runtime.runner.RegisteredStep`."""
-        with self._request(timeout_s) as (plan_id, request):
+        plan_id, request = self._begin(timeout_s)
+        try:
             results, _ = self._run(plan_id, request, feeds)
-            return [[_own(value) for value in values] for values in results]
+        finally:
+            self._end(request)
+        return [[_own(value) for value in values] for values in results]
 
     def run_traced(
         self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None, level: int = 0
     ) -> tuple[list[list[Any]], list[DeviceRecord]]:
         """Run once, and tell what each device did; see `tfray.runtime.runner.RegisteredStep`."""
-        with self._request(timeout_s) as (plan_id, request):
+        plan_id, request = self._begin(timeout_s)
+        try:
             called = time.perf_counter_ns()
             results, returned = self._run(plan_id, request._replace(trace=level), feeds)
+        finally:
+            self._end(request)
         actors = {device: self._runner.actor(device) for device in self._devices}
         records = in_drivers_time([record for _, record in results], actors)
         whole = [with_call(record, called, at) for record, at in zip(records, returned, strict=True)]
         return [[_own(value) for value in values] for values, _ in results], whole
 
-    @contextmanager
-    def _request(self, timeout_s: float | None) -> Iterator[tuple[str, StepRequest]]:
-        """The plans' name and a new step, which is over at the end of the block."""
+    def _begin(self, timeout_s: float | None) -> tuple[str, StepRequest]:
+        """The plans' name and a new step, which is over when `_end` is called."""
         plan_id = self._use()
         try:
             step, floor = self._runner.begin_step()
-            try:
-                yield plan_id, StepRequest(step, floor, timeout_s, quiet=True)
-            finally:
-                self._runner.end_step(step)
-        finally:
+        except BaseException:
             self._leave()
+            raise
+        return plan_id, StepRequest(step, floor, timeout_s, quiet=True)
+
+    def _end(self, request: StepRequest) -> None:
+        self._runner.end_step(request.step)
+        self._leave()
 
     def _run(self, plan_id: str, request: StepRequest, feeds: Sequence[Sequence[Any]]) -> tuple[list[Any], list[int]]:
         """What each device returned, and when."""

@@ -6,7 +6,7 @@ The partition pass inserts them in pairs; programs do not create them.
 from __future__ import annotations
 
 from tfray.framework import dtypes, shape_functions
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, register
 
 
 def _send_kernel(ctx: KernelContext, tensor: Array) -> None:
@@ -20,7 +20,7 @@ SEND = register(
         outputs=(),
         attrs=("key", "source", "destination"),
         shape=shape_functions.no_outputs,
-        kernels=on_every_device(_send_kernel),
+        kernels=on_every_device(Kernel(_send_kernel, inline="step.send({key}, {destination}, {0})")),
         stateful=True,
         uses_step=True,
         keeps_inputs=True,

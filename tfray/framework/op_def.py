@@ -86,6 +86,8 @@ class Kernel:
         ufunc: Name of the array module's ufunc that is the whole kernel: generated code calls it
             directly, ``ufunc(*arrays, out)``.
         infix: Python expression for the same on scalars, such as ``"{0} + {1}"``.
+        inline: Python expression for the same where generated code knows the running ``step``, with the inputs by
+            number and the attributes by name, such as ``"step.close({handle}, {0})"``.
         elementwise: Whether an element of the output depends on the same element of each input alone, inputs being
             broadcast from their last dimension on. Such a kernel may be called on any part of the elements. A function
             decides by the operation.
@@ -97,6 +99,7 @@ class Kernel:
     may_overwrite: tuple[int, ...] = ()
     ufunc: str | None = None
     infix: str | None = None
+    inline: str | None = None
     elementwise: bool | Callable[[Operation], bool] = False
     element_ns: float = 0.2
 

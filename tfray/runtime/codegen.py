@@ -501,6 +501,8 @@ class _Emitter:
         arguments = [self.name(tensor) for tensor in op.inputs]
         if kernel.infix and all(tensor.shape.rank == 0 for tensor in (*op.inputs, *op.outputs)):
             return kernel.infix.format(*arguments)
+        if kernel.inline:
+            return kernel.inline.format(*arguments, **{name: repr(value) for name, value in op.attrs.items()})
         slot = self._memory.slot_of.get(op.outputs[0]) if op.outputs else None
         return self._filled(op, arguments, None if slot is None else self._buffer(slot, op.outputs[0]))
 

@@ -77,10 +77,12 @@ class Step:
         assert self.rendezvous is not None
         if isinstance(value, TensorList):
             value = value.detached()
+        if not self._path:
+            self.rendezvous.send(key, destination, value)
+            return
+        # The turn of a loop does not wait for its end.
         self.rendezvous.send(self._turn_key(key), destination, value)
-        if self._path:
-            # The turn of a loop does not wait for its end.
-            self.rendezvous.flush()
+        self.rendezvous.flush()
 
     def receive(self, key: str) -> Any:
         """Wait for a tensor from another device, for a Recv operation within a branch or a loop."""
@@ -174,12 +176,10 @@ class PlanRun:
         self._plan = plan
         self._step = step
         self._values: list[Any] = [None] * plan.slot_count
-        self._waits = list(plan.initial_waits)
-        self._ready: deque[Segment] = deque()
-        self._last: deque[Segment] = deque()
+        self._waits = plan.initial_waits.copy()
+        self._ready = deque(plan.first_segments)
+        self._last = deque(plan.first_holding)
         self._suspended: list[tuple[Segment, Attempt]] = []
-        for segment in plan.first_segments:
-            self._make_ready(segment)
         self._missing = set(plan.recv_slots)
         self._unfinished = len(plan.segments)
         for slot, value in zip(plan.feed_slots, feeds, strict=True):
@@ -189,6 +189,11 @@ class PlanRun:
     def done(self) -> bool:
         """Whether every segment has run and every tensor sent to this device has arrived."""
         return self._unfinished == 0 and not self._missing
+
+    @property
+    def may_advance(self) -> bool:
+        """Whether something may be ready to run."""
+        return bool(self._ready or self._last or self._suspended)
 
     @property
     def waits(self) -> bool:
@@ -207,13 +212,16 @@ class PlanRun:
 
     def deliver(self, key: str, value: Any) -> None:
         """Take a received tensor."""
-        if key not in self._plan.recv_slots:
+        plan = self._plan
+        slot = plan.recv_slots.get(key)
+        if slot is None:
             self._step.arrived(key, value)
             return
-        value = _on_device(self._plan, value)
         self._missing.remove(key)
-        self._values[self._plan.recv_slots[key]] = value
-        for segment in self._plan.recv_segments[key]:
+        if not (plan.takes_numpy and isinstance(value, (np.ndarray, np.generic))):
+            value = _on_device(plan, value)
+        self._values[slot] = value
+        for segment in plan.recv_segments[key]:
             self._count_down(segment)
 
     def advance(self) -> bool:
@@ -239,7 +247,8 @@ class PlanRun:
 
     def _run(self, segment: Segment) -> None:
         step = self._step
-        step.check_deadline()
+        if step.deadline is not None:
+            step.check_deadline()
         step.suspends = segment.suspends
         values = self._values
         try:
@@ -247,7 +256,7 @@ class PlanRun:
         except Suspended as suspended:
             self._suspended.append((segment, suspended.attempt))
             return
-        if step.rendezvous is not None:
+        if segment.sends and step.rendezvous is not None:
             step.rendezvous.flush()
         for slot, value in zip(segment.output_slots, outputs, strict=True):
             values[slot] = value
@@ -261,21 +270,15 @@ class PlanRun:
         self._suspended = waiting
 
     def _count_down(self, segment: Segment) -> None:
-        self._waits[segment.index] -= 1
-        if self._waits[segment.index] == 0:
-            self._make_ready(segment)
-
-    def _make_ready(self, segment: Segment) -> None:
-        (self._last if segment.may_hold_thread else self._ready).append(segment)
+        waits = self._waits
+        index = segment.index
+        waits[index] -= 1
+        if waits[index] == 0:
+            (self._last if segment.may_hold_thread else self._ready).append(segment)
 
 
 def advance_all(runs: Sequence[PlanRun]) -> None:
     """Run the segments of one step's plans, on the calling thread, until none is ready."""
-    if len(runs) == 1:
-        (run,) = runs
-        while run.advance() or run.advance_last():
-            pass
-        return
     while sum([run.advance() for run in runs]) or any(run.advance_last() for run in runs):
         pass
 
@@ -331,13 +334,18 @@ class StepExecution:
         Raises:
             OpError: A kernel failed, the step was aborted, or its deadline passed.
         """
-        started = time.perf_counter()
-        with np.errstate(all="ignore"):
-            for key, value in self._mailbox.arrived():
-                self._run.deliver(key, value)
-            advance_all([self._run])
-        self.longest_turn_s = max(self.longest_turn_s, time.perf_counter() - started)
-        return self._run.done
+        run = self._run
+        for key, value in self._mailbox.arrived():
+            run.deliver(key, value)
+        if run.may_advance:
+            started = time.perf_counter()
+            with np.errstate(all="ignore"):
+                while run.advance() or run.advance_last():
+                    pass
+            turn_s = time.perf_counter() - started
+            if turn_s > self.longest_turn_s:
+                self.longest_turn_s = turn_s
+        return run.done
 
     def run(self) -> list[Any]:
         """Advance to the end on the calling thread, waiting for what arrives. Returns the fetched values."""

@@ -69,6 +69,7 @@ class Segment:
     Attributes:
         suspends: Its operation may have to wait; the executor then leaves it, and runs it again later.
         may_hold_thread: Its operation holds regions in which one may have to wait, and cannot be left.
+        sends: Whether it sends tensors to other devices.
     """
 
     def __init__(self, index: int, ops: list[Operation]) -> None:
@@ -76,6 +77,7 @@ class Segment:
         self.ops = ops
         self.suspends = ops[0].op_def.blocking
         self.may_hold_thread = not self.suspends and is_blocking(ops[0])
+        self.sends = False
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.input_slots: list[int] = []
@@ -90,6 +92,7 @@ class Segment:
     def prepare(self, plan: Plan) -> None:
         """Decide how to compile, once inputs and outputs are known."""
         self._plan = plan
+        self.sends = any(inner.type == "Send" for op in self.ops for inner in ops_within(op))
         self._body = generic_body(self.ops, self.inputs, self.outputs)
         self._by_shapes = not self.suspends and depends_on_input_shapes(self._body)
 
@@ -138,7 +141,9 @@ class Plan:
         recv_slots: Slot of each received tensor by edge key.
         recvs: The Recv operations.
         recv_segments: Segments that wait for each edge key.
-        first_segments: Segments that wait for nothing.
+        first_segments: Segments that wait for nothing, but for those in `first_holding`.
+        first_holding: Those of them that may hold up their thread.
+        takes_numpy: Whether the device works on NumPy arrays.
         waits: Whether an operation other than Recv may have to wait.
         receives_in_regions: Whether a branch or a loop waits for other devices.
         initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
@@ -160,7 +165,10 @@ class Plan:
         self.fetch_slots = [self._slot(tensor) for tensor in self._fetched]
         self.slot_count = len(self._slots)
         self.initial_waits = [segment.waits for segment in self.segments]
-        self.first_segments = [segment for segment in self.segments if segment.waits == 0]
+        first = [segment for segment in self.segments if segment.waits == 0]
+        self.first_segments = [segment for segment in first if not segment.may_hold_thread]
+        self.first_holding = [segment for segment in first if segment.may_hold_thread]
+        self.takes_numpy = device.type == "CPU"
         self.waits = any(segment.suspends or segment.may_hold_thread for segment in self.segments)
         self.receives_in_regions = any(
             inner.type == "Recv" for segment in self.segments for op in segment.ops for inner in ops_within(op)

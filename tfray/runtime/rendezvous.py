@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from typing import Any, Protocol
 
 from tfray.errors import DeadlineExceededError
@@ -39,17 +38,17 @@ class Mailbox:
     """
 
     def __init__(self) -> None:
-        self._arrived: deque[tuple[str, Any]] = deque()
+        self._has_news = False
+        self._arrived: list[tuple[str, Any]] = []
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # made by the first to wait: many steps never do
-        self._woken = False
         self._error: BaseException | None = None
 
     def deliver(self, items: list[tuple[str, Any]]) -> None:
         """Add values by edge key. Values for an aborted step are dropped."""
         with self._lock:
             if self._error is None:
-                self._arrived.extend(items)
+                self._arrived += items
                 self._notify()
 
     def abort(self, error: BaseException) -> None:
@@ -63,22 +62,26 @@ class Mailbox:
     def wake(self) -> None:
         """Let whoever waits look again at what else it waits for."""
         with self._lock:
-            self._woken = True
             self._notify()
 
     def _notify(self) -> None:
+        self._has_news = True
         if self._changed is not None:
             self._changed.notify()
 
     @property
     def has_news(self) -> bool:
         """Whether `arrived` has something to give or to raise, or `wake` was called since."""
-        return bool(self._arrived) or self._woken or self._error is not None
+        return self._has_news
 
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now. Raises the error given to `abort`."""
         with self._lock:
-            return self._take()
+            if self._error is not None:
+                raise self._error
+            self._has_news = False
+            items, self._arrived = self._arrived, []
+            return items
 
     def take(self, deadline: float | None, waiting_for: str) -> list[tuple[str, Any]]:
         """Wait for values, or for `wake`, and return all that have arrived.
@@ -92,18 +95,10 @@ class Mailbox:
             BaseException: The error given to `abort`.
         """
         with self._lock:
-            while not self._arrived and not self._woken and self._error is None:
+            while not self._has_news:
                 self._changed = self._changed or threading.Condition(self._lock)
                 remaining = None if deadline is None else deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
                     raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
                 self._changed.wait(remaining)
-            return self._take()
-
-    def _take(self) -> list[tuple[str, Any]]:
-        if self._error is not None:
-            raise self._error
-        self._woken = False
-        items = list(self._arrived)
-        self._arrived.clear()
-        return items
+        return self.arrived()

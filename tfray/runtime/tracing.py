@@ -410,6 +410,7 @@ class TracedMailbox(Mailbox):
     """A mailbox that tells how long its step waits."""
 
     def __init__(self, inner: Mailbox, trace: DeviceTrace) -> None:
+        super().__init__()
         self._inner = inner
         self._trace = trace
 
