@@ -93,8 +93,10 @@ class StepRequest(NamedTuple):
     @classmethod
     def from_plain(cls, plain: Sequence[Any]) -> StepRequest:
         """The request of these values, its sequences tuples again."""
-        fields: list[Any] = [tuple(value) if isinstance(value, list) else value for value in plain]
-        return cls(*fields)
+        step, floor, timeout_s, replica, receivers, members, read_input, served, *rest = plain
+        members = None if members is None else tuple(members)
+        served = None if served is None else tuple(served)
+        return cls(tuple(step), floor, timeout_s, replica, tuple(receivers), members, read_input, served, *rest)
 
     @property
     def own(self) -> StepKey:

@@ -19,7 +19,7 @@ import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
@@ -197,6 +197,7 @@ class LinkReader:
         self._guest_reads = False
         self._guest_left_at = 0.0
         self._resume = threading.Event()
+        self._may_be_idle = False
 
     @property
     def is_current(self) -> bool:
@@ -243,7 +244,9 @@ class LinkReader:
                     raise Empty
             try:
                 while queue.empty() and (remaining := ends - time.monotonic()) > 0:
-                    self._turn(remaining)
+                    events = self._await_events(remaining)
+                    with InterruptedAfterwards():  # Ctrl-C within a message would lose it, and with it the link
+                        self._take_events(events)
                 return queue.get_nowait()
             finally:
                 self._reading.release()
@@ -268,9 +271,9 @@ class LinkReader:
         while True:
             with self._reading:
                 while not self._guest_reads:
-                    if self._is_idle():
+                    if self._may_be_idle and self._is_idle():
                         return
-                    self._turn(None)
+                    self._take_events(self._await_events(None))
             while self._guest_reads or time.monotonic() - self._guest_left_at < _REST_S:
                 if self._resume.wait(_REST_S):
                     self._resume.clear()
@@ -279,27 +282,30 @@ class LinkReader:
     def _is_idle(self) -> bool:
         """Whether there are no links; then the thread ends."""
         with self._lock:
+            self._may_be_idle = False
             if self._orders or len(self._selector.get_map()) > 1:
                 return False
             self._thread = None
             return True
 
-    def _turn(self, timeout_s: float | None) -> None:
-        """Wait for messages, and handle those that are there."""
-        self._follow_orders()
-        events = self._selector.select(timeout_s)
-        # Ctrl-C in the middle of a message would lose it, and with it the link.
-        with InterruptedAfterwards():
-            self._reader = threading.get_ident()
-            try:
-                for key, mask in events:
-                    self._handle(key.data, mask)
-                while self._deferred:
-                    deferred, self._deferred = self._deferred, []
-                    for action in deferred:
-                        action()
-            finally:
-                self._reader = 0
+    def _await_events(self, timeout_s: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self._orders:
+            with InterruptedAfterwards():
+                self._follow_orders()
+        return self._selector.select(timeout_s)
+
+    def _take_events(self, events: Sequence[tuple[selectors.SelectorKey, int]]) -> None:
+        """Handle the messages that are there."""
+        self._reader = threading.get_ident()
+        try:
+            for key, mask in events:
+                self._handle(key.data, mask)
+            while self._deferred:
+                deferred, self._deferred = self._deferred, []
+                for action in deferred:
+                    action()
+        finally:
+            self._reader = 0
 
     def _handle(self, link: Link | None, events: int) -> None:
         if link is None:
@@ -309,12 +315,11 @@ class LinkReader:
             link.has_room()
         if events & selectors.EVENT_READ and not link.has_data(self._buffer):
             self._selector.unregister(link.stream)
+            self._may_be_idle = True
             link.end()
 
     def _follow_orders(self) -> None:
         """Do what `add` and `want_room` ask for."""
-        if not self._orders:
-            return
         with self._lock:
             orders, self._orders = self._orders, []
         for link, wants_room in orders:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -174,7 +175,7 @@ def _order_of_partitions(ctx: KernelContext, partitions: Array, count: int) -> A
     flat = partitions.reshape(-1)
     if ctx.xp is np:
         # Integers of 16 bits are sorted by counting.
-        return np.argsort(flat.astype(np.uint16) if count <= 1 << 16 else flat, kind="stable")
+        return (flat.astype(np.uint16) if count <= 1 << 16 else flat).argsort(kind="stable")
     # CuPy's sort keeps no order among equal keys: make them distinct.
     return ctx.xp.argsort(flat * flat.size + ctx.xp.arange(flat.size))
 
@@ -187,8 +188,8 @@ def _dynamic_partition_kernel(ctx: KernelContext, data: Array, partitions: Array
         )
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
     ordered = take_rows(ctx, rows, _order_of_partitions(ctx, partitions, count), 0)
-    counts = ctx.xp.bincount(partitions.reshape(-1), minlength=count)
-    return ctx.xp.split(ordered, host_ints(ctx, counts.cumsum()[:-1]))
+    ends = host_ints(ctx, ctx.xp.bincount(partitions.reshape(-1), minlength=count).cumsum())
+    return [ordered[start:end] for start, end in itertools.pairwise((0, *ends))]
 
 
 def _dynamic_partition_shape(op: Operation) -> list[TensorShape]:

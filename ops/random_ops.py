@@ -149,7 +149,7 @@ def _random_uniform_int_kernel(
         raise InvalidArgumentError(f"random_uniform: needs minval < maxval, got {low} and {high}")
 
     def write(generator: Any, part: Array) -> None:
-        part[...] = generator.integers(low, high, part.shape, part.dtype)
+        part[...] = generator.integers(low, high, part.size, part.dtype)
 
     return _filled(ctx, shape, out, write)
 
