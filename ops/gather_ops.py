@@ -34,11 +34,17 @@ def check_indices(ctx: KernelContext, indices: Array, size: int) -> None:
     """
     if ctx.xp is not np or indices.size == 0:
         return
+    wrong = first_outside(indices, size)
+    if wrong is not None:
+        raise InvalidArgumentError(f"index {wrong} is not in [0, {size})")
+
+
+def first_outside(indices: Array, size: int) -> int | None:
+    """The first of some indices, in host memory, that is not in ``[0, size)``; None if there is none."""
     # As unsigned numbers the negative ones are the largest: one pass finds both kinds of error.
-    unsigned = indices.view(_UNSIGNED[indices.dtype.itemsize])
-    if np.maximum.reduce(unsigned, axis=None) >= size:
-        wrong = indices[(indices < 0) | (indices >= size)]
-        raise InvalidArgumentError(f"index {wrong.flat[0]} is not in [0, {size})")
+    if np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), axis=None) < size:
+        return None
+    return int(indices[(indices < 0) | (indices >= size)].flat[0])
 
 
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tfray.framework.op_def import Array
+
+_FEW: Final = 256
+"""So many indices are sooner compared one by one than sorted."""
 
 
 @lru_cache(maxsize=1)
@@ -68,6 +71,9 @@ def add_rows(target: Array, indices: Array, rows: Array, subtract: bool = False)
     ufunc = np.subtract if subtract else np.add
     if target.ndim == 1 and target.dtype.itemsize > 2:
         ufunc.at(target, indices, rows)
+        return
+    if indices.size <= _FEW and len(set(indices.tolist())) == indices.size:
+        target[indices] = ufunc(target[indices], rows)
         return
     distinct, order, starts = group_equal(indices)
     target[distinct] = ufunc(target[distinct], sum_groups(rows, order, starts))

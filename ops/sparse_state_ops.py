@@ -24,6 +24,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops import array_ops
+from tfray.ops.gather_ops import first_outside
 from tfray.ops.row_sums import add_rows
 from tfray.ops.state_ops import VARIABLE_SHAPE, add_access, colocated_with
 
@@ -35,10 +36,10 @@ def check_rows(ctx: KernelContext, indices: Array, count: int, name: str) -> Non
     """
     if ctx.xp is not np or indices.size == 0:
         return
-    low, high = int(indices.min()), int(indices.max())
-    if low < 0 or high >= count:
+    wrong = first_outside(indices, count)
+    if wrong is not None:
         raise InvalidArgumentError(
-            f"row {low if low < 0 else high} is not in [0, {count}), the rows of variable {name!r}", op_name=ctx.op_name
+            f"row {wrong} is not in [0, {count}), the rows of variable {name!r}", op_name=ctx.op_name
         )
 
 
