@@ -68,6 +68,7 @@ class _StepRecord:
         self.inbox: ReplicaInbox | None = None
         self.early: list[tuple[int, list[tuple[str, Any]]]] = []
         self.members: tuple[int, ...] | None = None
+        self.step: Step | None = None
         self.joined: list[str] = []
         self.prompt: PromptStep | None = None
 
@@ -82,6 +83,15 @@ class _StepRecord:
         """Let whoever waits in the step raise `error`."""
         self.mailbox.abort(error)
         self.advance()
+
+    def check_reopened(self) -> None:
+        """When the replicas of the step are gone, send them nothing more, and wait for others as long as it takes."""
+        if self.members != ():
+            return
+        if self.rendezvous is not None:
+            self.rendezvous.forget_replicas()
+        if self.step is not None:
+            self.step.deadline = None
 
     def advance(self) -> None:
         """Go on with a step for which no thread waits, once all that has come is in its mailbox."""
@@ -242,12 +252,15 @@ class DeviceHost:
             fetched: list[Any] = []
             with suppress(StepVoid):
                 if trace is None:
-                    step = Step(number, rendezvous, deadline, mailbox)
+                    record.step = step = Step(number, rendezvous, deadline, mailbox)
+                    record.check_reopened()
                     with closing(StepExecution(registered.plan, step, fed, mailbox)) as execution:
                         fetched = execution.run()
                     registered.ran(execution)
                 else:
                     traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
+                    record.step = traced
+                    record.check_reopened()
                     fetched = traced.run(registered.plan.traced(), fed)
             ran = time.perf_counter_ns()
             while not _may_end(request, record):
@@ -338,6 +351,7 @@ class DeviceHost:
             if request.receivers and not request.serves:
                 keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
                 record.members = request.members if record.members is None else record.members
+                record.check_reopened()
                 record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys))
                 arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
                 record.early.clear()
@@ -452,12 +466,15 @@ class DeviceHost:
         return True
 
     def commit(self, step: StepKey, members: Sequence[int]) -> None:
-        """Decide which replicas of a step count."""
+        """Decide which replicas of a step count; with no members it is open to others than those that it had."""
         with self._lock:
             record = self._record(step)
             if record is None:
                 return
             record.members = tuple(members)
+            if not members:
+                record.early.clear()
+            record.check_reopened()
             items = [] if record.inbox is None else list(record.inbox.commit(members))
         record.hand_over(items)
         record.mailbox.wake()

@@ -11,7 +11,8 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -27,10 +28,10 @@ from tfray.actors.membership import (
     Progress,
     ReplicaProgram,
 )
-from tfray.actors.messages import SERVED, StepKey, StepRequest
+from tfray.actors.messages import REPLICA_DEVICE, SERVED, StepKey, StepRequest
 from tfray.actors.metrics import StepMetrics
 from tfray.actors.remote_runner import register
-from tfray.actors.replica_protocol import Abandon, Commit, Complete, Decision, Join, ReplicaProtocol, Start
+from tfray.actors.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
 from tfray.actors.step_traces import StepTraces
 from tfray.errors import (
     CancelledError,
@@ -40,10 +41,14 @@ from tfray.errors import (
     OutOfRangeError,
     UnavailableError,
 )
+from tfray.placement.parameters import parameter_partitions
 from tfray.placement.replicate import CompiledReplicaStep
 from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
+
+_PARAMETERS: Final = "/parameters"
+"""Ends the identity of the plans by which shards send replicas what these do not ask for, and do nothing else."""
 
 BATCHES: Final = "input/batches"
 """Name in checkpoints of how many batches replicas have taken."""
@@ -77,6 +82,14 @@ class StepReport:
     replica_s: dict[int, float]
     records: list[DeviceRecord] = field(default_factory=list)
     bad: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+class _Serving(NamedTuple):
+    """What shards do for one replica in one step."""
+
+    replica: int
+    step: int
+    shards: tuple[str, ...]
 
 
 class ReplicaDriver:
@@ -137,11 +150,14 @@ class ReplicaDriver:
         self._reports: list[StepReport] = []
         replicas = len(self._workers) if protocol.collective else 1
         self._progress = Progress(first_step - 1, (first_step - 1) * replicas)
-        self._computing: dict[int, set[int]] = {}
+        self._computing: dict[int, dict[int, None]] = {}
+        """By replica, the steps that it has not delivered, in the order in which it computes them."""
         self._overtaking: dict[tuple[int, int], Any] = {}
         self._lives: dict[int, int] = {}
         self._next_serving = 1
-        self._serving: dict[tuple[int, int], int] = {}
+        self._serving: dict[int, _Serving] = {}
+        self._deserted: set[int] = set()
+        """Steps that have been reopened, and joined by nobody yet."""
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
         others = (cluster, self._workers, protocol, program, self._progress, self._faults, self._calls)
         self._membership = Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
@@ -224,17 +240,27 @@ class ReplicaDriver:
                 case Start():
                     self._start(decision)
                 case Join():
-                    for device in self._shards:
-                        receiver = self._workers[decision.replica]
-                        tell(self._cluster.peer(device), "join", self._key(decision.step), receiver)
-                    self._compute(decision.step, decision.replica)
+                    self._join(decision)
                 case Commit():
-                    for device in self._shards:
-                        tell(self._cluster.peer(device), "commit", self._key(decision.step), decision.members)
+                    self._tell_shards("commit", decision.step, decision.members)
                 case Complete():
                     self._report(decision)
-                case Abandon():
-                    self._abandon(decision.step)
+                case Reopen():
+                    self._deserted.add(decision.step)
+                    self._tell_shards("commit", decision.step, ())
+
+    def _tell_shards(self, what: str, step: int, about: Any) -> None:
+        for device in self._shards:
+            tell(self._cluster.peer(device), what, self._key(step), about)
+
+    def _join(self, join: Join) -> None:
+        if join.reopened:
+            self._deserted.discard(join.step)
+            self._begins(join.step)
+            self._serve(join.step, join.replica, join.after, _PARAMETERS, self._parameters)
+        else:
+            self._tell_shards("join", join.step, self._workers[join.replica])
+        self._compute(join.step, join.replica, join.after)
 
     def _start(self, start: Start) -> None:
         self._progress.step = start.step
@@ -267,18 +293,19 @@ class ReplicaDriver:
         self._took[step] = {}
 
     def _compute(self, step: int, replica: int, after: int | None = None) -> None:
-        device = self._workers[replica]
+        device, serving = self._workers[replica], tuple(self._compiled.serving)
+        computing = self._computing.setdefault(replica, {})
         request = StepRequest(
             self._key(step),
             self._floor(),
             self._faults.step_timeout_s,
             replica=replica,
             read_input=True,
-            served=self._serve(step, replica, after) if self._compiled.serving else None,
-            after=after,
+            served=self._serve(step, replica, after, SERVED, serving) if serving else None,
+            after=after if after in computing else None,  # else it is through with that, or never took part
             trace=self._traces.level(step),
         )
-        self._computing.setdefault(replica, set()).add(step)
+        computing[step] = None
         self._run_step(device, self._plan_id, request, self._when_delivered(step, replica))
 
     def _run_step(
@@ -293,14 +320,15 @@ class ReplicaDriver:
         self._traces.called(answer, request.step[1])
         self._calls[answer] = ended
 
-    def _serve(self, step: int, replica: int, after: int | None) -> StepKey:
-        """Let the shards answer a replica in a step. Returns the identity under which they do."""
-        number = self._serving[replica, step] = self._next_serving
+    def _serve(self, step: int, replica: int, after: int | None, plan: str, shards: tuple[str, ...]) -> StepKey:
+        """Let shards run a plan for a replica in a step. Returns the identity under which they do."""
+        number = self._next_serving
         self._next_serving += 1
+        self._serving[number] = _Serving(replica, step, shards)
         key = self._driver_id + SERVED, number
         request = StepRequest(
             self._key(step),
-            min(self._serving.values()),
+            min(self._serving),
             self._faults.step_timeout_s,
             receivers=(self._workers[replica],),
             served=key,
@@ -308,9 +336,26 @@ class ReplicaDriver:
             after=after,
             trace=self._traces.level(step),
         )
-        for shard in self._compiled.serving:
-            self._run_step(shard, self._plan_id + SERVED, request, self._when_served(step, replica, shard))
+        for shard in shards:
+            self._run_step(shard, self._plan_id + plan, request, self._when_served(step, replica, shard))
         return key
+
+    @cached_property
+    def _parameters(self) -> tuple[str, ...]:
+        """The shards that send replicas what these do not ask for, ready to do that by itself."""
+        calls = {}
+        for device, part in parameter_partitions(self._compiled.shards, REPLICA_DEVICE).items():
+            calls[register(self._cluster.actor(device), self._plan_id + _PARAMETERS, part, self._functions)] = device
+        for ref, device in calls.items():
+            unpack(ref, device)
+        return tuple(calls.values())
+
+    def _end_serving(self, replica: int, step: int) -> list[tuple[int, tuple[str, ...]]]:
+        """Forget what shards do for a replica in a step. Returns numbers and shards."""
+        ended = [(each, told.shards) for each, told in self._serving.items() if told[:2] == (replica, step)]
+        for number, _ in ended:
+            del self._serving[number]
+        return ended
 
     def _when_served(self, step: int, replica: int, shard: str) -> Callable[[Any], list[Decision]]:
         def served(ref: Any) -> list[Decision]:
@@ -334,23 +379,17 @@ class ReplicaDriver:
         self._lives[replica] = self._lives.get(replica, 0) + 1
         for step in self._computing.pop(replica, ()):
             self._overtaking.pop((replica, step), None)
-            number = self._serving.pop((replica, step), 0)
-            for shard in self._compiled.serving if number else ():
-                key = self._driver_id + SERVED, number
-                tell(self._cluster.peer(shard), "cancel", key, f"replica {replica} is gone")
+            for number, shards in self._end_serving(replica, step):
+                for shard in shards:
+                    key = self._driver_id + SERVED, number
+                    tell(self._cluster.peer(shard), "cancel", key, f"replica {replica} is gone")
 
     def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
             try:
                 self._traces.unpack(ref, device, step)
-            except CancelledError:
-                if step in self._waiting_shards:
-                    raise
-                return []  # abandoned
             except DeadlineExceededError as error:
                 raise self._late(step) from error
-            if step not in self._waiting_shards:
-                return []
             self._waiting_shards[step] -= 1
             if self._waiting_shards[step]:
                 return []
@@ -365,13 +404,12 @@ class ReplicaDriver:
         def delivered(ref: Any) -> list[Decision]:
             if life != self._lives.get(replica, 0):
                 return []  # the replica has left, and with it all of its steps; this may be another by that number
-            if (
-                min(self._computing[replica]) < step
-            ):  # the answer has overtaken one that matters first: an error, or the input's end
+            if next(iter(self._computing[replica])) != step:
+                # The answer has overtaken one that matters first: an error, or the input's end.
                 self._overtaking[replica, step] = ref
                 return []
             decisions = self._delivered(step, replica, ref)
-            following = min(self._computing.get(replica, ()), default=0)
+            following = next(iter(self._computing.get(replica, ())), 0)
             early = self._overtaking.pop((replica, following), None)
             return decisions if early is None else decisions + self._when_delivered(following, replica)(early)
 
@@ -381,7 +419,7 @@ class ReplicaDriver:
         device = self._workers[replica]
         try:
             values = self._traces.unpack(ref, device, step)
-            self._computing[replica].discard(step)
+            del self._computing[replica][step]
         except OutOfRangeError:
             self._drop_steps(replica)
             return self._membership.exhausted(replica)
@@ -395,7 +433,8 @@ class ReplicaDriver:
         except OpError as error:
             error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
             raise
-        self._serving.pop((replica, step), None)
+        if self._serving:
+            self._end_serving(replica, step)
         self._membership.takes_part(replica)
         if step in self._reported:
             self._reported[step][replica] = values
@@ -404,6 +443,7 @@ class ReplicaDriver:
         return self._protocol.delivered(replica, step)
 
     def _report(self, done: Complete) -> None:
+        self._deserted.discard(done.step)
         reported = self._reported.pop(done.step)
         values, bad = self._summed_up({member: reported[member] for member in done.members if member in reported})
         members = tuple(member for member in done.members if not (self._skips_bad and member in bad))
@@ -448,23 +488,13 @@ class ReplicaDriver:
 
     # -- faults ----------------------------------------------------------------------------------
 
-    def _abandon(self, step: int) -> None:
-        self._waiting_shards.pop(step, None)
-        self._reported.pop(step, None)
-        self._started_at.pop(step, None)
-        self._positions.pop(step, None)
-        self._took.pop(step, None)
-        self._let_next_begin(step)
-        for device in self._shards:
-            tell(self._cluster.peer(device), "cancel", self._key(step), "its replica is gone")
-
     def _check_deadline(self) -> None:
         limit = self._faults.step_timeout_s
         if limit is None:
             return
         now = time.perf_counter()
         for step, started in self._started_at.items():
-            if now - started > limit + POLL_S:
+            if now - started > limit + POLL_S and step not in self._deserted:
                 raise self._late(step)
 
     def _late(self, step: int) -> DeadlineExceededError:
@@ -482,7 +512,7 @@ class ReplicaDriver:
             if device in self._cluster.devices:
                 actor = self._cluster.actor(device)
                 actor.abort_all.remote(self._driver_id, "training has ended")
-                actor.deregister.remote([self._plan_id, self._plan_id + SERVED])
+                actor.deregister.remote([self._plan_id + kind for kind in ("", SERVED, _PARAMETERS)])
         self._membership.end()
 
 

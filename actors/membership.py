@@ -40,7 +40,8 @@ class FaultPolicy:
         max_restarts: How many workers may be replaced over the whole run. In an elastic run only those count that
             have not taken part in any step.
         patience_s: Seconds to wait when too few workers are left.
-        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit.
+        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. They begin anew
+            when a replica takes up a step that has lost all of its members.
     """
 
     max_restarts: int = 8

@@ -75,6 +75,13 @@ class ObjectRendezvous:
             if self._broadcast:
                 self._post(receiver, self._broadcast)
 
+    def forget_replicas(self) -> None:
+        """Send nothing more to the replicas of this step: they are gone."""
+        with self._lock:
+            for receiver in self._receivers:
+                self._outbox.pop(receiver, None)
+            self._receivers.clear()
+
     def wait_until_received(self, timeout_s: float | None) -> None:
         """Wait until every message has been taken by its destination.
 

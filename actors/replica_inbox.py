@@ -35,7 +35,7 @@ class ReplicaInbox:
         self.is_void = False
         self._verdict = verdict
         self._keys = frozenset(keys)
-        self._members = None if members is None else tuple(members)
+        self._members = tuple(members or ()) or None
         self._arrived: dict[int, dict[str, Any]] = {}
         self._handed_over = False
 
@@ -48,10 +48,12 @@ class ReplicaInbox:
     def commit(self, members: Sequence[int]) -> list[tuple[str, list[Any]]]:
         """Decide which replicas count; what the others sent is dropped. A later decision may name fewer.
 
+        With no members the step is undecided again, and empty, unless it has been handed over already.
+
         Returns:
             For each edge its key, and one tensor per member in their order, once everything is there; else nothing.
         """
-        self._members = tuple(members)
+        self._members = tuple(members) or None
         self._arrived = {replica: items for replica, items in self._arrived.items() if replica in members}
         return self._complete()
 

@@ -9,8 +9,9 @@ Synchronous training (`SyncProtocol`), on n replicas of which the first m count 
    is handed out before this one is over, so that devices go on without waiting for the driver.
 4. Whoever delivers later is *dropped*: the step stamp of its gradients is stale.
 5. A replica that dies leaves the open step; the survivors decide it. When it was the last member of a step that was
-   decided, the step is abandoned, since shards may have applied it already, and another makes up for it.
-6. Between two steps, while no step is open, m may change with the number of replicas.
+   decided, the step is *reopened*: it is undecided again for those shards that lack something of what the dead one
+   computed, and over for those that do not. Whoever is idle, or comes, joins it, so that every shard applies it once.
+6. While no replica takes part in an open step, m may change with the number of replicas.
 
 Asynchronous training (`AsyncProtocol`): every replica has steps of its own, of which it is the only member.
 
@@ -39,10 +40,16 @@ class Start:
 
 @dataclass(frozen=True)
 class Join:
-    """Let `replica` take part in the open `step`."""
+    """Let `replica` take part in the open `step`.
+
+    In one that has been reopened the shards send anew what replicas need, as soon as the step `after` is over on them:
+    to those that have applied the step already nobody else could ask them for it.
+    """
 
     step: int
     replica: int
+    reopened: bool = False
+    after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,8 +61,8 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Abandon:
-    """Nobody can contribute to `step` any more: the shards shall give it up."""
+class Reopen:
+    """The only member of `step` is gone: shards that lack something of what it computed shall forget what they have."""
 
     step: int
 
@@ -64,7 +71,7 @@ class Abandon:
 class Complete:
     """`step` is over: the shards have applied it, and its `members` have reported.
 
-    It is the `position`-th step to end. Numbers of steps that were abandoned are not used again.
+    It is the `position`-th step to end.
     """
 
     step: int
@@ -72,7 +79,7 @@ class Complete:
     position: int
 
 
-Decision = Start | Join | Commit | Abandon | Complete
+Decision = Start | Join | Commit | Reopen | Complete
 
 
 class ReplicaProtocol(Protocol):
@@ -118,23 +125,40 @@ class ReplicaProtocol(Protocol):
         """Begin steps again, until so many have ended; without end for None."""
 
     def pause(self) -> None:
-        """Begin no step until `resume`, apart from what `hold` and `go_on` say."""
+        """Begin no step until `resume`, apart from what `hold` and `go_on` say, nor take one up that has lost all."""
 
     def resume(self, required: int) -> list[Decision]:
-        """End a pause, when no step is open: from now on the gradients of `required` replicas count in a step."""
+        """End a pause, when all is idle: from now on the gradients of `required` replicas count in a step."""
 
     @property
     def idle(self) -> bool:
-        """Whether no step is open."""
+        """Whether no replica takes part in an open step."""
 
 
 @dataclass
 class _OpenStep:
+    """A step that has not ended.
+
+    Attributes:
+        number: Its number.
+        computing: Replicas that have not delivered yet.
+        delivered: Those that have, in that order.
+        members: Replicas that count; None while undecided.
+        lost: The member whose death has reopened the step.
+        applied: Whether every shard has applied it.
+    """
+
     number: int
     computing: set[int]
     delivered: list[int] = field(default_factory=list)
     members: tuple[int, ...] | None = None
+    lost: int | None = None
     applied: bool = False
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether no replica has to do with it."""
+        return self.members is None and not self.computing and not self.delivered
 
 
 class SyncProtocol:
@@ -186,62 +210,69 @@ class SyncProtocol:
 
     def go_on(self, position: int | None = None) -> list[Decision]:
         self._hold_at = position
-        return self._begin_all()
+        return self._proceed()
 
     def pause(self) -> None:
         self._paused = True
 
     def resume(self, required: int) -> list[Decision]:
         self._paused, self._required = False, required
-        return self._begin_all()
+        return self._proceed()
 
     @property
     def idle(self) -> bool:
-        return not self._open
+        return all(step.is_deserted for step in self._open)
 
     def joined(self, replica: int) -> list[Decision]:
         self._busy[replica] = set()
         if self.live >= self._expected:
             self._expected = 1  # from now on training goes on with whoever is there
-        return self._join(replica) or self._begin_all()
+        return self._proceed()
 
     def delivered(self, replica: int, step: int) -> list[Decision]:
         self._busy.get(replica, set()).discard(step)
+        decisions: list[Decision] = []
         current = next((each for each in self._open if each.number == step), None)
         if current is None:
             self.dropped += 1
-            return self._join(replica) or self._begin_all()
-        current.computing.discard(replica)
-        current.delivered.append(replica)
-        if current.members is None:
-            return self._decide(current)
-        if replica not in current.members:
-            self.dropped += 1
-        return self._finish() + self._begin_all()
+        else:
+            current.computing.discard(replica)
+            current.delivered.append(replica)
+            if current.members is None:
+                decisions = self._decide(current)
+            elif replica not in current.members:
+                self.dropped += 1
+        return decisions + self._proceed()
 
     def left(self, replica: int) -> list[Decision]:
         if self._busy.pop(replica, None) is None and self._expected == 1:
             return []
         self._expected = max(1, self._expected - 1)  # one that dies before the first step is not waited for
         decisions: list[Decision] = []
-        for current in list(self._open):
+        for current in self._open:
             was_computing = replica in current.computing
             current.computing.discard(replica)
             if current.applied:
                 continue
-            if current.members is None and self._paused and not (current.computing or current.delivered):
-                decisions.append(self._give_up(current))  # nobody joins it during a pause
-            elif current.members is None:
+            if current.members is None:
                 decisions += self._decide(current)
             elif was_computing and replica in current.members:
-                decisions += self._decide_without(current, replica)
-        return decisions + self._finish() + self._begin_all()
+                decisions.append(self._decide_without(current, replica))
+        return decisions + self._proceed()
 
     def applied(self, step: int) -> list[Decision]:
         for current in self._open:
             if current.number == step:
                 current.applied = True
-        return self._finish() + self._begin_all()
+                if current.members is None and current.lost is not None:
+                    # The shards had everything already; who has delivered since has not contributed, but can report.
+                    current.members = tuple(sorted(current.delivered[: self._required])) or (current.lost,)
+                    self.dropped += len(current.delivered[self._required :])
+        return self._proceed()
+
+    def _proceed(self) -> list[Decision]:
+        """End, join and begin what may end, be joined and begin."""
+        return self._finish() + self._join() + self._begin_all()
 
     def _finish(self) -> list[Decision]:
         """End open steps, in order, that are applied and of which no member's report is outstanding."""
@@ -262,14 +293,22 @@ class SyncProtocol:
             decisions.append(self._begin())
         return decisions
 
-    def _join(self, replica: int) -> list[Decision]:
-        """Let a replica that has become idle take part in the open step, if that is undecided."""
-        current = self._open[-1] if self._open else None
-        if current is None or current.members is not None or replica not in self._busy or self._busy[replica]:
+    def _join(self) -> list[Decision]:
+        """Let idle replicas take part in the first open step that is undecided."""
+        position = next((i for i, step in enumerate(self._open) if step.members is None), None)
+        if position is None:
             return []
-        current.computing.add(replica)
-        self._busy[replica].add(current.number)
-        return [Join(current.number, replica)]
+        current = self._open[position]
+        if self._paused and current.is_deserted:
+            return []
+        joining = [replica for replica in self._idle if replica not in current.delivered]
+        current.computing.update(joining)
+        for replica in joining:
+            self._busy[replica].add(current.number)
+        if current.lost is None:
+            return [Join(current.number, replica) for replica in joining]
+        after = self._open[position - 1].number if position else None
+        return [Join(current.number, replica, True, after) for replica in joining]
 
     @property
     def _idle(self) -> list[int]:
@@ -316,23 +355,22 @@ class SyncProtocol:
         self.dropped += len(current.delivered) - len(current.members)
         return [Commit(current.number, current.members)]
 
-    def _decide_without(self, current: _OpenStep, replica: int) -> list[Decision]:
-        """A member died before it delivered: the step is that of the others."""
+    def _decide_without(self, current: _OpenStep, replica: int) -> Decision:
+        """A member died before it delivered: the step is that of the others, or of whoever joins it."""
         assert current.members is not None
         rest = tuple(member for member in current.members if member != replica)
         if rest:
             current.members = rest
-            return [Commit(current.number, rest)]
-        return [self._give_up(current)]
-
-    def _give_up(self, current: _OpenStep) -> Abandon:
-        self._open.remove(current)
-        self._end += 1
-        return Abandon(current.number)
+            return Commit(current.number, rest)
+        current.members, current.lost = None, replica
+        return Reopen(current.number)
 
 
 class AsyncProtocol:
     """Every replica has steps of its own; their updates interleave.
+
+    The steps of one that dies are reopened, and taken up by others one after the other: each once the step has been
+    delivered behind which it was handed out, for on the shards it comes after that.
 
     Args:
         steps: Number of steps to apply, over all replicas.
@@ -355,13 +393,20 @@ class AsyncProtocol:
         self._staleness = staleness
         self._clock: dict[int, int] = {}
         self._owner: dict[int, int] = {}
+        """Of open steps; those of one replica are in the order in which it computes them."""
+        self._lost: dict[int, int] = {}
+        """Whose death has reopened a step that nobody has taken up yet."""
+        self._reopened: set[int] = set()
+        """Steps of which the shards do not know whose they are now."""
+        self._after: dict[int, int | None] = {}
+        """Behind which step of the same replica each was handed out."""
         self._outstanding: dict[int, set[str]] = {}
         self._hold_at: int | None = None
         self._paused = False
 
     @property
     def finished(self) -> bool:
-        return not self._owner and self._remaining == 0
+        return not self._open and self._remaining == 0
 
     @property
     def live(self) -> int:
@@ -372,11 +417,11 @@ class AsyncProtocol:
         return not self._clock and not self._owner
 
     def hold(self, position: int | None = None) -> None:
-        self._hold_at = self._completed + len(self._owner) if position is None else position
+        self._hold_at = self._completed + self._open if position is None else position
 
     @property
     def held(self) -> bool:
-        return not self._owner and self._hold_at is not None and self._completed >= self._hold_at
+        return not self._open and self._hold_at is not None and self._completed >= self._hold_at
 
     def go_on(self, position: int | None = None) -> list[Decision]:
         self._hold_at = position
@@ -398,7 +443,11 @@ class AsyncProtocol:
         return self._start_all()
 
     def delivered(self, replica: int, step: int) -> list[Decision]:
-        return self._settle(step, "delivered")
+        decisions: list[Decision] = []
+        if step in self._reopened:
+            self._reopened.discard(step)
+            decisions.append(Commit(step, (replica,)))
+        return decisions + self._settle(step, "delivered")
 
     def applied(self, step: int) -> list[Decision]:
         return self._settle(step, "applied")
@@ -410,22 +459,27 @@ class AsyncProtocol:
             if owner != replica or "delivered" not in self._outstanding[step]:
                 continue
             if "applied" in self._outstanding[step]:
-                # Its number is not used again: another step makes up for it.
-                del self._owner[step], self._outstanding[step]
-                self._remaining += 1
-                decisions.append(Abandon(step))
+                self._lost[step] = self._owner.pop(step)
+                self._reopened.add(step)
+                decisions.append(Reopen(step))
             else:
                 decisions += self._settle(step, "delivered")
         return decisions + self._start_all()
 
+    @property
+    def _open(self) -> int:
+        return len(self._owner) + len(self._lost)
+
     def _settle(self, step: int, event: str) -> list[Decision]:
         """Record one of the two things that end a step, and go on when both have happened."""
-        if step not in self._owner:
-            return []  # abandoned
         self._outstanding[step].discard(event)
+        if step in self._lost:  # the shards had everything already
+            self._owner[step] = self._lost.pop(step)
+            self._outstanding[step].clear()
         if self._outstanding[step]:
-            return []
-        del self._outstanding[step]
+            return self._start_all()
+        del self._outstanding[step], self._after[step]
+        self._reopened.discard(step)
         replica = self._owner.pop(step)
         self._completed += 1
         if replica in self._clock:
@@ -433,29 +487,41 @@ class AsyncProtocol:
         return [Complete(step, (replica,), self._completed), *self._start_all()]
 
     def _start_all(self) -> list[Decision]:
-        """Start what may start: one step of each replica in turn, until there is none."""
+        """Hand out what may be: one step to each replica in turn, until there is none."""
         decisions: list[Decision] = []
-        while started := [self._start(replica) for replica in sorted(self._clock) if self._may_start(replica)]:
-            decisions += started
+        while given := [decision for replica in sorted(self._clock) for decision in self._give(replica)]:
+            decisions += given
         return decisions
 
-    def _may_start(self, replica: int) -> bool:
-        if self._paused or self._remaining == 0:
-            return False
-        if self._hold_at is not None and self._completed + len(self._owner) >= self._hold_at:
-            return False
+    def _give(self, replica: int) -> list[Decision]:
+        """Hand out a step to a replica, if there is one: a reopened one, or else the next."""
+        if self._paused or self._has_enough(replica):
+            return []
+        after = next((step for step, owner in reversed(self._owner.items()) if owner == replica), None)
+        lost = next((step for step in self._lost if "delivered" not in self._before(step)), None)
+        if lost is not None:
+            del self._lost[lost]
+            self._owner[lost], self._after[lost] = replica, after
+            return [Join(lost, replica, True, after)]
+        if self._remaining == 0 or (self._hold_at is not None and self._completed + self._open >= self._hold_at):
+            return []
+        step = self._next
+        self._next += 1
+        self._remaining -= 1
+        self._owner[step], self._after[step] = replica, after
+        self._outstanding[step] = {"delivered", "applied"}
+        return [Start(step, (replica,), (replica,), after)]
+
+    def _before(self, step: int) -> set[str]:
+        """What is outstanding of the step behind which `step` was handed out."""
+        after = self._after[step]
+        return set() if after is None else self._outstanding.get(after, set())
+
+    def _has_enough(self, replica: int) -> bool:
+        """Whether a replica has as many steps as it may have at once, or is too far ahead of others."""
         pending = sum(owner == replica for owner in self._owner.values())
         if self._staleness is not None:
             lead = self._clock[replica] + pending - min(self._clock.values())
             if lead > self._staleness:
-                return False
-        return pending < self._ahead
-
-    def _start(self, replica: int) -> Start:
-        after = max((step for step, owner in self._owner.items() if owner == replica), default=None)
-        step = self._next
-        self._next += 1
-        self._remaining -= 1
-        self._owner[step] = replica
-        self._outstanding[step] = {"delivered", "applied"}
-        return Start(step, (replica,), (replica,), after)
+                return True
+        return pending >= self._ahead

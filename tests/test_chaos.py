@@ -142,7 +142,7 @@ def nodes_for_training(cluster):
 
 
 def trained_in_chaos(cluster, folder, steps, duration_s, seed, size):
-    """Train, the beginning of it in chaos. Returns the result, and what was killed."""
+    """Train, the beginning of it in chaos. Returns the result."""
     barrier, seen, chaos = Barrier(folder), [], Chaos(cluster, seed)
     options = {"save_every_s": 1.0, "on_step": lambda record: seen.append(record.step)}
     training = Task(lambda: trained(steps, barrier, folder / "run", size, **options))
@@ -152,7 +152,7 @@ def trained_in_chaos(cluster, folder, steps, duration_s, seed, size):
     result = training.result(400)
     print(f"killed {chaos.struck}; {len(seen) - steps} of {steps} steps were lost and done again")
     assert all(chaos.struck.values())
-    return result, chaos.struck
+    return result
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_training_outlives_whatever_is_killed(ray_nodes, tmp_path, duration_s, s
     wait_for(lambda: not actor_processes())
     before = Holdings(ray)
 
-    result, _ = trained_in_chaos(ray_nodes, tmp_path, steps, duration_s, seed, ELASTIC)
+    result = trained_in_chaos(ray_nodes, tmp_path, steps, duration_s, seed, ELASTIC)
     assert [record.step for record in result.history] == list(range(1, steps + 1))
     assert result.variables["global_step"] == steps
     assert tf.train.load_variable(tf.train.latest_checkpoint(tmp_path / "run"), "global_step") == steps
@@ -195,12 +195,10 @@ def test_training_outlives_whatever_is_killed(ray_nodes, tmp_path, duration_s, s
     ids=str,
 )
 def test_training_in_other_modes_outlives_it_too(ray_nodes, tmp_path, size, seed):
-    """Where a step has one member only, a shard may have applied what was given up when that died."""
+    """What some shards have applied of a step when its only member dies, the others apply too, and these not again."""
     nodes_for_training(ray_nodes)
     steps = 1200
-    result, killed = trained_in_chaos(ray_nodes, tmp_path, steps, 20, seed, size)
+    result = trained_in_chaos(ray_nodes, tmp_path, steps, 20, seed, size)
     assert [record.step for record in result.history] == list(range(1, steps + 1))
-    surplus = result.variables["global_step"] - steps
-    print(f"{surplus} updates beyond those that count")
-    assert 0 <= surplus <= (killed["worker"] + killed["node"] if "mode" in size else 0)
+    assert result.variables["global_step"] == steps
     assert final_loss(result) < 1.5 * max(undisturbed_losses(steps))

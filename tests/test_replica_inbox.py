@@ -83,3 +83,13 @@ def test_the_edge_of_a_verdict_is_known_by_its_name():
     keys = ["_skip_unless_finite_grad:0 a -> b", "_skip_unless_finite:0 a -> b", "x:0 a -> b"]
     assert verdict_among(keys) == keys[1]
     assert verdict_among(keys[:1]) is None
+
+
+def test_without_members_it_is_open_to_others_and_what_came_is_forgotten():
+    inbox = ReplicaInbox(["indices", "rows"], [0])
+    inbox.add(0, [("indices", [3])])
+    assert inbox.commit([]) == []
+    inbox.add(0, [("rows", [[0.5]])])  # by one of the same number
+    inbox.add(0, [("indices", [7])])
+    assert inbox.commit([0]) == [("indices", [[7]]), ("rows", [[[0.5]]])]
+    assert inbox.commit([]) == inbox.commit([1]) == [], "it has been handed over"

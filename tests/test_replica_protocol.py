@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfray.actors.replica_inbox import ReplicaInbox
-from tfray.actors.replica_protocol import Abandon, AsyncProtocol, Commit, Complete, Join, Start, SyncProtocol
+from tfray.actors.replica_protocol import AsyncProtocol, Commit, Complete, Join, Reopen, Start, SyncProtocol
 
 # -- synchronous training, event by event --------------------------------------------------------------
 
@@ -81,17 +81,63 @@ def test_a_member_that_dies_leaves_the_step_to_the_others():
     assert protocol.applied(1) == [Complete(1, (0,), 1)]
 
 
-def test_the_last_member_that_dies_takes_the_step_with_it():
+def test_a_step_whose_last_member_dies_is_that_of_whoever_comes():
     protocol = SyncProtocol(required=1, steps=2, expected=1)
     assert protocol.joined(0) == [Start(1, (0,), (0,))]
-    assert protocol.left(0) == [Abandon(1)]
-    assert protocol.live == 0 and not protocol.finished
-    assert protocol.joined(0) == [Start(2, (0,), (0,))]
+    assert protocol.left(0) == [Reopen(1)]
+    assert protocol.live == 0 and protocol.stranded and not protocol.finished
+    assert protocol.joined(0) == [Join(1, 0, reopened=True)]
+    assert protocol.delivered(0, 1) == [Commit(1, (0,))]
+    assert protocol.applied(1) == [Complete(1, (0,), 1), Start(2, (0,), (0,))]
     protocol.delivered(0, 2)
-    assert protocol.applied(2) == [Complete(2, (0,), 1), Start(3, (0,), (0,))]
-    protocol.delivered(0, 3)
-    assert protocol.applied(3) == [Complete(3, (0,), 2)]
+    assert protocol.applied(2) == [Complete(2, (0,), 2)]
     assert protocol.finished
+
+
+def test_a_step_is_over_if_its_last_member_has_died_when_the_shards_had_everything():
+    protocol = SyncProtocol(required=1, steps=2, expected=1)
+    protocol.joined(0)
+    assert protocol.left(0) == [Reopen(1)]
+    assert protocol.applied(1) == [Complete(1, (0,), 1)], "the dead one's contributions are those that count"
+    assert protocol.joined(0) == [Start(2, (0,), (0,))]
+
+
+def test_who_has_joined_a_step_that_turns_out_to_be_over_is_late():
+    protocol = SyncProtocol(required=1, steps=2, expected=1)
+    protocol.joined(0)
+    protocol.left(0)
+    assert protocol.joined(1) == [Join(1, 1, reopened=True)]
+    assert protocol.applied(1) == [Complete(1, (0,), 1)]
+    assert protocol.delivered(1, 1) == [Start(2, (1,), (1,))]
+    assert protocol.dropped == 1
+
+
+def test_who_joins_a_step_that_is_open_to_all_is_told_where_shards_are_through_with_it():
+    """Several may join one, of which the first count; steps handed out ahead are joined one after the other."""
+    protocol = SyncProtocol(required=2, steps=3, expected=2, ahead=2)
+    protocol.joined(0)
+    assert protocol.joined(1) == [Start(1, (0, 1), (0, 1)), Start(2, (0, 1), (0, 1), after=1)]
+    assert protocol.left(0) == [Commit(1, (1,)), Commit(2, (1,))]
+    assert protocol.joined(0) == []
+    assert protocol.left(1) == [Reopen(1), Reopen(2), Join(1, 0, reopened=True)]
+    assert protocol.joined(1) == [Join(1, 1, reopened=True)]
+    assert protocol.delivered(1, 1) == [], "the other may still deliver"
+    assert protocol.delivered(0, 1) == [
+        Commit(1, (0, 1)), Join(2, 0, reopened=True, after=1), Join(2, 1, reopened=True, after=1)
+    ]  # fmt: skip
+    assert protocol.applied(1) == [Complete(1, (0, 1), 1)]
+    assert protocol.left(0) == []
+    assert protocol.delivered(1, 2) == [Commit(2, (1,))]
+    assert protocol.applied(2) == [Complete(2, (1,), 2), Start(3, (1,), None)]
+
+
+def test_only_a_member_whose_contributions_may_be_missing_reopens_a_step():
+    protocol = SyncProtocol(required=1, steps=2, expected=1, ahead=2)
+    assert protocol.joined(0) == [Start(1, (0,), (0,)), Start(2, (0,), (0,), after=1)]
+    protocol.delivered(0, 1)
+    assert protocol.left(0) == [Reopen(2)], "the shards hold all of the first"
+    assert protocol.applied(1) == [Complete(1, (0,), 1)]
+    assert protocol.joined(0) == [Join(2, 0, reopened=True)]
 
 
 def test_an_undecided_step_is_taken_up_by_the_next_to_come():
@@ -161,15 +207,39 @@ def test_replicas_have_steps_of_their_own():
     assert protocol.finished and protocol.dropped == 0
 
 
-def test_a_step_of_the_dead_is_made_up_for():
+def test_a_step_of_the_dead_is_taken_up_by_another():
     protocol = AsyncProtocol(steps=1)
     assert protocol.joined(0) == [Start(1, (0,), (0,))]
     assert protocol.joined(1) == []
-    assert protocol.left(0) == [Abandon(1), Start(2, (1,), (1,))]
-    assert protocol.applied(1) == []  # its shards may have had all of it
-    protocol.delivered(1, 2)
-    assert protocol.applied(2) == [Complete(2, (1,), 1)]
+    assert protocol.left(0) == [Reopen(1), Join(1, 1, reopened=True)]
+    assert protocol.applied(1) == []  # the shards have had all of it
+    assert protocol.delivered(1, 1) == [Commit(1, (1,)), Complete(1, (1,), 1)]
     assert protocol.finished
+
+
+def test_a_step_of_the_dead_is_over_if_shards_had_everything():
+    protocol = AsyncProtocol(steps=1)
+    protocol.joined(0)
+    assert protocol.left(0) == [Reopen(1)]
+    assert protocol.stranded and not protocol.finished
+    assert protocol.applied(1) == [Complete(1, (0,), 1)]
+    assert protocol.finished
+
+
+def test_steps_of_the_dead_are_taken_up_one_after_the_other():
+    """On the shards the second comes after the first: whoever took up the second only would wait for the first."""
+    protocol = AsyncProtocol(steps=9, ahead=2)
+    assert protocol.joined(0) == [Start(1, (0,), (0,)), Start(2, (0,), (0,), after=1)]
+    protocol.hold(2)
+    assert protocol.joined(1) == []
+    assert protocol.joined(2) == []
+    assert protocol.left(0) == [Reopen(1), Reopen(2), Join(1, 1, reopened=True)]
+    assert protocol.delivered(1, 1) == [Commit(1, (1,)), Join(2, 1, reopened=True, after=1)]
+    assert protocol.left(1) == [Reopen(2), Join(2, 2, reopened=True)]
+    assert protocol.applied(1) == [Complete(1, (1,), 1)]
+    assert protocol.delivered(2, 2) == [Commit(2, (2,))]
+    assert protocol.applied(2) == [Complete(2, (2,), 2)]
+    assert protocol.held
 
 
 def test_steps_are_handed_out_ahead_while_nothing_is_to_be_decided():
@@ -209,7 +279,7 @@ def test_a_fast_replica_waits_for_the_slowest():
     assert protocol.applied(2) == [Complete(2, (1,), 3), Start(4, (0,), (0,)), Start(5, (1,), (1,))]
     protocol.delivered(0, 4)
     assert protocol.applied(4) == [Complete(4, (0,), 4)]
-    assert protocol.left(1) == [Abandon(5), Start(6, (0,), (0,))], "nobody waits for the dead"
+    assert protocol.left(1) == [Reopen(5), Join(5, 0, reopened=True)], "nobody waits for the dead"
 
 
 def test_a_staleness_that_makes_no_sense():
@@ -225,13 +295,13 @@ KEYS = ("early", "late")
 
 @dataclass
 class _ShardStep:
-    receivers: list[int]
+    receivers: list[tuple[int, int]]
     inbox: ReplicaInbox
     decided: bool
     after: int | None = None
     complete: bool = False
     applied: bool = False
-    sent_to: set[int] = field(default_factory=set)
+    sent_to: set[tuple[int, int]] = field(default_factory=set)
 
 
 @dataclass
@@ -268,6 +338,8 @@ class Cluster:
         self.completed, self.members, self.deliveries, self.died_in = [], {}, [], set()
         self.started = {}
         self.lives = {}
+        self.reopened = set()
+        self.served = {shard: [] for shard in self.shards}
 
     # -- the driver ------------------------------------------------------------------------------
 
@@ -281,24 +353,30 @@ class Cluster:
                     self.started[step] = set(replicas)
                     self.waiting_shards[step] = set(self.shards)
                     assert after is None or after in self.started
-                    self.tell("start", step, list(replicas), members, after)
+                    self.tell("start", step, list(map(self.actor, replicas)), members, after)
                     for replica in replicas:
                         self.compute(step, replica)
-                case Join(step, replica):
-                    assert replica not in self.started[step] or replica not in self.tasks
+                case Join(step, replica, reopened, after):
+                    assert step not in [task.step for task in self.queues.get(replica, ())]
+                    assert step in self.waiting_shards and reopened == (step in self.reopened)
                     self.started[step].add(replica)
-                    self.tell("join", step, replica)
+                    self.tell("serve" if reopened else "join", step, self.actor(replica), after)
                     self.compute(step, replica)
                 case Commit(step, members):
                     assert members and set(members) <= self.started[step]
                     self.tell("commit", step, members)
-                case Abandon(step):
-                    del self.waiting_shards[step]
-                    self.tell("cancel", step)
+                case Reopen(step):
+                    self.reopened.add(step)
+                    self.tell("commit", step, ())
                 case Complete(step, members, position):
                     assert not self.waiting_shards.get(step)
+                    assert all(step in self.over[shard] for shard in self.shards)
                     self.completed.append(position)
                     self.members[step] = members
+
+    def actor(self, replica):
+        """A replica, and how many it has replaced."""
+        return replica, self.lives.get(replica, 0)
 
     def tell(self, *message):
         for shard in self.shards:
@@ -319,12 +397,14 @@ class Cluster:
         if replica not in self.tasks and self.queues[replica]:
             self.tasks[replica] = self.queues[replica][0]
             for shard in self.shards:
+                self.serve(shard)
                 for step, current in self.steps[shard].items():
                     self.send_parameters(shard, step, current)
 
     def handle(self, kind, *event):
         match kind:
             case "left":
+                self.tell("cancel", self.actor(event[0]))
                 self.lives[event[0]] = self.lives.get(event[0], 0) + 1
                 self.execute(self.protocol.left(*event))
                 if self.restarts:
@@ -333,7 +413,7 @@ class Cluster:
             case "delivered":
                 replica, step, life = event
                 if life == self.lives.get(replica, 0):  # else its end is known already
-                    self.deliveries.append((replica, step))
+                    self.deliveries.append((replica, step, step in self.members))
                     self.execute(self.protocol.delivered(replica, step))
             case "applied":
                 shard, step = event
@@ -346,6 +426,13 @@ class Cluster:
 
     def on_shard(self, shard, kind, step, *rest):
         steps = self.steps[shard]
+        if kind == "serve":
+            self.served[shard].append((step, *rest))
+            self.serve(shard)
+            return
+        if kind == "cancel":
+            self.served[shard] = [each for each in self.served[shard] if each[1] != step]
+            return
         if kind == "start":
             receivers, members, after = rest
             keys = KEYS if shard or len(self.shards) == 1 else ()
@@ -357,17 +444,14 @@ class Cluster:
         match kind:
             case "join":
                 current.receivers.append(rest[0])
-                current.sent_to.discard(rest[0])  # that was its predecessor
             case "commit":
                 current.decided = True
+                if not rest[0]:
+                    current.receivers.clear()
                 self.hand_over(current, current.inbox.commit(rest[0]))
-            case "cancel":
-                del steps[step]
-                self.end(shard, step)
-                return
             case "contribution":
                 replica, key = rest
-                self.hand_over(current, current.inbox.add(replica, [(key, replica)]))
+                self.hand_over(current, current.inbox.add(replica, [(key, self.actor(replica))]))
         self.go_on(shard, step, current)
 
     def go_on(self, shard, step, current):
@@ -379,15 +463,30 @@ class Cluster:
                 self.end(shard, step)
 
     def send_parameters(self, shard, step, current):
-        for replica in set(current.receivers) - current.sent_to if current.after is None else ():
-            task = self.tasks.get(replica)
-            if replica in self.alive and task is not None and task.step == step:
-                current.sent_to.add(replica)
-                task.parameters.add(shard)
+        for actor in set(current.receivers) - current.sent_to if current.after is None else ():
+            if self.give_parameters(shard, step, actor):
+                current.sent_to.add(actor)
+
+    def give_parameters(self, shard, step, actor):
+        """Returns whether they have reached a replica: one that is there, and has come to that step."""
+        task = self.tasks.get(actor[0])
+        if actor != self.actor(actor[0]) or task is None or task.step != step:
+            return False
+        assert shard not in task.parameters, "they come twice"
+        task.parameters.add(shard)
+        return True
+
+    def serve(self, shard):
+        """Send what replicas of reopened steps need, where that is due."""
+        for step, actor, after in list(self.served[shard]):
+            if after in {None, *self.over[shard]} and self.give_parameters(shard, step, actor):
+                self.served[shard].remove((step, actor, after))
 
     def end(self, shard, step):
         """Let the step begin that comes after this one."""
+        assert step not in self.over[shard], "it is applied twice"
         self.over[shard].add(step)
+        self.serve(shard)
         for later, current in self.steps[shard].items():
             if current.after == step:
                 current.after = None
@@ -453,6 +552,7 @@ class Cluster:
     def run(self):
         for _ in range(20_000):
             if self.is_over():
+                assert all(self.over[shard].issuperset(self.members) for shard in self.shards)
                 return
             events = list(self.events())
             assert events, f"deadlock: {vars(self.protocol)}"
@@ -482,7 +582,7 @@ def test_synchronous_training_never_stops_short(replicas, backups, steps, shards
         if not deaths:
             assert len(members) == required
     counted = {(replica, step) for step, members in cluster.members.items() for replica in members}
-    late = [delivery for delivery in cluster.deliveries if delivery not in counted]
+    late = [each for each in cluster.deliveries if each[2] or each[:2] not in counted]
     assert protocol.dropped == len(late)
     if not deaths:
         assert protocol.live == replicas
@@ -605,10 +705,21 @@ def test_what_open_steps_need_does_not_change_before_they_have_ended():
     assert protocol.resume(3) == [Start(2, (0, 1, 2), (0, 1, 2))]
 
 
-def test_a_step_that_has_lost_everybody_in_a_pause_is_given_up():
+def test_a_step_that_has_lost_everybody_in_a_pause_waits_for_its_end():
     protocol = SyncProtocol(1, 2)
     protocol.joined(0)
     protocol.pause()
-    assert protocol.left(0) == [Abandon(1)]
+    assert protocol.left(0) == [Reopen(1)]
     assert protocol.idle and protocol.joined(1) == []
-    assert protocol.resume(1) == [Start(2, (1,), (1,))]
+    assert protocol.resume(1) == [Join(1, 1, reopened=True)]
+    assert not protocol.idle
+
+
+def test_an_undecided_step_that_has_lost_everybody_in_a_pause_waits_too():
+    protocol = SyncProtocol(required=1, steps=2, expected=2)
+    protocol.joined(0)
+    assert protocol.joined(1) == [Start(1, (0, 1), None)]
+    protocol.pause()
+    assert protocol.left(0) == protocol.left(1) == []
+    assert protocol.idle and protocol.joined(1) == []
+    assert protocol.resume(1) == [Join(1, 1)], "every shard still has it open"

@@ -100,7 +100,7 @@ def test_all_workers_die_at_once_and_come_back(ray_local, tmp_path, mode):
         killing_run(tmp_path, 40, [(10, 0), (10, 1), (10, 2)]),
     ).fit()
     assert [record.step for record in result.history] == list(range(1, 41))
-    assert 40 <= result.variables["global_step"] <= 43  # a shard may have applied what the other did not
+    assert result.variables["global_step"] == 40
 
 
 def test_all_workers_die_in_an_undecided_step_and_none_comes_back(ray_local, tmp_path):
@@ -176,7 +176,7 @@ def test_a_worker_that_dies_in_the_last_step(ray_local, tmp_path, mode):
         scaling(2, 2, mode=mode),
         killing_run(tmp_path, 10, [(9, 0), (10, 0), (10, 1)]),
     ).fit()
-    assert result.steps == 10 and result.variables["global_step"] >= 10
+    assert result.steps == result.variables["global_step"] == 10
 
 
 def test_what_nobody_could_report_is_unknown():
@@ -226,7 +226,7 @@ def test_the_only_worker_dies_and_comes_back(ray_local, tmp_path):
         killing_run(tmp_path, 30, [(10, 0), (20, 0)]),
     ).fit()
     assert [record.step for record in result.history] == list(range(1, 31))
-    assert 30 <= result.variables["global_step"] <= 32  # a shard may have applied what the other did not
+    assert result.variables["global_step"] == 30
 
 
 def test_replacements_are_limited(ray_local, tmp_path):

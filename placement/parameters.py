@@ -1,0 +1,66 @@
+"""What parameter shards send to replicas of their own accord, cut out of their part of a replicated step.
+
+By it alone a replica can compute a step that shards have applied already, or a part of them: it reads variables, and
+leaves out all that comes of contributions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tfray.framework.graph import Operation
+from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef, from_graph_def, to_graph_def
+from tfray.framework.region import ops_within
+from tfray.framework.traversal import reachable_backward
+from tfray.placement.replicate import serving_device
+from tfray.runtime.plan import Partition
+
+
+def parameter_partitions(shards: Sequence[Partition], replica: str) -> dict[str, Partition]:
+    """For each shard that sends something to replicas, or to a shard that does, what leads to that.
+
+    Between each other shards send as they do when they serve: under the identity of that, not that of the step.
+
+    Args:
+        shards: What the shards run in a step, see `CompiledReplicaStep`.
+        replica: The name that stands for every replica's device.
+    """
+    sends: list[tuple[str, Operation, str, str]] = []
+    for part in shards:
+        for op in part.graph.get_operations():
+            ends = [inner.attrs for inner in ops_within(op) if inner.type == "Send"]
+            sends += [(part.device, op, attrs["key"], attrs["destination"]) for attrs in ends]
+    senders = {key: (device, op) for device, op, key, _ in sends}
+    needed: dict[str, set[Operation]] = {}
+    waiting = [(device, op) for device, op, _, destination in sends if destination == replica]
+    while waiting:
+        device, op = waiting.pop()
+        ops = needed.setdefault(device, set())
+        found = reachable_backward([op]) - ops
+        ops |= found
+        received = [inner.attrs["key"] for each in found for inner in ops_within(each) if inner.type == "Recv"]
+        waiting += [senders[key] for key in received if key in senders]
+    others = {part.device: serving_device(part.device) for part in shards}
+    return {part.device: _part(part, needed[part.device], others) for part in shards if part.device in needed}
+
+
+def _part(whole: Partition, ops: set[Operation], others: dict[str, str]) -> Partition:
+    """Some operations of a partition; what they send to shards goes to `others` instead."""
+    plain = to_graph_def(whole.graph)
+    names = {op.name for op in ops}
+    nodes = [_redirected(node, others) for node in plain.node if node.name in names]
+    return Partition(whole.device, from_graph_def(GraphDef(nodes, seed=plain.seed)), optimize=whole.optimize)
+
+
+def _redirected(node: NodeDef, others: dict[str, str]) -> NodeDef:
+    attrs: dict[str, Any] = {
+        name: RegionDef([_redirected(inner, others) for inner in value.node], value.inputs, value.outputs)
+        if isinstance(value, RegionDef)
+        else value
+        for name, value in node.attr.items()
+    }
+    if node.op == "Send":
+        attrs["destination"] = others.get(attrs["destination"], attrs["destination"])
+    return replace(node, attr=attrs)
