@@ -13,7 +13,7 @@ from typing import Any, Final
 import ray
 
 OBJECT_BYTES: Final = 64 * 1024
-"""Tensors from this size on are put into the object store; Ray inlines up to 100 KB per message."""
+"""Tensors from this size on are put into the object store, where a call takes them; Ray inlines up to 100 KB of it."""
 
 
 @dataclass(frozen=True)

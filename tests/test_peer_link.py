@@ -35,6 +35,10 @@ TENSORS = [
     np.array([1 + 2j], np.complex64),
     np.array([[b"a", b""], [b"\xff\x00", b"long " * 100]], object),
     np.array(b"alone", object),
+    np.arange(4099, dtype=np.int8),
+    np.arange(2000, dtype=np.float64).reshape(20, 100),
+    np.array([b"one of many"] * 5000, object),
+    np.full(300, 1j, np.complex128),
 ]
 
 
@@ -124,20 +128,34 @@ def test_damaged_frames_are_refused_or_harmless(data):
         [{}, [["string", [1], ["text"]]]],
         [{}, [["no dtype", [1], b"1234"]]],
         [{}, [[["float32"], [1], b"1234"]]],
+        [{}, [["float32", [1], 4]]],
+        [{}, [["float32", [1], -4]]],
+        [{}, [["string", [1], 4]]],
         {"a": 1},
         17,
         msgpack.ExtType(4, b"code"),
     ],
 )
 def test_frames_that_make_no_sense(value):
+    packed = msgpack.packb(value)
     with pytest.raises(DataLossError, match="malformed frame"):
-        decode(msgpack.packb(value))
+        decode(LENGTH.pack(len(packed)) + packed)
+
+
+@pytest.mark.parametrize(("declared", "missing"), [(8192, 8), (8188, 0), (-8, 0), (1 << 40, 0)])
+def test_raw_data_must_be_all_there(declared, missing):
+    packed = msgpack.packb([{}, [["float64", [1024], declared]]])
+    start = LENGTH.size + len(packed)
+    frame = LENGTH.pack(len(packed)) + packed + bytes(-start % 16 + 8192 - missing)
+    with pytest.raises(DataLossError, match="malformed frame"):
+        decode(frame)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x91" * 100_000, b"\xc6\xff\xff\xff\xff", b"\xc1", b"\x92\x80\x90more"])
 def test_what_is_no_message_pack(data):
-    with pytest.raises(DataLossError, match="malformed frame"):
-        decode(data)
+    for frame in (data, LENGTH.pack(len(data)) + data):
+        with pytest.raises(DataLossError, match="malformed frame"):
+            decode(frame)
 
 
 # -- streams ---------------------------------------------------------------------------------------------
