@@ -295,9 +295,9 @@ class SyncProtocol:
 
     def _join(self) -> list[Decision]:
         """Let idle replicas take part in the first open step that is undecided."""
-        position = next((i for i, step in enumerate(self._open) if step.members is None), None)
-        if position is None:
-            return []
+        if not self._open or self._open[-1].members is not None:
+            return []  # those that are undecided are the last
+        position = next(i for i, step in enumerate(self._open) if step.members is None)
         current = self._open[position]
         if self._paused and current.is_deserted:
             return []
@@ -477,7 +477,7 @@ class AsyncProtocol:
             self._owner[step] = self._lost.pop(step)
             self._outstanding[step].clear()
         if self._outstanding[step]:
-            return self._start_all()
+            return self._start_all() if self._lost else []
         del self._outstanding[step], self._after[step]
         self._reopened.discard(step)
         replica = self._owner.pop(step)
@@ -497,14 +497,14 @@ class AsyncProtocol:
         """Hand out a step to a replica, if there is one: a reopened one, or else the next."""
         if self._paused or self._has_enough(replica):
             return []
+        lost = self._next_lost() if self._lost else None
+        if lost is None and (self._remaining == 0 or self._is_held_back):
+            return []
         after = next((step for step, owner in reversed(self._owner.items()) if owner == replica), None)
-        lost = next((step for step in self._lost if "delivered" not in self._before(step)), None)
         if lost is not None:
             del self._lost[lost]
             self._owner[lost], self._after[lost] = replica, after
             return [Join(lost, replica, True, after)]
-        if self._remaining == 0 or (self._hold_at is not None and self._completed + self._open >= self._hold_at):
-            return []
         step = self._next
         self._next += 1
         self._remaining -= 1
@@ -512,10 +512,18 @@ class AsyncProtocol:
         self._outstanding[step] = {"delivered", "applied"}
         return [Start(step, (replica,), (replica,), after)]
 
-    def _before(self, step: int) -> set[str]:
-        """What is outstanding of the step behind which `step` was handed out."""
-        after = self._after[step]
-        return set() if after is None else self._outstanding.get(after, set())
+    @property
+    def _is_held_back(self) -> bool:
+        """Whether no further step may begin, because of `hold`."""
+        return self._hold_at is not None and self._completed + self._open >= self._hold_at
+
+    def _next_lost(self) -> int | None:
+        """The first step that may be taken up: that behind which it was handed out has been delivered."""
+        for step in self._lost:
+            after = self._after[step]
+            if after is None or "delivered" not in self._outstanding.get(after, ()):
+                return step
+        return None
 
     def _has_enough(self, replica: int) -> bool:
         """Whether a replica has as many steps as it may have at once, or is too far ahead of others."""

@@ -1,7 +1,8 @@
 """What parameter shards send to replicas of their own accord, cut out of their part of a replicated step.
 
 By it alone a replica can compute a step that shards have applied already, or a part of them: it reads variables, and
-leaves out all that comes of contributions.
+leaves out all that comes of contributions. Only where a program lets replicas wait for an update to which they
+contribute nothing, that is in it, and made once more.
 """
 
 from __future__ import annotations
