@@ -86,10 +86,17 @@ def _actor_round_trip(backend: Any, options: Options) -> Iterator[Step]:
         yield call
 
 
+@contextmanager
+def _link_round_trip(backend: Any, options: Options) -> Iterator[Step]:
+    with backend.echo() as round_trip:
+        yield round_trip
+
+
 CASES: Final = {
     "scalar": Case(_null_steps, options={"mb": 0}),
     "dense": Case(_null_steps),
     "sparse": Case(_null_steps, options={"sparse": True}),
     "memory_copy": Case(_memory_copy, sides=("floor",)),
+    "link_round_trip": Case(_link_round_trip, sides=("floor",)),
     "actor_round_trip": Case(_actor_round_trip, sides=("floor",)),
 }
