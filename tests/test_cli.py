@@ -224,7 +224,7 @@ def test_interruption_keeps_the_history_so_far(program):
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("when", ["starting", "training"])
+@pytest.mark.parametrize("when", [pytest.param("starting", marks=pytest.mark.slow), "training"])
 def test_interruption_on_ray_leaves_no_process(program, when):
     pytest.importorskip("ray")
     arguments = ["--address", "local", "--workers", "2", "--cpus-per-worker", "0.5", "--json", "h.json"]

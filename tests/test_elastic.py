@@ -118,8 +118,10 @@ def nothing():
 @pytest.mark.ray
 @pytest.mark.parametrize(
     ("model", "optimizer"),
-    [((dense_model, classification_data), "momentum"), ((embedding_model, text_data), "adam")],
-    ids=["dense", "embedding"],
+    [
+        pytest.param((dense_model, classification_data), "momentum", marks=pytest.mark.slow, id="dense"),
+        pytest.param((embedding_model, text_data), "adam", id="embedding"),
+    ],
 )
 def test_a_run_that_grows_computes_what_one_process_computes(ray_local, tmp_path, model, optimizer):
     stages = Stages(Barrier(tmp_path), (3, nothing))
@@ -142,7 +144,11 @@ def test_a_run_that_grows_computes_what_one_process_computes(ray_local, tmp_path
 @pytest.mark.ray
 @pytest.mark.parametrize(
     "options",
-    [{}, pytest.param({"mode": "async"}, marks=pytest.mark.slow), {"mode": "async", "staleness": 1}],
+    [
+        {},
+        pytest.param({"mode": "async"}, marks=pytest.mark.slow),
+        pytest.param({"mode": "async", "staleness": 1}, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_workers_that_die_are_neither_waited_for_nor_missed(ray_local, tmp_path, clusters, options):

@@ -224,7 +224,7 @@ slow = pytest.mark.slow
         pytest.param("worker", "aggregation", marks=slow),
         ("worker", "restore"),
         ("parameter server", "checkpoint"),
-        ("parameter server", "aggregation"),
+        pytest.param("parameter server", "aggregation", marks=slow),
         pytest.param("parameter server", "restore", marks=slow),
         pytest.param("driver", "checkpoint", marks=slow),
         pytest.param("driver", "aggregation", marks=slow),

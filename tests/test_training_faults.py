@@ -55,7 +55,7 @@ def killing_run(folder, steps, kills, **options):
     return tf.train.RunConfig(steps=steps, on_step=on_step, **options)
 
 
-@pytest.mark.parametrize("model", ["dense", "embedding"])
+@pytest.mark.parametrize("model", [pytest.param("dense", marks=pytest.mark.slow), "embedding"])
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_a_worker_that_dies_is_replaced(ray_local, tmp_path, model, mode):
     """The other one goes on alone for a while, and then waits for the replacement."""
@@ -77,6 +77,7 @@ def test_a_worker_that_dies_is_replaced(ray_local, tmp_path, model, mode):
         assert {record.members for record in result.history[60:]} == {(0,), (1,)}
 
 
+@pytest.mark.slow
 def test_two_workers_die_at_once(ray_local, tmp_path):
     data = tf.train.array_input(*classification_data(), batch_size=24)
     result = tf.train.Trainer(
@@ -129,7 +130,7 @@ def test_all_workers_die_in_an_undecided_step_and_none_comes_back(ray_local, tmp
         made.fit()
 
 
-@pytest.mark.parametrize("first_death", [0, 10])
+@pytest.mark.parametrize("first_death", [0, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_worker_that_dies_while_it_joins(ray_local, tmp_path, first_death):
     """One of the first workers, or a replacement, dies over what it is given to compute; the next one is well."""
     barrier = Barrier(tmp_path)
@@ -186,7 +187,7 @@ def test_what_nobody_could_report_is_unknown():
     assert np.isnan(list(record.metrics.values())).all()
 
 
-@pytest.mark.parametrize("model", ["dense", "embedding"])
+@pytest.mark.parametrize("model", [pytest.param("dense", marks=pytest.mark.slow), "embedding"])
 def test_a_worker_that_dies_in_the_middle_of_a_step(ray_local, tmp_path, model):
     """After its indices have left for the shards, and before its gradients have."""
     make_model, data = MODELS[model]
