@@ -107,6 +107,7 @@ class Holdings:
     def __init__(self, ray):
         self._ray = ray
         self._before = self._now()
+        self._opened = descriptors()
         self._temporary = temporary_files()
 
     def _now(self):
@@ -131,11 +132,15 @@ class Holdings:
         }
         return {kind: count - before[kind] for kind, count in self._now().items() if count > before[kind]}
 
+    def opened(self):
+        """Descriptors other than sockets that have come since."""
+        return [name for name in descriptors() if not name.startswith("socket:") and name not in self._opened]
+
     def assert_returned(self, timeout_s=30.0):
         """Wait until there is no more of anything than before."""
         try:
             wait_for(lambda: not self.excess(), timeout_s)
         except AssertionError:
-            rest = f"threads {threads()}, natively {native_threads()}; processes {processes()}"
+            rest = f"threads {threads()}, natively {native_threads()}; processes {processes()}; files {self.opened()}"
             raise AssertionError(f"what is left: {self.excess()}; {rest}") from None
         assert not temporary_files() - self._temporary
