@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from tfray.formats import files
 from tfray.formats.open_checkpoint import open_checkpoint
@@ -146,7 +148,8 @@ class RunCheckpoints:
             raise
         self.step = self._saved_step = int(match[1])
         checkpoint = open_checkpoint(path)
-        return {name: checkpoint.read(name) for name in checkpoint.tensors if name not in self._saver.names}
+        further = [name for name in checkpoint.tensors if name not in self._saver.names]
+        return {name: np.array(checkpoint.read(name)) for name in further}  # copies: the file may go meanwhile
 
     # -- while training --------------------------------------------------------------------------
 
