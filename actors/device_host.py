@@ -25,9 +25,10 @@ from tfray.actors.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, 
 from tfray.actors.metrics import SentBytes
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.peer_link import Link, defer
-from tfray.actors.peers import Outcome, Peers, error_header
+from tfray.actors.peers import MISSING, Outcome, Peers, error_header
 from tfray.actors.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.replica_inbox import ReplicaInbox, StepVoid
+from tfray.actors.shared_objects import find
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -387,11 +388,13 @@ class DeviceHost:
         try:
             match message["do"]:
                 case "deliver":
-                    items = list(zip(message["keys"], tensors, strict=True))
-                    driver, step = message["step"]
-                    self.deliver((driver, step), message["replica"], items)
+                    objects = find(message["objects"]) if "objects" in message else ()
+                    if objects is not None:
+                        items = list(zip(message["keys"], [*tensors, *objects], strict=True))
+                        driver, step = message["step"]
+                        self.deliver((driver, step), message["replica"], items)
                     if number:
-                        _answer(link, {"number": number, "value": None})
+                        _answer(link, {"number": number, "value": MISSING if objects is None else None})
                 case "run_step":
                     request = StepRequest.from_plain(message["request"])
                     self._drivers.setdefault(link, set()).add(request.step[0])

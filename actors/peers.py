@@ -16,6 +16,7 @@ from tfray.actors.frames import PackedTensor, encode, encode_packed
 from tfray.actors.messages import StepKey
 from tfray.actors.packing import pack
 from tfray.actors.peer_link import Link, LinkAddress, open_link
+from tfray.actors.shared_objects import CAN_SHARE, describe
 from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
 
 Outcome = tuple[str, Any]
@@ -27,6 +28,9 @@ Done = Callable[[Outcome], None]
 Receipt = Callable[[float | None], None]
 """Waits, at most for so many seconds, until a message has been taken."""
 
+
+MISSING: Final = "missing"
+"""The answer to a message that describes objects which its receiver cannot find: they must come by a call of Ray."""
 
 _numbers: Final = itertools.count(1)
 
@@ -156,35 +160,59 @@ class Peer:
     def deliver(
         self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], wants_receipt: bool
     ) -> list[Receipt]:
-        """Send tensors of a step, or references to them: small ones over the link, all others by a call of Ray.
+        """Send tensors of a step: over the link if they are small, or objects of this node; else by a call of Ray.
 
         Args:
             step: The step for which they are.
             replica: The replica that sends them, or None.
-            items: Keys of edges, and tensors; those that fit into a frame are packed already.
+            items: Keys of edges, and tensors: those that fit into a frame are packed, large ones references to objects.
             wants_receipt: Whether the sender must know when they have been taken.
 
         Returns:
             Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
             `DeadlineExceededError` when it does not take them in time.
         """
-        small = [item for item in items if type(item[1]) is PackedTensor]
-        rest = [item for item in items if type(item[1]) is not PackedTensor] if len(small) < len(items) else []
+        over_link: list[tuple[str, Any]] = []
+        by_call: list[tuple[str, Any]] = []
+        for item in items:
+            (over_link if self._fits(item[1]) else by_call).append(item)
         receipts: list[Receipt] = []
-        if small:
-            receipt = _LinkReceipt(self.device) if wants_receipt else None
-            number = 0 if receipt is None else next_number()
-            keys, tensors = zip(*small, strict=True)
-            message = {"do": "deliver", "step": step, "replica": replica, "keys": keys, "number": number}
-            if self.send(number, encode_packed(message, tensors), receipt.done if receipt else None) is None:
-                rest = [(key, tensor.unpacked()) for key, tensor in small] + rest
-            elif receipt is not None:
-                receipts.append(receipt.wait)
-        if rest:
-            inline, objects = pack([value for _, value in rest])
-            ref = self.handle.actor.deliver.remote(step, replica, [key for key, _ in rest], inline, *objects)
+        if over_link:
+            delivery = None
+            if wants_receipt or any(type(value) is not PackedTensor for _, value in over_link):
+                delivery = _Delivery(self, step, replica, over_link)
+            if not self._send_tensors(step, replica, over_link, delivery):
+                by_call = over_link + by_call
+            elif delivery is not None:
+                receipts.append(delivery.wait)
+        if by_call:
+            ref = self.deliver_by_call(step, replica, by_call)
             receipts.append(lambda timeout_s: _await_call(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
+
+    def _send_tensors(
+        self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], delivery: _Delivery | None
+    ) -> bool:
+        """Send packed tensors, and descriptions of objects, over the link. Returns whether there is one."""
+        number = 0 if delivery is None else next_number()
+        packed = [item for item in items if type(item[1]) is PackedTensor]
+        stored = [item for item in items if type(item[1]) is not PackedTensor] if len(packed) < len(items) else []
+        keys = [key for key, _ in packed + stored]
+        message: dict[str, Any] = {"do": "deliver", "step": step, "replica": replica, "keys": keys, "number": number}
+        if stored:
+            message["objects"] = [describe(ref) for _, ref in stored]
+        frame = encode_packed(message, [tensor for _, tensor in packed])
+        return self.send(number, frame, None if delivery is None else delivery.answered) is not None
+
+    def _fits(self, value: Any) -> bool:
+        """Whether a tensor, or the description of its object, can go over the link."""
+        kind = type(value)
+        return kind is PackedTensor or (kind is ray.ObjectRef and CAN_SHARE and self.handle.address.node == self._node)
+
+    def deliver_by_call(self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]]) -> Any:
+        """Send tensors of a step by a call of Ray. Returns the reference to its result."""
+        inline, objects = pack([value.unpacked() if type(value) is PackedTensor else value for _, value in items])
+        return self.handle.actor.deliver.remote(step, replica, [key for key, _ in items], inline, *objects)
 
     def close(self) -> None:
         """Close the link. Calls that wait for an answer end as if the actor had died."""
@@ -237,26 +265,42 @@ def as_error(header: Mapping[str, Any]) -> OpError:
     return kind(header["message"], op_name=header["op_name"], device=header["device"], site=header["site"])
 
 
-class _LinkReceipt:
-    """The answer to a message over a link."""
+class _Delivery:
+    """Tensors on their way over a link. Until the peer has answered, objects that it looks for are kept.
 
-    def __init__(self, device: str) -> None:
-        self._device = device
-        self._ready = threading.Event()
+    Args:
+        peer: The receiver.
+        step: The step for which they are.
+        replica: The replica that sends them, or None.
+        items: Keys of edges, and packed tensors, and references to objects.
+    """
+
+    def __init__(self, peer: Peer, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]]) -> None:
+        self._peer = peer
+        self._step = step
+        self._replica = replica
+        self._items = items
+        self._over = threading.Event()
         self._outcome: Outcome = ("ok", None)
+        self._call: Any = None
 
-    def done(self, outcome: Outcome) -> None:
-        """Take the answer."""
+    def answered(self, outcome: Outcome) -> None:
+        """Take the answer, or the news that the peer has died. Objects that the peer cannot find go by a call."""
+        if outcome == ("ok", MISSING):
+            self._call = self._peer.deliver_by_call(self._step, self._replica, self._items)
+        self._items = ()
         self._outcome = outcome
-        self._ready.set()
+        self._over.set()
 
     def wait(self, timeout_s: float | None) -> None:
-        """Wait for the answer."""
-        if not self._ready.wait(timeout_s):
-            raise DeadlineExceededError(f"the step timed out sending tensors to {self._device}")
+        """Wait until the peer has taken them."""
+        if not self._over.wait(timeout_s):
+            raise DeadlineExceededError(f"the step timed out sending tensors to {self._peer.device}")
         status, value = self._outcome
         if status == "error":
             raise value
+        if self._call is not None:
+            _await_call(self._call, self._peer.device, timeout_s)
 
 
 def _await_call(ref: Any, device: str, timeout_s: float | None) -> None:

@@ -1,0 +1,56 @@
+"""Objects of Ray's store that go from one process of a node to another without a call of Ray.
+
+A call with a reference as argument takes three times as long as it takes to put the object there, and then to map it:
+owner and raylet have a say in it. Processes that have a link tell each other what Ray otherwise puts into the call; the
+sender keeps the object until the receiver has answered. That much of Ray is not public: where a version of it has no
+such thing, `CAN_SHARE` is false, and references travel in calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import ray
+from ray import _raylet
+from ray._private import worker
+
+_PARTS: Final = ("serialize_object_ref", "deserialize_and_register_object_ref", "object_exists")
+
+CAN_SHARE: Final = all(hasattr(getattr(_raylet, "CoreWorker", None), name) for name in _PARTS)
+"""Whether this version of Ray has what is needed."""
+
+_MAPPING_S: Final = 1.0
+"""How long an object may take to be mapped that is in this node's store."""
+
+Description = Sequence[Any]
+"""Identity of an object, the address of its owner, and what the owner knows of it, as Ray writes them."""
+
+
+def describe(ref: Any) -> Description:
+    """By what other processes of this node find an object of this process."""
+    _, owner, status = _core().serialize_object_ref(ref)
+    return ref.binary(), owner, status
+
+
+def find(descriptions: Sequence[Description]) -> list[Any] | None:
+    """The tensors that processes of this node describe, read-only; None if some are not in its store."""
+    refs = [_reference(*description) for description in descriptions]
+    if not all(map(_core().object_exists, refs)):
+        return None
+    try:
+        return list(ray.get(refs, timeout=_MAPPING_S))
+    except (ray.exceptions.ObjectLostError, ray.exceptions.GetTimeoutError):
+        return None  # the owner has died meanwhile, or the store has made room
+
+
+def _reference(identity: bytes, owner: bytes, status: bytes) -> Any:
+    object_ref: Any = ray.ObjectRef
+    ref = object_ref(identity, owner)
+    _core().deserialize_and_register_object_ref(identity, object_ref.nil(), owner, status)
+    return ref
+
+
+def _core() -> Any:
+    process: Any = worker.global_worker
+    return process.core_worker
