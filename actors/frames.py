@@ -23,7 +23,7 @@ MAX_FRAME_BYTES: Final = 1 << 30
 MAX_TENSOR_BYTES: Final = 1 << 22
 """Larger tensors go through the object store: there they are copied once, however many receive them.
 
-To one receiver and back, 0.3 MB take a tenth of the time over a link, 4 MB half, 16 MB one and a half times as long.
+To one receiver and back, 0.3 MB take a tenth of the time over a link, 4 MB half to two thirds.
 """
 
 LENGTH: Final = struct.Struct("<I")

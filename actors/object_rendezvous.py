@@ -1,7 +1,8 @@
 """Sending between actors: large tensors as objects of Ray's store, small ones inside the message.
 
 All small tensors for one destination that a segment sends travel in one message, over a link. A large tensor is put
-into the object store once, however many devices receive it; receivers on its node map it without a copy, read-only.
+into the object store once, however many devices receive it: those on its node are told where it is, and map it
+without a copy, read-only; the others are called.
 """
 
 from __future__ import annotations
