@@ -28,7 +28,6 @@ Done = Callable[[Outcome], None]
 Receipt = Callable[[float | None], None]
 """Waits, at most for so many seconds, until a message has been taken."""
 
-
 MISSING: Final = "missing"
 """The answer to a message that describes objects which its receiver cannot find: they must come by a call of Ray."""
 
@@ -116,6 +115,7 @@ class Peer:
         self.device = device
         self.handle = handle
         self._node = node
+        self._shares_store = CAN_SHARE and handle.address.node == node
         self._link: Link | None = None
         self._unreachable = False
         self.is_lost = False
@@ -172,42 +172,41 @@ class Peer:
             Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
             `DeadlineExceededError` when it does not take them in time.
         """
-        over_link: list[tuple[str, Any]] = []
-        by_call: list[tuple[str, Any]] = []
+        packed: list[tuple[str, Any]] = []
+        stored: list[tuple[str, Any]] = []
+        rest: list[tuple[str, Any]] = []
         for item in items:
-            (over_link if self._fits(item[1]) else by_call).append(item)
+            kind = type(item[1])
+            same_store = kind is ray.ObjectRef and self._shares_store
+            (packed if kind is PackedTensor else stored if same_store else rest).append(item)
         receipts: list[Receipt] = []
-        if over_link:
-            delivery = None
-            if wants_receipt or any(type(value) is not PackedTensor for _, value in over_link):
-                delivery = _Delivery(self, step, replica, over_link)
-            if not self._send_tensors(step, replica, over_link, delivery):
-                by_call = over_link + by_call
+        if packed or stored:
+            delivery = _Delivery(self, step, replica, packed + stored) if stored or wants_receipt else None
+            if not self._send_tensors(step, replica, packed, stored, delivery):
+                rest = packed + stored + rest
             elif delivery is not None:
                 receipts.append(delivery.wait)
-        if by_call:
-            ref = self.deliver_by_call(step, replica, by_call)
+        if rest:
+            ref = self.deliver_by_call(step, replica, rest)
             receipts.append(lambda timeout_s: _await_call(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
 
     def _send_tensors(
-        self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], delivery: _Delivery | None
+        self,
+        step: StepKey,
+        replica: int | None,
+        packed: Sequence[tuple[str, Any]],
+        stored: Sequence[tuple[str, Any]],
+        delivery: _Delivery | None,
     ) -> bool:
         """Send packed tensors, and descriptions of objects, over the link. Returns whether there is one."""
         number = 0 if delivery is None else next_number()
-        packed = [item for item in items if type(item[1]) is PackedTensor]
-        stored = [item for item in items if type(item[1]) is not PackedTensor] if len(packed) < len(items) else []
-        keys = [key for key, _ in packed + stored]
+        keys = [key for key, _ in (*packed, *stored)]
         message: dict[str, Any] = {"do": "deliver", "step": step, "replica": replica, "keys": keys, "number": number}
         if stored:
             message["objects"] = [describe(ref) for _, ref in stored]
         frame = encode_packed(message, [tensor for _, tensor in packed])
         return self.send(number, frame, None if delivery is None else delivery.answered) is not None
-
-    def _fits(self, value: Any) -> bool:
-        """Whether a tensor, or the description of its object, can go over the link."""
-        kind = type(value)
-        return kind is PackedTensor or (kind is ray.ObjectRef and CAN_SHARE and self.handle.address.node == self._node)
 
     def deliver_by_call(self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]]) -> Any:
         """Send tensors of a step by a call of Ray. Returns the reference to its result."""
@@ -281,22 +280,25 @@ class _Delivery:
         self._replica = replica
         self._items = items
         self._over = threading.Event()
-        self._outcome: Outcome = ("ok", None)
+        self._outcome: Outcome | None = None
         self._call: Any = None
 
     def answered(self, outcome: Outcome) -> None:
         """Take the answer, or the news that the peer has died. Objects that the peer cannot find go by a call."""
-        if outcome == ("ok", MISSING):
-            self._call = self._peer.deliver_by_call(self._step, self._replica, self._items)
-        self._items = ()
-        self._outcome = outcome
-        self._over.set()
+        try:
+            if outcome == ("ok", MISSING):
+                self._call = self._peer.deliver_by_call(self._step, self._replica, self._items)
+            self._outcome = outcome
+        finally:
+            self._items = ()
+            self._over.set()
 
     def wait(self, timeout_s: float | None) -> None:
         """Wait until the peer has taken them."""
         if not self._over.wait(timeout_s):
             raise DeadlineExceededError(f"the step timed out sending tensors to {self._peer.device}")
-        status, value = self._outcome
+        device = self._peer.device
+        status, value = self._outcome or ("error", UnavailableError(f"{device} cannot be called", device=device))
         if status == "error":
             raise value
         if self._call is not None:

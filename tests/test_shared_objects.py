@@ -10,6 +10,7 @@ from processes import wait_for
 
 from tfray.actors.peer_link import LinkServer
 from tfray.actors.peers import MISSING, Peer, PeerHandle
+from tfray.errors import UnavailableError
 
 pytestmark = pytest.mark.ray
 
@@ -114,7 +115,18 @@ def test_objects_that_the_receiver_cannot_find_come_by_a_call(ray_local, receive
     del items
     link.send({"number": header["number"], "value": MISSING})
     receipt(20)
-    assert ray_local.get(actor.all.remote()) == [(STEP, 3, ["large", "small"], [200_000, 2])]
+    assert ray_local.get(actor.all.remote()) == [(STEP, 3, ["small", "large"], [2, 200_000])]
+
+
+def test_a_receiver_that_can_neither_find_nor_be_called_is_waited_for_no_longer(ray_local, receiver):
+    reachable, _, messages = receiver
+    peer = Peer(reachable.device, PeerHandle(None, reachable.handle.address, KEY), "node")
+    (receipt,) = peer.deliver(STEP, 3, [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
+    link, header, _ = messages.get(timeout=20)
+    link.send({"number": header["number"], "value": MISSING})
+    with pytest.raises(UnavailableError, match="/job:ps/task:0 cannot be called"):
+        receipt(20)
+    peer.close()
 
 
 def test_objects_are_kept_until_the_receiver_has_answered(ray_local, receiver, other):
