@@ -106,7 +106,7 @@ class _RegisteredPlan:
     Attributes:
         plan: The plan.
         is_quiet: See `Partition.is_quiet`.
-        turn_s: How long it keeps its thread busy at a time, of late; infinite where it may wait for something else
+        turn_s: How long it keeps its processor busy at a time, of late; infinite where it may wait for something else
             than other devices.
     """
 
@@ -116,7 +116,7 @@ class _RegisteredPlan:
         self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
 
     def ran(self, execution: StepExecution) -> None:
-        """Note how long it kept its thread busy: the mean of late, the latest counting most."""
+        """Note how long it kept its processor busy: the mean of late, the latest counting most."""
         self.turn_s = (self.turn_s + execution.longest_turn_s) / 2
 
 

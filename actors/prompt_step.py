@@ -13,8 +13,8 @@ from tfray.runtime.executor import StepExecution
 from tfray.runtime.plan import Plan
 from tfray.runtime.rendezvous import Mailbox
 
-LONGEST_TURN_S: Final = 1e-3
-"""Plans that keep a thread busy for longer at a time get one of their own: links are not read meanwhile."""
+LONGEST_TURN_S: Final = 2e-3
+"""Plans that keep a processor busy for longer at a time get a thread of their own: links are not read meanwhile."""
 
 _PROMPT: Final = frozenset({"Variable", "Placeholder", "Send", "ReplicaReduce", "NoOp", "RegionInput"})
 """Types of stateful operations whose kernels wait for nothing and call no code of the user's."""

@@ -311,7 +311,7 @@ class StepExecution:
         start: Makes the `PlanRun`.
 
     Attributes:
-        longest_turn_s: The longest time that `advance` has taken.
+        longest_turn_s: The longest processor time that `advance` has taken.
     """
 
     def __init__(
@@ -338,11 +338,11 @@ class StepExecution:
         for key, value in self._mailbox.arrived():
             run.deliver(key, value)
         if run.may_advance:
-            started = time.perf_counter()
+            started = time.thread_time()  # where processes outnumber cores, the clock tells more of the others
             with np.errstate(all="ignore"):
                 while run.advance() or run.advance_last():
                     pass
-            turn_s = time.perf_counter() - started
+            turn_s = time.thread_time() - started
             if turn_s > self.longest_turn_s:
                 self.longest_turn_s = turn_s
         return run.done
