@@ -258,7 +258,13 @@ def test_a_trainer_records_the_steps_that_are_asked_for():
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("scaling", [{"workers": 2, "parameter_servers": 2}, {"workers": 3, "backup_workers": 1}])
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        pytest.param({"workers": 2, "parameter_servers": 2}, marks=pytest.mark.slow),
+        {"workers": 3, "backup_workers": 1},
+    ],
+)
 def test_a_timeline_of_a_distributed_step(ray_local, scaling):
     traces = [record.trace for record in train(steps=8, traced=(5, 6, 7, 8), **scaling).history if record.trace]
     assert len(traces) == 4

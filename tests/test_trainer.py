@@ -61,13 +61,13 @@ def trainer(model="dense", optimizer="sgd", steps=50, scale=None, batch_size=24,
     ("model", "optimizer", "workers", "shards"),
     [
         ("dense", "sgd", 1, 1),
-        ("dense", "sgd", 4, 1),
+        pytest.param("dense", "sgd", 4, 1, marks=pytest.mark.slow),
         ("dense", "momentum", 2, 3),
         pytest.param("dense", "adam", 4, 2, marks=pytest.mark.slow),
         ("embedding", "sgd", 2, 1),
         ("embedding", "adam", 4, 2),
         ("sharded embedding", "momentum", 2, 2),
-        ("sharded embedding", "adagrad", 4, 3),
+        pytest.param("sharded embedding", "adagrad", 4, 3, marks=pytest.mark.slow),
         ("normalized", "momentum", 2, 2),
         ("looping", "adam", 2, 2),
     ],
@@ -104,7 +104,7 @@ def test_asynchronous_training_runs_the_steps_and_learns(ray_local):
     assert last < 0.5 * first
 
 
-@pytest.mark.parametrize("model", ["dense", "embedding"])
+@pytest.mark.parametrize("model", [pytest.param("dense", marks=pytest.mark.slow), "embedding"])
 def test_backup_workers_whose_gradients_come_late_are_dropped(ray_local, model, tmp_path):
     """Replica 2 answers only after the others have done ten steps; what it then brings is of the past."""
     barrier = Barrier(tmp_path)

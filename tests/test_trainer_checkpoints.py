@@ -220,7 +220,7 @@ def uninterrupted(_ray_of_the_session):
     [
         ("error", 13),
         ("shard", 13),
-        ("everything", 3),  # before the first checkpoint
+        pytest.param("everything", 3, marks=pytest.mark.slow),  # before the first checkpoint
         pytest.param("shard", 3, marks=pytest.mark.slow),
         pytest.param("everything", 13, marks=pytest.mark.slow),
     ],
@@ -304,7 +304,7 @@ tests.trainer(
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("with_signal", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
 def test_a_driver_that_dies_is_started_again(ray_local, tmp_path, with_signal):
     address = ray_local.get_runtime_context().gcs_address
     settings = {"tests": str(Path(__file__).parent), "folder": str(tmp_path), "address": address}

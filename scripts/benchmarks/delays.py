@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,12 +36,11 @@ class Delays:
 
 
 def delayed(input_fn: InputFunction, delays: Delays) -> InputFunction:
-    """An input that keeps every step of every replica waiting, as slow computation would, without taking the CPU."""
+    """An input that tells every replica in every step how long to compute: a further feature, in seconds."""
 
     def opened(context: InputContext) -> Iterator[Batch]:
-        for batch, delay_s in zip(input_fn(context), delays.of(context.index), strict=False):
-            time.sleep(delay_s)
-            yield batch
+        for (images, labels), delay_s in zip(input_fn(context), delays.of(context.index), strict=False):
+            yield {"images": images, "delay_s": np.array(delay_s, np.float32)}, labels
 
     return opened
 
@@ -56,12 +55,24 @@ def digits_input(batch_size: int) -> InputFunction:
 
 
 def perceptron(learning_rate: float) -> tf.train.ModelFunction:
-    """A network of one hidden layer for the digits, trained by gradient descent."""
+    """A network of one hidden layer for the digits, trained by gradient descent, on an input that is `delayed`.
 
-    def model_fn(images: tf.Tensor, labels: tf.Tensor) -> tf.train.ModelSpec:
-        hidden = tf.layers.dense(images, 64, activation=tf.nn.relu)
+    Its replicas wait once they have the parameters, as if they computed for so long, but leave the processor alone.
+    """
+
+    def model_fn(features: Mapping[str, tf.Tensor], labels: tf.Tensor) -> tf.train.ModelSpec:
+        hidden = tf.layers.dense(features["images"], 64, activation=tf.nn.relu)
+        with tf.control_dependencies([hidden]):
+            waited = tf.py_func(_wait, [features["delay_s"]], tf.float32)
+        with tf.control_dependencies([waited]):
+            hidden = tf.identity(hidden)
         logits = tf.layers.dense(hidden, 10)
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
         return tf.train.ModelSpec(loss, tf.train.GradientDescentOptimizer(learning_rate).minimize(loss))
 
     return model_fn
+
+
+def _wait(delay_s: np.float32) -> np.float32:
+    time.sleep(float(delay_s))
+    return delay_s
