@@ -1,7 +1,7 @@
 """How asynchronous, synchronous and backup training learn: loss against time, and against examples.
 
-The same model, data, delays and learning rate for all: each example counts alike, since synchronous training takes as
-many examples a step as all its workers read.
+The same model, data and delays for all. A synchronous step takes the mean over all examples of its workers, and as many
+times the learning rate: so each example moves the parameters as far in all of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ import numpy as np
 
 import tfray as tf
 from benchmarks.delays import Delays, delayed, digits_input, perceptron
+
+RATE = 0.1
+"""Learning rate of a step on the examples of one worker."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,9 @@ def measure(name: str, scaling: tf.train.ScalingConfig, examples: int, batch: in
     """Train on a number of examples, `batch` of each worker in a step."""
     counted = batch * scaling.required
     run = tf.train.RunConfig(steps=max(2, examples // counted), logdir=None, seed=0)
-    trainer = tf.train.Trainer(perceptron(0.1), delayed(digits_input(counted), delays), scaling, run)
+    trainer = tf.train.Trainer(
+        perceptron(RATE * scaling.required), delayed(digits_input(counted), delays), scaling, run
+    )
     ends: list[float] = []
     trainer.run = _with_clock(run, ends)
     result = trainer.fit()
