@@ -21,6 +21,7 @@ References:
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -489,13 +490,17 @@ class AsyncProtocol:
     def _start_all(self) -> list[Decision]:
         """Hand out what may be: one step to each replica in turn, until there is none."""
         decisions: list[Decision] = []
-        while given := [decision for replica in sorted(self._clock) for decision in self._give(replica)]:
+        while given := self._give_all():
             decisions += given
         return decisions
 
-    def _give(self, replica: int) -> list[Decision]:
-        """Hand out a step to a replica, if there is one: a reopened one, or else the next."""
-        if self._paused or self._has_enough(replica):
+    def _give_all(self) -> list[Decision]:
+        pending = Counter(self._owner.values())
+        return [decision for replica in sorted(self._clock) for decision in self._give(replica, pending[replica])]
+
+    def _give(self, replica: int, pending: int) -> list[Decision]:
+        """Hand out a step to a replica that has so many, if there is one: a reopened one, or else the next."""
+        if self._paused or self._has_enough(replica, pending):
             return []
         lost = self._next_lost() if self._lost else None
         if lost is None and (self._remaining == 0 or self._is_held_back):
@@ -525,9 +530,8 @@ class AsyncProtocol:
                 return step
         return None
 
-    def _has_enough(self, replica: int) -> bool:
+    def _has_enough(self, replica: int, pending: int) -> bool:
         """Whether a replica has as many steps as it may have at once, or is too far ahead of others."""
-        pending = sum(owner == replica for owner in self._owner.values())
         if self._staleness is not None:
             lead = self._clock[replica] + pending - min(self._clock.values())
             if lead > self._staleness:

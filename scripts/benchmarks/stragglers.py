@@ -1,4 +1,4 @@
-"""What backup workers save when workers are slow now and then (OSDI 2016, section 6.3 and figure 8).
+"""What backup workers save when workers are slow now and then (OSDI 2016, section 6.3, figures 7 and 8).
 
 Measured with delays given to the workers of this machine; and simulated for clusters that it cannot hold, by the very
 protocol that decides in training who counts, on a clock of its own. The simulation takes from the measurement what a
@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 import tfray as tf
 from benchmarks.delays import Delays, delayed, digits_input, perceptron
-from tfray.actors.replica_protocol import Commit, Complete, Decision, Join, Start, SyncProtocol
+from tfray.actors.replica_protocol import (
+    AsyncProtocol,
+    Commit,
+    Complete,
+    Decision,
+    Join,
+    ReplicaProtocol,
+    Start,
+    SyncProtocol,
+)
 
 WARM_UP_STEPS = 3
 
@@ -64,13 +73,35 @@ def measure(workers: int, backups: int, steps: int, delays: Delays) -> BackupRes
 def simulate(workers: int, backups: int, steps: int, delays: Delays, overhead_s: float) -> BackupResult:
     """What the steps would take if each replica computed for its delay, and nothing else took time but `overhead_s`."""
     replicas = workers + backups
-    sources = [delays.of(replica) for replica in range(replicas)]
     protocol = SyncProtocol(workers, steps, expected=replicas)
-    ends = list(_run(protocol, sources, overhead_s))
+    ends = list(_run(protocol, _sources(replicas, delays), overhead_s))
     return BackupResult(workers, backups, np.diff([0.0, *ends]).tolist())
 
 
-def _run(protocol: SyncProtocol, sources: Sequence[Iterator[float]], overhead_s: float) -> Iterator[float]:
+def simulate_throughput(workers: int, backups: int | None, steps: int, delays: Delays, overhead_s: float) -> float:
+    """How many batches of workers count in a second, simulated as in `simulate`.
+
+    Args:
+        workers: Workers that there are.
+        backups: How many of them are backup workers; None for asynchronous training.
+        steps: Batches of each worker.
+        delays: For which each computes a batch.
+        overhead_s: What else a step takes.
+    """
+    if backups is not None:
+        return (workers - backups) / float(
+            np.mean(simulate(workers - backups, backups, steps, delays, overhead_s).times_s)
+        )
+    updates = workers * steps
+    ends = list(_run(AsyncProtocol(updates), _sources(workers, delays), overhead_s))
+    return updates / ends[-1]
+
+
+def _sources(replicas: int, delays: Delays) -> list[Iterator[float]]:
+    return [delays.of(replica) for replica in range(replicas)]
+
+
+def _run(protocol: ReplicaProtocol, sources: Sequence[Iterator[float]], overhead_s: float) -> Iterator[float]:
     """Run a protocol on simulated replicas. Yields the time at which each step ends."""
     events: list[tuple[float, int, Callable[[], Sequence[Decision]]]] = []
     order = itertools.count()
@@ -127,27 +158,35 @@ def overhead_of(measured: BackupResult, delays: Delays) -> float:
     return max(0.0, measured.median_s - ideal.median_s)
 
 
-def plot(measured: Sequence[BackupResult], simulated: Sequence[BackupResult], path: str) -> None:
-    """Step times and gains by the number of backup workers."""
+def plot(
+    measured: Sequence[BackupResult],
+    simulated: Sequence[BackupResult],
+    throughput: Mapping[str, Mapping[int, float]],
+    path: str,
+) -> None:
+    """Step times and gains by the number of backup workers; batches per second by the number of workers."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    times, gains = figure.subplots(1, 2)
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    times, gains, rates = figure.subplots(1, 3)
     for results, label in ((measured, "measured"), (simulated, "simulated")):
-        if results:
-            backups = [result.backups for result in results]
-            name = f"{label}, {results[0].workers} workers"
-            times.errorbar(
-                backups,
-                [1e3 * result.median_s for result in results],
-                [[0.0] * len(results), [1e3 * (result.p90_s - result.median_s) for result in results]],
-                marker="o",
-                capsize=3,
-                label=name,
-            )
-            gains.plot(backups, [result.gain(results[0]) for result in results], marker="o", label=name)
-    times.set(xlabel="backup workers", ylabel="step time, ms (median, bar to 90th percentile)")
-    gains.set(xlabel="backup workers", ylabel="t(0)/t(b) x n/(n+b)")
+        backups = [result.backups for result in results]
+        name = f"{label}, {results[0].workers} workers"
+        times.errorbar(
+            backups,
+            [1e3 * result.median_s for result in results],
+            [[0.0] * len(results), [1e3 * (result.p90_s - result.median_s) for result in results]],
+            marker="o",
+            capsize=3,
+            label=name,
+        )
+        gains.plot(backups, [result.gain(results[0]) for result in results], marker="o", label=name)
+    for mode, by_workers in throughput.items():
+        rates.plot(list(by_workers), list(by_workers.values()), marker="o", label=mode)
+    times.set(xlabel="backup workers", ylabel="step time, ms (median, bar to 90th percentile)", xticks=backups)
+    gains.set(xlabel="backup workers", ylabel="t(0)/t(b) x n/(n+b)", xticks=backups)
     gains.axhline(1.0, color="grey", linewidth=0.8)
+    rates.set(xlabel="workers, simulated", ylabel="batches that count, per second", xticks=list(by_workers))
     times.legend()
-    figure.savefig(path, dpi=120)
+    rates.legend()
+    figure.savefig(path, dpi=100)
