@@ -130,15 +130,15 @@ def stragglers(workers: int, backups: int, steps: int, simulated_workers: int, p
             ratios = [each.median_s / results[0].median_s, each.gain(results[0])]
             table.add_row(label, *map(str, cells), *(f"{ratio:.2f}" for ratio in ratios))
     Console().print(table)
-    modes = {"async": None, "sync": 0, f"sync, {backups} as backups": backups}
+    ways = {"async": None, "sync": 0, f"sync, {backups} as backups": backups}
     sizes = sorted({max(backups + 1, simulated_workers * part // 8) for part in (1, 2, 4, 8)})
     throughput = {
-        mode: {size: bench.simulate_throughput(size, count, 300, delays, overhead_s) for size in sizes}
-        for mode, count in modes.items()
+        way: {size: bench.simulate_throughput(size, count, 300, delays, overhead_s) for size in sizes}
+        for way, count in ways.items()
     }
     table = Table("", *map(str, sizes), title="batches that count per second, by the number of workers; simulated")
-    for mode, rates in throughput.items():
-        table.add_row(mode, *(f"{rate:.0f}" for rate in rates.values()))
+    for way, rates in throughput.items():
+        table.add_row(way, *(f"{rate:.0f}" for rate in rates.values()))
     Console().print(table)
     bench.plot(measured, simulated[simulated_workers], throughput, plot)
 

@@ -84,14 +84,13 @@ def simulate_throughput(workers: int, backups: int | None, steps: int, delays: D
     Args:
         workers: Workers that there are.
         backups: How many of them are backup workers; None for asynchronous training.
-        steps: Batches of each worker.
+        steps: Synchronous steps, or batches of each worker.
         delays: For which each computes a batch.
         overhead_s: What else a step takes.
     """
     if backups is not None:
-        return (workers - backups) / float(
-            np.mean(simulate(workers - backups, backups, steps, delays, overhead_s).times_s)
-        )
+        members = workers - backups
+        return members / float(np.mean(simulate(members, backups, steps, delays, overhead_s).times_s))
     updates = workers * steps
     ends = list(_run(AsyncProtocol(updates), _sources(workers, delays), overhead_s))
     return updates / ends[-1]
