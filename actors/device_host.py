@@ -21,6 +21,7 @@ from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
 from tfray.actors.frames import fits
+from tfray.actors.loans import Loans
 from tfray.actors.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepKey, StepRequest
 from tfray.actors.metrics import SentBytes
 from tfray.actors.object_rendezvous import ObjectRendezvous
@@ -150,7 +151,8 @@ class DeviceHost:
 
     def __init__(self, device_name: str, node: str) -> None:
         self.device = Device.open(device_name)
-        self.peers = Peers(node)
+        self.loans = Loans(device_name)
+        self.peers = Peers(node, self.loans)
         self.plans: dict[str, _RegisteredPlan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
         self._results: dict[str, Outcome] = {}
@@ -182,6 +184,7 @@ class DeviceHost:
         for plan_id in plan_ids:
             self.plans.pop(plan_id, None)
             self._inputs.pop(plan_id, None)
+        self.loans.buffers.clear()
 
     def attach_input(self, name: str, open_input: OpenInput) -> None:
         """Open an input pipeline: what gives the fed values of one step at a time."""
@@ -304,6 +307,7 @@ class DeviceHost:
         def end(error: Exception | None) -> None:
             fetched = [] if error is not None else [self.device.to_host(value) for value in execution.fetch()]
             execution.close()
+            record.prompt = None  # a cycle would keep what arrived until it is collected
             registered.ran(execution)
             self._finish(request, record)
             failed = error is not None and not isinstance(error, StepVoid)
@@ -323,6 +327,7 @@ class DeviceHost:
             fetched = [self.device.to_host(value) for value in execution.run()]
         registered.ran(execution)
         self._sent.add(rendezvous.sent_bytes)
+        rendezvous.close()
         self._finish(request, None)
         return fetched
 
@@ -369,6 +374,7 @@ class DeviceHost:
             parked = self._parked.pop(step, ()) if self._parked else ()
         if record is not None and record.rendezvous is not None:
             self._sent.add(record.rendezvous.sent_bytes)
+            record.rendezvous.close()
         for go_on in parked:
             go_on()
 
@@ -388,19 +394,25 @@ class DeviceHost:
         try:
             match message["do"]:
                 case "deliver":
+                    if "returned" in message:
+                        self.peers.returned(message["from"], message["returned"])
                     objects = find(message["objects"]) if "objects" in message else ()
-                    if objects is not None:
-                        items = list(zip(message["keys"], [*tensors, *objects], strict=True))
+                    lent = self._lent(link, message) if "loans" in message else ()
+                    is_complete = objects is not None and lent is not None
+                    if objects is not None and lent is not None:
+                        items = list(zip(message["keys"], [*tensors, *objects, *lent], strict=True))
                         driver, step = message["step"]
                         self.deliver((driver, step), message["replica"], items)
                     if number:
-                        _answer(link, {"number": number, "value": MISSING if objects is None else None})
+                        _answer(link, {"number": number, "value": None if is_complete else MISSING})
                 case "run_step":
                     request = StepRequest.from_plain(message["request"])
                     self._drivers.setdefault(link, set()).add(request.step[0])
                     call = _Call(link, number, str(message["plan"]), request, tensors, bool(message["waits"]))
                     if request.after is None or self._park(request, lambda: self._start(call)):
                         self._start(call)
+                case "unmap":
+                    self.loans.borrowings.unmap(link, message["about"])
                 case "commit" | "join" | "cancel" | "abort" as what:
                     getattr(self, what)(_step_key(message), message["about"])
                 case other:
@@ -408,8 +420,12 @@ class DeviceHost:
         except (KeyError, TypeError, ValueError) as error:
             raise DataLossError(f"a message that makes no sense: {error!r}") from error
 
+    def _lent(self, link: Link, message: Mapping[str, Any]) -> list[Any] | None:
+        return self.loans.borrowings.borrow(link, message["from"], message["loans"])
+
     def link_closed(self, link: Link) -> None:
         """End the steps of whoever asked for them over a link that has closed: they may hold up those of others."""
+        self.loans.borrowings.forget(link)
         for driver in self._drivers.pop(link, ()):
             self.leave(driver, "the process that asked for the step is gone")
             self.deregister([plan_id for plan_id in list(self.plans) if plan_id.startswith(f"{driver}/")])

@@ -99,11 +99,11 @@ class PackedTensor(NamedTuple):
     def of(cls, value: Any) -> PackedTensor:
         """A copy of a tensor that `fits` admits."""
         if isinstance(value, np.generic):
-            return cls(_name(value.dtype), None, value.tobytes())
+            return cls(dtype_name(value.dtype), None, value.tobytes())
         array = np.asarray(value)
         if array.dtype.kind == "O":
             return cls("string", array.shape, list(array.reshape(-1)))
-        return cls(_name(array.dtype), array.shape or None, array.tobytes())
+        return cls(dtype_name(array.dtype), array.shape or None, array.tobytes())
 
     def unpacked(self) -> Any:
         """The tensor, read-only; one of rank 0 as a NumPy scalar."""
@@ -111,7 +111,7 @@ class PackedTensor(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _name(dtype: Any) -> str:
+def dtype_name(dtype: Any) -> str:
     return as_dtype(dtype).name
 
 
@@ -160,7 +160,7 @@ def _with_data(tensors: Sequence[Any], body: Any, length: int) -> Iterator[tuple
 def _tensor(name: Any, shape: Any, data: Any) -> Any:
     if name == "string":
         return _strings(shape, data)
-    array = np.frombuffer(data, _dtype(name))
+    array = np.frombuffer(data, dtype_named(name))
     if shape is None:
         (scalar,) = array
         return scalar
@@ -170,7 +170,7 @@ def _tensor(name: Any, shape: Any, data: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _dtype(name: str) -> Any:
+def dtype_named(name: str) -> Any:
     dtype = as_dtype(name).numpy
     if dtype.hasobject:
         raise ValueError(f"a frame cannot carry {name}")

@@ -1,8 +1,8 @@
 """Sending between actors: large tensors as objects of Ray's store, small ones inside the message.
 
-All small tensors for one destination that a segment sends travel in one message, over a link. A large tensor is put
+All small tensors for one destination that a segment sends travel in one message, over a link. A large tensor is written
 into the object store once, however many devices receive it: those on its node are told where it is, and map it
-without a copy, read-only; the others are called.
+without a copy, read-only (`loans.py`); the others are called.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ObjectRendezvous:
 
     def send(self, key: str, destination: str, value: Any) -> None:
         """Queue a tensor; it leaves with `flush`, and may be overwritten at once."""
-        item = (key, self._packed(key, value))
+        item = (key, self._packed(key, destination, value))
         with self._lock:
             receivers: Sequence[str] = (destination,)
             if destination == REPLICA_DEVICE:
@@ -106,7 +106,14 @@ class ObjectRendezvous:
     def _serving_shard(self, destination: str) -> Peer:
         return next(self._peers[shard] for shard in self._peers if serving_device(shard) == destination)
 
-    def _packed(self, key: str, value: Any) -> Any:
+    def close(self) -> None:
+        """Let go of what has been sent: the step is over."""
+        with self._lock:
+            self._outbox.clear()
+            self._objects.clear()
+            self._broadcast.clear()
+
+    def _packed(self, key: str, destination: str, value: Any) -> Any:
         if isinstance(value, TensorList):
             return value  # detached; what it holds is not reused
         array = self._to_host(value)
@@ -115,8 +122,19 @@ class ObjectRendezvous:
         if not is_large(array):
             return np.array(array)
         label = key.partition(" ")[0]
-        if "|" in label:
-            return ray.put(array)  # one turn of a loop: nobody else asks for it again
+        turn, _, edge = label.rpartition("|")
+        if turn:
+            return self._stored(edge, destination, array)  # in a turn of a loop: nobody else asks for it again
         if label not in self._objects:
-            self._objects[label] = ray.put(array)
+            self._objects[label] = self._stored(edge, destination, array)
         return self._objects[label]
+
+    def _stored(self, edge: str, destination: str, array: Any) -> Any:
+        """A tensor in the store: lent, if it is one of numbers and some receiver lives on this node."""
+        receivers = self._receivers if destination == REPLICA_DEVICE else [destination]
+        if array.dtype.hasobject or not any(self._peer(receiver).shares_store for receiver in receivers):
+            return ray.put(array)
+        return self._peers.loans.buffers.write(edge, array)
+
+    def _peer(self, destination: str) -> Peer:
+        return self._peers.find(destination) or self._serving_shard(destination)

@@ -42,6 +42,9 @@ _let_others_run: Final[Callable[[], None]] = getattr(os, "sched_yield", lambda: 
 _REST_S: Final = 0.1
 """How long the thread that reads rests after somebody else has read."""
 
+_IDLE_S: Final = 0.02
+"""After so long without a message there is time for what could wait."""
+
 _READ_BYTES: Final = 1 << 18
 _SOCKET_BYTES: Final = 1 << 20
 _TIMEVAL: Final = struct.Struct("ll")
@@ -200,6 +203,7 @@ class LinkReader:
         self._guest_left_at = 0.0
         self._resume = threading.Event()
         self._may_be_idle = False
+        self._when_idle: list[Callable[[], bool]] = []
 
     @property
     def is_current(self) -> bool:
@@ -220,6 +224,10 @@ class LinkReader:
             self._deferred.append(action)
         else:
             action()
+
+    def when_idle(self, action: Callable[[], bool]) -> None:
+        """Call `action` each time that nothing has come for a while, until it returns False. For the reading thread."""
+        self._when_idle.append(action)
 
     def read_until(self, queue: SimpleQueue[_Item], timeout_s: float) -> _Item:
         """The next item of a queue that messages fill. Raises `Empty` when none has come in time."""
@@ -294,7 +302,10 @@ class LinkReader:
         if self._orders:
             with InterruptedAfterwards():
                 self._follow_orders()
-        self._selector.select(timeout_s)
+        if self._when_idle:
+            timeout_s = _IDLE_S if timeout_s is None else min(timeout_s, _IDLE_S)
+        if not self._selector.select(timeout_s):
+            return []
         # Where processes outnumber cores, those that are about to send may do so first: several messages at once take
         # less time than each by itself.
         _let_others_run()
@@ -306,6 +317,8 @@ class LinkReader:
         try:
             for key, mask in events:
                 self._handle(key.data, mask)
+            if not events and self._when_idle:
+                self._when_idle = [action for action in self._when_idle if action()]
             while self._deferred:
                 deferred, self._deferred = self._deferred, []
                 for action in deferred:
@@ -339,6 +352,7 @@ class LinkReader:
 _READER: Final = LinkReader()
 
 defer: Final = _READER.defer
+when_idle: Final = _READER.when_idle
 read_until: Final = _READER.read_until
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
 from typing import Any, Final
@@ -13,6 +13,7 @@ import ray
 
 import tfray.errors
 from tfray.actors.frames import PackedTensor, encode, encode_packed
+from tfray.actors.loans import LentTensor, Loans, next_loan
 from tfray.actors.messages import StepKey
 from tfray.actors.packing import pack
 from tfray.actors.peer_link import Link, LinkAddress, open_link
@@ -59,10 +60,12 @@ class Peers:
 
     Args:
         node: Ray's identity of this node.
+        loans: What this process lends and borrows.
     """
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, loans: Loans | None = None) -> None:
         self._node = node
+        self.loans = loans or Loans()
         self._peers: dict[str, Peer] = {}
         self._lock = threading.Lock()
 
@@ -85,7 +88,7 @@ class Peers:
             for device, handle in handles.items():
                 known = self._peers.get(device)
                 if known is None or known.handle != handle:
-                    self._peers[device] = Peer(device, handle, self._node)
+                    self._peers[device] = Peer(device, handle, self._node, self.loans)
                     if known is not None:
                         known.close()
 
@@ -101,6 +104,12 @@ class Peers:
         for device in self:
             self.forget(device)
 
+    def returned(self, device: str, loans: Sequence[int]) -> None:
+        """Note that the process of `device` does not read any more what these loans lent to it."""
+        peer = self._peers.get(device)
+        if peer is not None:
+            peer.returned(loans)
+
 
 class Peer:
     """One actor.
@@ -109,17 +118,23 @@ class Peer:
         device: Its device.
         handle: How to reach it.
         node: Ray's identity of this node.
+        loans: What this process lends and borrows.
+
+    Attributes:
+        shares_store: Whether it can map objects of this node's store that are described to it.
+        is_lost: Whether there was a link, and it has closed by itself: the actor is gone.
     """
 
-    def __init__(self, device: str, handle: PeerHandle, node: str) -> None:
+    def __init__(self, device: str, handle: PeerHandle, node: str, loans: Loans | None = None) -> None:
         self.device = device
         self.handle = handle
+        self.shares_store = CAN_SHARE and handle.address.node == node
+        self.is_lost = False
         self._node = node
-        self._shares_store = CAN_SHARE and handle.address.node == node
+        self._loans = loans or Loans()
+        self._lent: dict[int, LentTensor] = {}
         self._link: Link | None = None
         self._unreachable = False
-        self.is_lost = False
-        """Whether there was a link, and it has closed by itself: the actor is gone."""
         self._waiting: dict[int, Done] = {}
         self._lock = threading.Lock()
 
@@ -165,7 +180,8 @@ class Peer:
         Args:
             step: The step for which they are.
             replica: The replica that sends them, or None.
-            items: Keys of edges, and tensors: those that fit into a frame are packed, large ones references to objects.
+            items: Keys of edges, and tensors: those that fit into a frame are packed, large ones `LentTensor`, or
+                references to objects.
             wants_receipt: Whether the sender must know when they have been taken.
 
         Returns:
@@ -174,51 +190,70 @@ class Peer:
         """
         packed: list[tuple[str, Any]] = []
         stored: list[tuple[str, Any]] = []
+        lent: list[tuple[str, Any]] = []
         rest: list[tuple[str, Any]] = []
+        ways = (
+            {PackedTensor: packed, LentTensor: lent, ray.ObjectRef: stored}
+            if self.shares_store
+            else {PackedTensor: packed}
+        )
         for item in items:
-            kind = type(item[1])
-            same_store = kind is ray.ObjectRef and self._shares_store
-            (packed if kind is PackedTensor else stored if same_store else rest).append(item)
+            ways.get(type(item[1]), rest).append(item)
         receipts: list[Receipt] = []
-        if packed or stored:
-            delivery = _Delivery(self, step, replica, packed + stored) if stored or wants_receipt else None
-            if not self._send_tensors(step, replica, packed, stored, delivery):
-                rest = packed + stored + rest
-            elif delivery is not None:
+        if packed or stored or lent:
+            delivery = _Delivery(self, step, replica, packed, stored, lent)
+            is_answered = bool(stored) or wants_receipt or any(self not in each.buffer.mapped_by for _, each in lent)
+            if not self._send_tensors(delivery, is_answered):
+                rest = packed + stored + lent + rest
+            elif is_answered:
                 receipts.append(delivery.wait)
         if rest:
             ref = self.deliver_by_call(step, replica, rest)
             receipts.append(lambda timeout_s: _await_call(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
 
-    def _send_tensors(
-        self,
-        step: StepKey,
-        replica: int | None,
-        packed: Sequence[tuple[str, Any]],
-        stored: Sequence[tuple[str, Any]],
-        delivery: _Delivery | None,
-    ) -> bool:
-        """Send packed tensors, and descriptions of objects, over the link. Returns whether there is one."""
-        number = 0 if delivery is None else next_number()
-        keys = [key for key, _ in (*packed, *stored)]
-        message: dict[str, Any] = {"do": "deliver", "step": step, "replica": replica, "keys": keys, "number": number}
-        if stored:
-            message["objects"] = [describe(ref) for _, ref in stored]
-        frame = encode_packed(message, [tensor for _, tensor in packed])
-        return self.send(number, frame, None if delivery is None else delivery.answered) is not None
+    def _send_tensors(self, delivery: _Delivery, is_answered: bool) -> bool:
+        """Send packed tensors, and tell where the others are, over the link. Returns whether there is one."""
+        number = next_number() if is_answered else 0
+        message = delivery.message(number, self._loans)
+        self._lent.update(delivery.loans)
+        frame = encode_packed(message, [tensor for _, tensor in delivery.packed])
+        if self.send(number, frame, delivery.answered if is_answered else None) is not None:
+            return True
+        self.returned(delivery.loans)
+        return False
+
+    def returned(self, loans: Iterable[int]) -> None:
+        """Note that nobody there reads any more what was lent by these numbers, or ever has."""
+        for number in loans:
+            self._lent.pop(number, None)
+        self._loans.buffers.tidy()
+
+    def unmap(self, identity: bytes) -> None:
+        """Tell the actor that an object will not be lent to it again."""
+        if self._link is not None:
+            self.call({"do": "unmap", "about": identity}, [], None)
 
     def deliver_by_call(self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]]) -> Any:
         """Send tensors of a step by a call of Ray. Returns the reference to its result."""
-        inline, objects = pack([value.unpacked() if type(value) is PackedTensor else value for _, value in items])
+        inline, objects = pack([_for_call(value) for _, value in items])
         return self.handle.actor.deliver.remote(step, replica, [key for key, _ in items], inline, *objects)
 
     def close(self) -> None:
         """Close the link. Calls that wait for an answer end as if the actor had died."""
         with self._lock:
             link, self._link, self._unreachable = self._link, None, True
+        self._abandon()
         if link is not None:
             link.close()
+
+    def _abandon(self) -> None:
+        """Write nothing where the actor may still be reading: nobody will know when it has ended."""
+        lent, self._lent = self._lent, {}
+        for each in lent.values():
+            each.buffer.is_lost = True
+        lent.clear()
+        self._loans.buffers.tidy()
 
     def _open(self) -> Link | None:
         with self._lock:
@@ -230,6 +265,8 @@ class Peer:
             return self._link
 
     def _take(self, link: Link, header: dict[str, Any], tensors: list[Any]) -> None:
+        if "returned" in header:
+            self.returned(header["returned"])
         done = self._waiting.pop(header.get("number", 0), None)
         if done is not None:
             error = header.get("error")
@@ -240,6 +277,7 @@ class Peer:
             if self._link is link:
                 self._link, self._unreachable, self.is_lost = None, True, True
             waiting, self._waiting = self._waiting, {}
+        self._abandon()
         error = UnavailableError(f"the actor of {self.device} died; its state is lost", device=self.device)
         for done in waiting.values():
             done(("error", error))
@@ -264,6 +302,13 @@ def as_error(header: Mapping[str, Any]) -> OpError:
     return kind(header["message"], op_name=header["op_name"], device=header["device"], site=header["site"])
 
 
+def _for_call(value: Any) -> Any:
+    """A tensor on its way, as an argument."""
+    if isinstance(value, PackedTensor):
+        return value.unpacked()
+    return value.copy() if isinstance(value, LentTensor) else value
+
+
 class _Delivery:
     """Tensors on their way over a link. Until the peer has answered, objects that it looks for are kept.
 
@@ -271,26 +316,69 @@ class _Delivery:
         peer: The receiver.
         step: The step for which they are.
         replica: The replica that sends them, or None.
-        items: Keys of edges, and packed tensors, and references to objects.
+        packed: Keys of edges, and tensors in the message.
+        stored: Keys of edges, and references to objects.
+        lent: Keys of edges, and tensors in objects that are written anew.
+
+    Attributes:
+        loans: The lent tensors by the numbers of their loans.
     """
 
-    def __init__(self, peer: Peer, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]]) -> None:
+    def __init__(
+        self,
+        peer: Peer,
+        step: StepKey,
+        replica: int | None,
+        packed: Sequence[tuple[str, Any]],
+        stored: Sequence[tuple[str, Any]],
+        lent: Sequence[tuple[str, Any]],
+    ) -> None:
         self._peer = peer
         self._step = step
         self._replica = replica
-        self._items = items
+        self.packed = packed
+        self._stored = stored
+        self.loans = {next_loan(): tensor for _, tensor in lent}
+        self._items = [*packed, *stored, *lent]
         self._over = threading.Event()
         self._outcome: Outcome | None = None
         self._call: Any = None
+
+    def message(self, number: int, loans: Loans) -> dict[str, Any]:
+        """What the peer is told; tensors in the message follow."""
+        keys = [key for key, _ in self._items]
+        message: dict[str, Any] = {
+            "do": "deliver",
+            "step": self._step,
+            "replica": self._replica,
+            "keys": keys,
+            "number": number,
+        }
+        if self._stored:
+            message["objects"] = [describe(ref) for _, ref in self._stored]
+        if self.loans:
+            message["loans"] = [
+                tensor.loan(loan, self._peer in tensor.buffer.mapped_by) for loan, tensor in self.loans.items()
+            ]
+        returns = loans.borrowings.returns_to(self._peer.device)
+        if returns:
+            message["returned"] = returns
+        if self.loans or returns:
+            message["from"] = loans.device
+        return message
 
     def answered(self, outcome: Outcome) -> None:
         """Take the answer, or the news that the peer has died. Objects that the peer cannot find go by a call."""
         try:
             if outcome == ("ok", MISSING):
                 self._call = self._peer.deliver_by_call(self._step, self._replica, self._items)
+                self._peer.returned(self.loans)
+            elif outcome[0] == "ok":
+                for tensor in self.loans.values():
+                    tensor.buffer.mapped_by.add(self._peer)
             self._outcome = outcome
         finally:
-            self._items = ()
+            self._items, self.loans = [], {}
             self._over.set()
 
     def wait(self, timeout_s: float | None) -> None:

@@ -245,6 +245,10 @@ class PlanRun:
         """The fetched values, on the device."""
         return [self._values[slot] for slot in self._plan.fetch_slots]
 
+    def close(self) -> None:
+        """Let go of all values."""
+        self._values.clear()
+
     def _run(self, segment: Segment) -> None:
         step = self._step
         if step.deadline is not None:
@@ -256,10 +260,12 @@ class PlanRun:
         except Suspended as suspended:
             self._suspended.append((segment, suspended.attempt))
             return
-        if segment.sends and step.rendezvous is not None:
-            step.rendezvous.flush()
         for slot, value in zip(segment.output_slots, outputs, strict=True):
             values[slot] = value
+        for slot in segment.last_read_slots:
+            values[slot] = None
+        if segment.sends and step.rendezvous is not None:
+            step.rendezvous.flush()
         self._unfinished -= 1
         for follower in segment.followers:
             self._count_down(follower)
@@ -366,6 +372,7 @@ class StepExecution:
     def close(self) -> None:
         """Give up what the step still waits for."""
         self._step.cancel()
+        self._run.close()
         self._step.runs = ()  # a cycle would keep what arrived until it is collected
 
 

@@ -9,6 +9,7 @@ executor leaves it when it has to wait, and nothing but what depends on it is he
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -70,6 +71,7 @@ class Segment:
         suspends: Its operation may have to wait; the executor then leaves it, and runs it again later.
         may_hold_thread: Its operation holds regions in which one may have to wait, and cannot be left.
         sends: Whether it sends tensors to other devices.
+        last_read_slots: Slots of received tensors that nothing needs any more once it has run.
     """
 
     def __init__(self, index: int, ops: list[Operation]) -> None:
@@ -82,6 +84,7 @@ class Segment:
         self.outputs: list[Tensor] = []
         self.input_slots: list[int] = []
         self.output_slots: list[int] = []
+        self.last_read_slots: list[int] = []
         self.waits = 0
         self.followers: list[Segment] = []
         self._body: Body | None = None
@@ -225,6 +228,11 @@ class Plan:
             for recv in self._awaited(segment):
                 self.recv_segments[recv.attr("key")].append(segment)
                 segment.waits += 1
+        received = {op.outputs[0] for op in self.recvs} - fetched
+        readers = Counter(tensor for segment in self.segments for tensor in segment.inputs)
+        for segment in self.segments:
+            last = [tensor for tensor in segment.inputs if tensor in received and readers[tensor] == 1]
+            segment.last_read_slots = [self._slot(tensor) for tensor in last]
         used_later = {tensor for segment in self.segments for tensor in segment.inputs} | fetched
         for segment in self.segments:
             segment.outputs = [t for op in segment.ops for t in op.outputs if t in used_later]
