@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import ray
 
 from tfray.actors.frames import encode
 from tfray.actors.messages import StepKey
-from tfray.actors.peer_link import read_until
+from tfray.actors.peer_link import Arrivals, read_until
 from tfray.actors.peers import Outcome, Peer, next_number
 from tfray.errors import OpError, UnavailableError, UnknownError
 
@@ -26,7 +25,7 @@ class LinkAnswer:
         ended: Takes the answer when it has come.
     """
 
-    def __init__(self, peer: Peer, ended: SimpleQueue[LinkAnswer]) -> None:
+    def __init__(self, peer: Peer, ended: Arrivals[LinkAnswer]) -> None:
         self._peer = peer
         self._ended = ended
         self._outcome: Outcome | None = None
@@ -36,7 +35,9 @@ class LinkAnswer:
     def take(self, outcome: Outcome) -> None:
         """Take the answer. Called once, on any thread."""
         self._outcome = outcome
-        self._ended.put(self)
+        self._ended.add(self)
+        if outcome[0] == "error":
+            self._ended.is_urgent = True
 
     def forget(self) -> None:
         """Wait for it no longer."""
@@ -56,7 +57,7 @@ class Answers:
     """Answers of both kinds, waited for together. For one thread."""
 
     def __init__(self) -> None:
-        self._ended: SimpleQueue[LinkAnswer] = SimpleQueue()
+        self._ended: Arrivals[LinkAnswer] = Arrivals()
 
     def ask(self, peer: Peer, message: dict[str, Any], tensors: Sequence[Any] = ()) -> LinkAnswer | None:
         """Ask a device over its link; None where there is none."""
@@ -79,13 +80,20 @@ class Answers:
             for peer, answer in zip(peers, answers, strict=True)
         ]
 
-    def wait(self, pending: Collection[Any], timeout_s: float) -> list[Any]:
-        """Wait until one of the `LinkAnswer` and references in `pending` is there. Returns those that are."""
-        if not self._ended.empty():
-            return self._linked(pending, timeout_s)
+    def wait(self, pending: Collection[Any], timeout_s: float, several: int = 1) -> list[Any]:
+        """Wait for answers.
+
+        Args:
+            pending: The `LinkAnswer` and references of which one must be there; others are dropped.
+            timeout_s: Wait no longer.
+            several: Wait for so many, if they all come over links; but not beyond the first error.
+
+        Returns:
+            Those that are there.
+        """
         refs = [item for item in pending if not isinstance(item, LinkAnswer)]
         if not refs:
-            return self._linked(pending, timeout_s)
+            return self._linked(pending, timeout_s, several)
         if len(refs) == len(pending):
             return list(ray.wait(refs, num_returns=1, timeout=timeout_s)[0])
         for _ in range(max(1, int(timeout_s / _TURN_S))):
@@ -94,12 +102,9 @@ class Answers:
                 return done
         return []
 
-    def _linked(self, pending: Collection[Any], timeout_s: float) -> list[Any]:
-        try:
-            answer = read_until(self._ended, timeout_s)
-        except Empty:
-            return []
-        return [answer] if answer in pending else []
+    def _linked(self, pending: Collection[Any], timeout_s: float, several: int = 1) -> list[Any]:
+        self._ended.enough = several
+        return [answer for answer in read_until(self._ended, timeout_s) if answer in pending]
 
 
 def unpack(answer: Any, device: str) -> Any:

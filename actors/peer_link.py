@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from tfray.actors.frames import FrameReader, Header, Tensors, decode, encode
 from tfray.actors.interrupts import InterruptedAfterwards
@@ -41,6 +41,12 @@ _let_others_run: Final[Callable[[], None]] = getattr(os, "sched_yield", lambda: 
 
 _REST_S: Final = 0.1
 """How long the thread that reads rests after somebody else has read."""
+
+_WATCH_S: Final = 150e-6
+"""How long the thread that reads watches for the next message before it sleeps."""
+
+_ANOTHERS_TURN_S: Final = 5e-6
+"""To let others run takes longer than this only if somebody has run."""
 
 _IDLE_S: Final = 0.02
 """After so long without a message there is time for what could wait."""
@@ -177,6 +183,39 @@ class Link:
                     self.stream.shutdown(socket.SHUT_RDWR)
 
 
+class Arrivals(Generic[_Item]):
+    """What messages bring to a thread that waits for it. Any thread may add.
+
+    Attributes:
+        enough: How many the thread waits for.
+        is_urgent: Whether there is one among them for which it would not wait for the others.
+    """
+
+    def __init__(self) -> None:
+        self.enough = 1
+        self.is_urgent = False
+        self._queue: SimpleQueue[_Item] = SimpleQueue()
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the thread need not wait any more."""
+        return self.is_urgent or self._queue.qsize() >= self.enough
+
+    def add(self, item: _Item) -> None:
+        """Bring something."""
+        self._queue.put(item)
+
+    def take(self, timeout_s: float = 0.0) -> list[_Item]:
+        """What is there, or what comes first within that time, in order. For the thread that waits."""
+        self.is_urgent = False
+        items: list[_Item] = []
+        with suppress(Empty):
+            items.append(self._queue.get(timeout=timeout_s) if timeout_s > 0 else self._queue.get_nowait())
+            while True:
+                items.append(self._queue.get_nowait())
+        return items
+
+
 class LinkReader:
     """Reads from all links of a process: a thread that lives as long as there are any, or whoever waits for a message.
 
@@ -229,35 +268,36 @@ class LinkReader:
         """Call `action` each time that nothing has come for a while, until it returns False. For the reading thread."""
         self._when_idle.append(action)
 
-    def read_until(self, queue: SimpleQueue[_Item], timeout_s: float) -> _Item:
-        """The next item of a queue that messages fill. Raises `Empty` when none has come in time."""
-        if not queue.empty():
-            return queue.get_nowait()
+    def read_until(self, arrivals: Arrivals[_Item], timeout_s: float) -> list[_Item]:
+        """All that has arrived by the time that it is enough, or that the time is over, when it may be less."""
+        if arrivals.is_enough:
+            return arrivals.take()
         with self._lock:
             self._guests += 1
             is_first = self._guests == 1
         try:
-            return self._read_as_guest(queue, timeout_s) if is_first else queue.get(timeout=timeout_s)
+            if is_first:
+                self._read_as_guest(arrivals, timeout_s)
+            return arrivals.take(0 if is_first else timeout_s)
         finally:
             with self._lock:
                 self._guests -= 1
                 if is_first and self._guests:
                     self._resume.set()  # somebody must read for the others
 
-    def _read_as_guest(self, queue: SimpleQueue[_Item], timeout_s: float) -> _Item:
+    def _read_as_guest(self, arrivals: Arrivals[Any], timeout_s: float) -> None:
         ends = time.monotonic() + timeout_s
         self._guest_reads = True
         try:
             if not self._reading.acquire(blocking=False):
                 self._wake()
                 if not self._reading.acquire(timeout=timeout_s):
-                    raise Empty
+                    return
             try:
-                while queue.empty() and (remaining := ends - time.monotonic()) > 0:
+                while not arrivals.is_enough and (remaining := ends - time.monotonic()) > 0:
                     events = self._await_events(remaining)
                     with InterruptedAfterwards():  # Ctrl-C within a message would lose it, and with it the link
                         self._take_events(events)
-                return queue.get_nowait()
             finally:
                 self._reading.release()
         finally:
@@ -304,12 +344,32 @@ class LinkReader:
                 self._follow_orders()
         if self._when_idle:
             timeout_s = _IDLE_S if timeout_s is None else min(timeout_s, _IDLE_S)
-        if not self._selector.select(timeout_s):
-            return []
+        events = [] if self._guest_reads else self._watch()
+        if events or not self._selector.select(timeout_s):
+            return events
         # Where processes outnumber cores, those that are about to send may do so first: several messages at once take
         # less time than each by itself.
         _let_others_run()
         return self._selector.select(0)
+
+    def _watch(self) -> list[tuple[selectors.SelectorKey, int]]:
+        """What comes within a moment, as long as nobody else wants this core.
+
+        To wake a thread that sleeps takes longer than to handle most messages. A thread that waits for one of several
+        answers, such as a driver's, is the last to be needed: it had better sleep.
+        """
+        now = time.perf_counter()
+        ends = now + _WATCH_S
+        while now < ends:
+            events = self._selector.select(0)
+            if events:
+                return events
+            looked = time.perf_counter()
+            _let_others_run()
+            now = time.perf_counter()
+            if now - looked > _ANOTHERS_TURN_S:
+                break
+        return []
 
     def _take_events(self, events: Sequence[tuple[selectors.SelectorKey, int]]) -> None:
         """Handle the messages that are there."""

@@ -188,39 +188,62 @@ class Peer:
             Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
             `DeadlineExceededError` when it does not take them in time.
         """
-        packed: list[tuple[str, Any]] = []
-        stored: list[tuple[str, Any]] = []
-        lent: list[tuple[str, Any]] = []
-        rest: list[tuple[str, Any]] = []
-        ways = (
-            {PackedTensor: packed, LentTensor: lent, ray.ObjectRef: stored}
-            if self.shares_store
-            else {PackedTensor: packed}
-        )
-        for item in items:
-            ways.get(type(item[1]), rest).append(item)
+        packed = [item for item in items if type(item[1]) is PackedTensor]
+        stored, lent, rest = self._ways(items) if len(packed) < len(items) else ([], [], [])
         receipts: list[Receipt] = []
         if packed or stored or lent:
-            delivery = _Delivery(self, step, replica, packed, stored, lent)
+            loans = {next_loan(): tensor for _, tensor in lent}
             is_answered = bool(stored) or wants_receipt or any(self not in each.buffer.mapped_by for _, each in lent)
-            if not self._send_tensors(delivery, is_answered):
-                rest = packed + stored + lent + rest
-            elif is_answered:
+            sent = [*packed, *stored, *lent]
+            delivery = _Delivery(self, step, replica, sent, loans) if is_answered else None
+            message: dict[str, Any] = {
+                "do": "deliver",
+                "step": step,
+                "replica": replica,
+                "keys": [key for key, _ in sent],
+            }
+            if stored:
+                message["objects"] = [describe(ref) for _, ref in stored]
+            if not self._send_tensors(message, [tensor for _, tensor in packed], loans, delivery):
+                rest = sent + rest
+            elif delivery is not None:
                 receipts.append(delivery.wait)
         if rest:
             ref = self.deliver_by_call(step, replica, rest)
             receipts.append(lambda timeout_s: _await_call(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
 
-    def _send_tensors(self, delivery: _Delivery, is_answered: bool) -> bool:
-        """Send packed tensors, and tell where the others are, over the link. Returns whether there is one."""
-        number = next_number() if is_answered else 0
-        message = delivery.message(number, self._loans)
-        self._lent.update(delivery.loans)
-        frame = encode_packed(message, [tensor for _, tensor in delivery.packed])
-        if self.send(number, frame, delivery.answered if is_answered else None) is not None:
+    def _ways(self, items: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Of items that are not packed: objects that are described, lent tensors, and what must go by a call."""
+        ways: dict[Any, list[Any]] = {PackedTensor: [], ray.ObjectRef: [], LentTensor: [], None: []}
+        for item in items:
+            kind = type(item[1])
+            ways[kind if kind is PackedTensor or (self.shares_store and kind in ways) else None].append(item)
+        return ways[ray.ObjectRef], ways[LentTensor], ways[None]
+
+    def _send_tensors(
+        self,
+        message: dict[str, Any],
+        packed: Sequence[PackedTensor],
+        loans: Mapping[int, LentTensor],
+        delivery: _Delivery | None,
+    ) -> bool:
+        """Send packed tensors, and tell where others are, over the link. Returns whether there is one."""
+        number = message["number"] = 0 if delivery is None else next_number()
+        if loans:
+            self._lent.update(loans)
+            message["loans"] = [
+                tensor.loan(loan, is_mapped=self in tensor.buffer.mapped_by) for loan, tensor in loans.items()
+            ]
+        returns = self._loans.borrowings.returns_to(self.device)
+        if returns:
+            message["returned"] = returns
+        if loans or returns:
+            message["from"] = self._loans.device
+        frame = encode_packed(message, packed)
+        if self.send(number, frame, None if delivery is None else delivery.answered) is not None:
             return True
-        self.returned(delivery.loans)
+        self.returned(loans)
         return False
 
     def returned(self, loans: Iterable[int]) -> None:
@@ -316,12 +339,8 @@ class _Delivery:
         peer: The receiver.
         step: The step for which they are.
         replica: The replica that sends them, or None.
-        packed: Keys of edges, and tensors in the message.
-        stored: Keys of edges, and references to objects.
-        lent: Keys of edges, and tensors in objects that are written anew.
-
-    Attributes:
-        loans: The lent tensors by the numbers of their loans.
+        items: Keys of edges, and tensors.
+        loans: The lent ones by the numbers of their loans.
     """
 
     def __init__(
@@ -329,56 +348,30 @@ class _Delivery:
         peer: Peer,
         step: StepKey,
         replica: int | None,
-        packed: Sequence[tuple[str, Any]],
-        stored: Sequence[tuple[str, Any]],
-        lent: Sequence[tuple[str, Any]],
+        items: Sequence[tuple[str, Any]],
+        loans: Mapping[int, LentTensor],
     ) -> None:
         self._peer = peer
         self._step = step
         self._replica = replica
-        self.packed = packed
-        self._stored = stored
-        self.loans = {next_loan(): tensor for _, tensor in lent}
-        self._items = [*packed, *stored, *lent]
+        self._items = items
+        self._loans = loans
         self._over = threading.Event()
         self._outcome: Outcome | None = None
         self._call: Any = None
-
-    def message(self, number: int, loans: Loans) -> dict[str, Any]:
-        """What the peer is told; tensors in the message follow."""
-        keys = [key for key, _ in self._items]
-        message: dict[str, Any] = {
-            "do": "deliver",
-            "step": self._step,
-            "replica": self._replica,
-            "keys": keys,
-            "number": number,
-        }
-        if self._stored:
-            message["objects"] = [describe(ref) for _, ref in self._stored]
-        if self.loans:
-            message["loans"] = [
-                tensor.loan(loan, self._peer in tensor.buffer.mapped_by) for loan, tensor in self.loans.items()
-            ]
-        returns = loans.borrowings.returns_to(self._peer.device)
-        if returns:
-            message["returned"] = returns
-        if self.loans or returns:
-            message["from"] = loans.device
-        return message
 
     def answered(self, outcome: Outcome) -> None:
         """Take the answer, or the news that the peer has died. Objects that the peer cannot find go by a call."""
         try:
             if outcome == ("ok", MISSING):
                 self._call = self._peer.deliver_by_call(self._step, self._replica, self._items)
-                self._peer.returned(self.loans)
+                self._peer.returned(self._loans)
             elif outcome[0] == "ok":
-                for tensor in self.loans.values():
+                for tensor in self._loans.values():
                     tensor.buffer.mapped_by.add(self._peer)
             self._outcome = outcome
         finally:
-            self._items, self.loans = [], {}
+            self._items, self._loans = (), {}
             self._over.set()
 
     def wait(self, timeout_s: float | None) -> None:

@@ -277,7 +277,7 @@ class RemoteStep:
         pending = dict(calls)
         try:
             while len(pending) > len(quiet):
-                answered = answers.wait(pending, self._patience(deadline))
+                answered = answers.wait(pending, self._patience(deadline), len(pending) - len(quiet))
                 if not answered:
                     self._check_alive(set(range(len(self._devices))) - set(pending.values()))
                 for call in answered:

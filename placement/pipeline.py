@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.partition import home_of, partition
 from tfray.placement.placer import Plan, Policy, default_policy, place
-from tfray.placement.prune import prune
+from tfray.placement.prune import prune, ungrouped
 from tfray.placement.schedule import schedule
 from tfray.placement.simplify import simplify
 from tfray.runtime.plan import Partition
@@ -55,7 +55,7 @@ def compile_step(
         policy: Chooses devices for what the program leaves open.
         plan: See `placer.place`.
     """
-    wanted = [*targets, *(tensor.op for tensor in fetched)]
+    wanted = [*(ungrouped(targets) if optimize else targets), *(tensor.op for tensor in fetched)]
     simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize)
     placement = place(simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy, plan=plan)
     order, edges = schedule(simplified.graph)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.traversal import reachable_backward, topological_order
@@ -24,3 +24,20 @@ def prune(targets: Iterable[Operation], fed: Collection[Tensor]) -> list[Operati
         return [tensor.op for tensor in op.inputs if tensor not in fed] + waits_for
 
     return topological_order(reachable_backward([op for op in targets if op not in done], needed))
+
+
+def ungrouped(targets: Sequence[Operation]) -> list[Operation]:
+    """The targets; for a NoOp, such as that of `tf.group`, what it waits for.
+
+    It would cost a message from every device on which something runs for it, and bring no news: a step is over when
+    all devices are through.
+    """
+    found: dict[Operation, None] = {}
+    pending = list(reversed(targets))
+    while pending:
+        op = pending.pop()
+        if op.type == "NoOp" and op.control_inputs:
+            pending += reversed(op.control_inputs)
+        else:
+            found[op] = None
+    return list(found)

@@ -130,9 +130,8 @@ def test_a_step_that_fails_returns_what_it_has_borrowed(ray_local, cluster):
     bad = tf.placeholder(tf.bool, [])
     with tf.device(PS):
         sent = large(3.0)
-    with tf.device(WORKERS[0]):
-        with tf.control_dependencies([tf.Assert(tf.logical_not(bad), ["bad"])]):
-            received = tf.reduce_max(sent)
+    with tf.device(WORKERS[0]), tf.control_dependencies([tf.Assert(tf.logical_not(bad), ["bad"])]):
+        received = tf.reduce_max(sent)
     with tf.Session(cluster) as session:
         session.run(received, {bad: False})
         held = stored_bytes(ray_local)

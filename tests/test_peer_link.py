@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import signal
 import socket
@@ -21,7 +20,7 @@ from waiting import Task
 
 from tfray.actors.frames import LENGTH, FrameReader, decode, encode, fits
 from tfray.actors.messages import StepRequest
-from tfray.actors.peer_link import LinkAddress, LinkServer, open_link, read_until
+from tfray.actors.peer_link import Arrivals, LinkAddress, LinkServer, open_link, read_until
 from tfray.actors.peers import Peer, PeerHandle, as_error, error_header
 from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
 
@@ -170,9 +169,20 @@ def echo():
     server.close()
 
 
+class Frames(Arrivals):
+    """Frames that have arrived."""
+
+    def get(self, timeout):
+        """The next, which the reader's own thread reads."""
+        first, *others = self.take(timeout)
+        for other in others:
+            self.add(other)
+        return first
+
+
 def connect(address, key=KEY, node="node"):
-    frames, ends = queue.SimpleQueue(), queue.SimpleQueue()
-    link = open_link(address, key, node, lambda _, header, tensors: frames.put((header, tensors)), ends.put)
+    frames, ends = Frames(), queue.SimpleQueue()
+    link = open_link(address, key, node, lambda _, header, tensors: frames.add((header, tensors)), ends.put)
     return link, frames, ends
 
 
@@ -208,8 +218,9 @@ def read(frames, timeout_s=20.0):
     """What `read_until` gives, however often it has to be asked."""
     ends = time.monotonic() + timeout_s
     while time.monotonic() < ends:
-        with contextlib.suppress(queue.Empty):
-            return read_until(frames, 0.001)
+        if found := read_until(frames, 0.001):
+            (frame,) = found
+            return frame
     raise AssertionError("nothing came")
 
 
@@ -239,7 +250,7 @@ def test_an_interruption_does_not_lose_messages(echo):
     interrupting = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
     interrupting.start()
     with pytest.raises(KeyboardInterrupt):
-        read_until(queue.SimpleQueue(), 20)
+        read_until(Arrivals(), 20)
     for number in range(50):
         link.send({"number": number})
         assert read(frames)[0] == {"number": number}
