@@ -120,7 +120,8 @@ def measure(
     blocks = []
     for side, result in zip(sides, results, strict=True):
         progress(f"{label}: {side.name} starts")
-        blocks.append(_watched(memory, side, result, lambda side=side: _open(side, bench, case, options, effort)))
+        _watched(memory, side, result, lambda side=side: _open(side, bench, case, options, effort))
+        blocks.append(_steps_of_block(side, effort))
     for turn in range(effort.rounds):
         progress(f"{label}: round {turn + 1} of {effort.rounds}")
         for side, result, steps in zip(sides, results, blocks, strict=True):
@@ -142,13 +143,23 @@ def _watched(memory: bool, side: Side, result: Measurement, work: Callable[[], A
     return answer
 
 
-def _open(side: Side, bench: str, case: str, options: Mapping[str, Any], effort: Effort) -> int:
-    """Open a case and warm up. Returns the number of steps in a block."""
+def _open(side: Side, bench: str, case: str, options: Mapping[str, Any], effort: Effort) -> None:
+    """Open a case and warm up."""
     side.open(bench, case, options)
+    _run_for(side, effort.warm_up_s)
+
+
+def _steps_of_block(side: Side, effort: Effort) -> int:
+    """The number of steps in a block. Nobody looks at the memory meanwhile, which makes steps slower."""
+    median_ms = statistics.median(_run_for(side, effort.block_s))
+    return max(effort.least_steps, min(_MOST_STEPS, int(effort.block_s * 1e3 / median_ms)))
+
+
+def _run_for(side: Side, seconds: float) -> list[float]:
+    """Run steps for that long. Returns the milliseconds of the later ones."""
     times_ms: list[float] = []
     steps = 1
-    while sum(times_ms) < effort.warm_up_s * 1e3:
+    while sum(times_ms) < seconds * 1e3:
         times_ms.extend(side.run(steps))
         steps = min(2 * steps, _MOST_STEPS)
-    later = times_ms[len(times_ms) // 2 :]
-    return max(effort.least_steps, min(_MOST_STEPS, int(effort.block_s * 1e3 / statistics.median(later))))
+    return times_ms[len(times_ms) // 2 :]
