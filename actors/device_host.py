@@ -552,7 +552,7 @@ class DeviceHost:
         if isinstance(error, OpError):
             error.__cause__ = error.__context__ = None  # what caused it may not survive the journey
             error.device = error.device or self.device.name
-            return error
+            return error.with_traceback(None)  # whose frames keep what the step had received
         detail = "".join(traceback.format_exception(error)[-4:])
         return UnknownError(f"{type(error).__name__}: {error}\n{detail}", device=self.device.name)
 

@@ -34,6 +34,9 @@ from tfray.actors.shared_objects import describe, find
 if TYPE_CHECKING:
     from tfray.actors.peers import Peer
 
+LENT_BYTES: Final = 1 << 17
+"""Tensors from this size on take less time through an object than over a link."""
+
 KEPT_S: Final = 10.0
 """How long an object is kept that is not used."""
 
@@ -57,10 +60,9 @@ class StoreBuffer:
 
     Args:
         label: What goes through it.
-        array: Its first content.
+        capacity: Its size in bytes.
 
     Attributes:
-        key: Its label, and its size in bytes.
         ref: Ray's reference.
         identity: How Ray calls it.
         made_at: When it was made, as `time.monotonic` has it.
@@ -69,20 +71,24 @@ class StoreBuffer:
         mapped_by: The peers that have mapped it.
     """
 
-    def __init__(self, label: str, array: Any) -> None:
-        self.key = label, array.nbytes
-        self.ref = ray.put(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    def __init__(self, label: str, capacity: int) -> None:
+        self.label = label
+        self.ref = ray.put(np.empty(capacity, np.uint8))
         self.identity: bytes = self.ref.binary()
         self._mapped = ray.get(self.ref)
-        memory = (ctypes.c_char * array.nbytes).from_address(self._mapped.ctypes.data)
+        memory: Any = (ctypes.c_char * capacity).from_address(self._mapped.ctypes.data)
         self._memory = np.frombuffer(memory, np.uint8)
         self.made_at = self.used_at = time.monotonic()
         self.is_lost = False
         self.mapped_by: set[Peer] = set()
 
+    def has_room_for(self, size: int) -> bool:
+        """Whether it suits a tensor of so many bytes."""
+        return size <= len(self._memory) <= 2 * size
+
     def array(self, dtype: Any, shape: Sequence[int]) -> Any:
         """Its memory in that form."""
-        return self._memory.view(dtype).reshape(shape)
+        return self._memory[: math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
 class LentTensor:
@@ -123,7 +129,7 @@ class StoreBuffers:
     """The objects through which this process sends."""
 
     def __init__(self) -> None:
-        self._free: dict[tuple[str, int], list[StoreBuffer]] = {}
+        self._free: dict[str, list[StoreBuffer]] = {}
         self._given_back: deque[StoreBuffer] = deque()
         self._made_since = 0.0
         self._next_search = 0.0
@@ -136,22 +142,23 @@ class StoreBuffers:
             label: Tells tensors apart that go to different places: each finds the object through which the last went.
             array: The tensor, on the host.
         """
-        buffer = self._take((label, array.nbytes))
-        if buffer is None:
-            buffer = StoreBuffer(label, array)
-        else:
-            np.copyto(buffer.array(array.dtype, array.shape), array)
+        buffer = self._take(label, array.nbytes)
+        np.copyto(buffer.array(array.dtype, array.shape), array)
         return LentTensor(buffer, array.dtype, array.shape, self._given_back.append)
 
-    def _take(self, key: tuple[str, int]) -> StoreBuffer | None:
+    def _take(self, label: str, size: int) -> StoreBuffer:
         self.tidy()
         with self._lock:
-            free = self._free.get(key)
-            if not free:
-                return None
-            buffer = free.pop()
-            buffer.used_at = time.monotonic()
-            return buffer
+            free = self._free.pop(label, [])
+            fitting = next((buffer for buffer in reversed(free) if buffer.has_room_for(size)), None)
+            if fitting is not None:
+                free.remove(fitting)
+                self._free[label] = free
+        if fitting is not None:
+            fitting.used_at = time.monotonic()
+            return fitting
+        _let_go(free)
+        return StoreBuffer(label, size + size // 4 if free else size)  # what has grown may grow again
 
     def clear(self) -> None:
         """Let go of all that nobody reads now, and of the rest once it has been given back."""
@@ -170,20 +177,24 @@ class StoreBuffers:
                 if buffer.is_lost or buffer.made_at < self._made_since:
                     dropped.append(buffer)
                 else:
-                    self._free.setdefault(buffer.key, []).append(buffer)
+                    self._free.setdefault(buffer.label, []).append(buffer)
             if now >= self._next_search:
                 self._next_search = now + KEPT_S / 10
                 used_since = now - KEPT_S
-                for key, buffers in list(self._free.items()):
+                for label, buffers in list(self._free.items()):
                     kept = [each for each in buffers if each.used_at > used_since and each.made_at >= self._made_since]
                     dropped += [each for each in buffers if each not in kept]
-                    if kept:
-                        self._free[key] = kept
-                    else:
-                        del self._free[key]
-        for buffer in dropped:
-            for peer in buffer.mapped_by:
-                peer.unmap(buffer.identity)
+                    self._free[label] = kept
+                    if not kept:
+                        del self._free[label]
+        _let_go(dropped)
+
+
+def _let_go(buffers: Sequence[StoreBuffer]) -> None:
+    """Tell all that have mapped them."""
+    for buffer in buffers:
+        for peer in list(buffer.mapped_by):
+            peer.unmap(buffer.identity)
 
 
 class Lender:

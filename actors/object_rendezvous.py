@@ -15,6 +15,7 @@ import numpy as np
 import ray
 
 from tfray.actors.frames import PackedTensor, fits
+from tfray.actors.loans import LENT_BYTES
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.packing import is_large
 from tfray.actors.peers import Peer, Peers, Receipt
@@ -114,27 +115,30 @@ class ObjectRendezvous:
             self._broadcast.clear()
 
     def _packed(self, key: str, destination: str, value: Any) -> Any:
+        """A copy of a tensor, in the form in which it travels: its memory is reused before the message leaves."""
         if isinstance(value, TensorList):
             return value  # detached; what it holds is not reused
         array = self._to_host(value)
-        if fits(array):
-            return PackedTensor.of(array)  # its buffer is reused before the message leaves
+        is_lent = self._may_lend(destination, array)
+        if not is_lent and fits(array):
+            return PackedTensor.of(array)
         if not is_large(array):
             return np.array(array)
-        label = key.partition(" ")[0]
-        turn, _, edge = label.rpartition("|")
-        if turn:
-            return self._stored(edge, destination, array)  # in a turn of a loop: nobody else asks for it again
-        if label not in self._objects:
-            self._objects[label] = self._stored(edge, destination, array)
-        return self._objects[label]
+        turn, _, label = key.partition(" ")[0].rpartition("|")
+        if not turn and label in self._objects:
+            return self._objects[label]
+        stored = self._peers.loans.buffers.write(label, array) if is_lent else ray.put(array)
+        if not turn:  # nobody else asks for what was sent in one turn of a loop
+            self._objects[label] = stored
+        return stored
 
-    def _stored(self, edge: str, destination: str, array: Any) -> Any:
-        """A tensor in the store: lent, if it is one of numbers and some receiver lives on this node."""
+    def _may_lend(self, destination: str, array: Any) -> bool:
+        """Whether a tensor goes through an object that is written anew: receivers on this node must gain by it."""
+        if getattr(array, "nbytes", 0) < LENT_BYTES or array.dtype.hasobject:
+            return False
         receivers = self._receivers if destination == REPLICA_DEVICE else [destination]
-        if array.dtype.hasobject or not any(self._peer(receiver).shares_store for receiver in receivers):
-            return ray.put(array)
-        return self._peers.loans.buffers.write(edge, array)
+        here = [self._peer(receiver).shares_store for receiver in receivers]
+        return all(here) or (any(here) and not fits(array))
 
     def _peer(self, destination: str) -> Peer:
         return self._peers.find(destination) or self._serving_shard(destination)

@@ -246,6 +246,11 @@ class Peer:
         self.returned(loans)
         return False
 
+    @property
+    def lends_nothing(self) -> bool:
+        """Whether the actor has returned all that was lent to it."""
+        return not self._lent
+
     def returned(self, loans: Iterable[int]) -> None:
         """Note that nobody there reads any more what was lent by these numbers, or ever has."""
         for number in loans:
