@@ -415,8 +415,10 @@ def test_a_control_edge_carries_an_empty_tensor_and_orders():
     with tf.device(PS):
         v = tf.Variable(1.0, name="v")
         update = state_ops.assign_add(v, 1.0, name="update")
-    with tf.device(WORKER), tf.control_dependencies([update.op]):
-        done = tf.no_op(name="done")
+    with tf.device(WORKER):
+        w = tf.Variable(1.0, name="w")
+        with tf.control_dependencies([update.op]):
+            done = state_ops.assign_add(w, 1.0, name="done").op
     parts = compiled([done])
     (send,) = ops_of(parts[PS], "Send")
     assert send.attrs["key"].startswith("^update ")
@@ -424,6 +426,20 @@ def test_a_control_edge_carries_an_empty_tensor_and_orders():
     assert "update" in {op.name for op in send.control_inputs}
     (recv,) = ops_of(parts[WORKER], "Recv")
     assert parts[WORKER].graph.get_operation_by_name("done").control_inputs == [recv]
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_a_group_that_is_asked_for_runs_as_what_it_waits_for(optimize):
+    """It would only gather messages from everywhere."""
+    updates = []
+    for device in (PS, WORKER):
+        with tf.device(device):
+            updates.append(state_ops.assign_add(tf.Variable(1.0), 1.0))
+    everything = tf.group(tf.group(*updates), tf.no_op())
+    step = compile_step([], [everything], [], [WORKER, PS], optimize=optimize)
+    types = [op.type for part in step.partitions for op in part.graph.get_operations()]
+    assert types.count("AssignAdd") == 2 and types.count("NoOp") == (1 if optimize else 5)
+    assert ("Send" in types) is not optimize
 
 
 def test_each_device_gets_the_feeds_that_it_uses():
