@@ -21,7 +21,7 @@ from tfray.framework.dtypes import as_dtype
 
 MAX_FRAME_BYTES: Final = 1 << 30
 MAX_TENSOR_BYTES: Final = 1 << 22
-"""Larger tensors go through the object store: there they are copied once, however many receive them.
+"""Larger tensors that cannot be lent are put into the object store: copied once, however many receive them.
 
 To one receiver and back, 0.3 MB take a tenth of the time over a link, 4 MB half to two thirds.
 """

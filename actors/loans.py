@@ -253,6 +253,12 @@ class Lender:
             self._returned += len(returns)
         return returns
 
+    def keep_returns(self, returns: Sequence[int]) -> None:
+        """Return these later: the message that should have taken them along did not leave."""
+        with self._lock:
+            self._returned -= len(returns)
+            self._returns.extend(returns)
+
     def give_back(self) -> None:
         """Return loans by a message of their own."""
         returns = self.take_returns()
@@ -307,6 +313,12 @@ class Borrowings:
         """The loans to return to the process of `device`, which a message takes along."""
         lender = self._by_device.get(device)
         return [] if lender is None else lender.take_returns()
+
+    def keep_returns(self, device: str, returns: Sequence[int]) -> None:
+        """Note that the message has not left that was to take along what `returns_to` gave."""
+        lender = self._by_device.get(device)
+        if lender is not None:
+            lender.keep_returns(returns)
 
     def forget(self, link: Link) -> None:
         """Note that a link has closed."""

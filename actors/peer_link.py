@@ -51,6 +51,9 @@ _ANOTHERS_TURN_S: Final = 5e-6
 _IDLE_S: Final = 0.02
 """After so long without a message there is time for what could wait."""
 
+_LONGEST_IDLE_S: Final = 1.0
+"""The same when nothing has come for long."""
+
 _READ_BYTES: Final = 1 << 18
 _SOCKET_BYTES: Final = 1 << 20
 _TIMEVAL: Final = struct.Struct("ll")
@@ -243,6 +246,7 @@ class LinkReader:
         self._resume = threading.Event()
         self._may_be_idle = False
         self._when_idle: list[Callable[[], bool]] = []
+        self._idle_s = _IDLE_S
 
     @property
     def is_current(self) -> bool:
@@ -343,10 +347,15 @@ class LinkReader:
             with InterruptedAfterwards():
                 self._follow_orders()
         if self._when_idle:
-            timeout_s = _IDLE_S if timeout_s is None else min(timeout_s, _IDLE_S)
-        events = [] if self._guest_reads else self._watch()
-        if events or not self._selector.select(timeout_s):
-            return events
+            timeout_s = self._idle_s if timeout_s is None else min(timeout_s, self._idle_s)
+        if self._idle_s == _IDLE_S and not self._guest_reads:  # something has come just now
+            events = self._watch()
+            if events:
+                return events
+        if not self._selector.select(timeout_s):
+            self._idle_s = min(2 * self._idle_s, _LONGEST_IDLE_S)
+            return []
+        self._idle_s = _IDLE_S
         # Where processes outnumber cores, those that are about to send may do so first: several messages at once take
         # less time than each by itself.
         _let_others_run()

@@ -244,12 +244,8 @@ class Peer:
         if self.send(number, frame, None if delivery is None else delivery.answered) is not None:
             return True
         self.returned(loans)
+        self._loans.borrowings.keep_returns(self.device, returns)
         return False
-
-    @property
-    def lends_nothing(self) -> bool:
-        """Whether the actor has returned all that was lent to it."""
-        return not self._lent
 
     def returned(self, loans: Iterable[int]) -> None:
         """Note that nobody there reads any more what was lent by these numbers, or ever has."""
