@@ -206,8 +206,8 @@ def returned(taken):
 
 
 def free_identities(buffers):
-    """Objects through which the next tensors would go, some of them new."""
-    tensors = [buffers.write("edge", np.zeros(200_000)) for _ in range(3)]
+    """All objects through which the next tensors could go, and some new ones."""
+    tensors = [buffers.write("edge", np.zeros(200_000)) for _ in range(9)]
     return [tensor.buffer.identity for tensor in tensors]
 
 
@@ -243,7 +243,7 @@ def test_a_receiver_is_told_where_an_object_is_until_it_has_mapped_it(sender):
     taken, identity = lend(buffers, 1, receiver)
     returned(taken)
     wait_for(lambda: identity in free_identities(buffers))
-    lent = [lend(buffers, number, receiver)[0] for number in range(3)]
+    lent = [lend(buffers, number, receiver)[0] for number in range(10)]
     known = {loan[1]: len(loan) == 4 for ((_, (loan,)),) in lent}
     assert known[identity] and not all(known.values())
 
