@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import ray
 
 from tfray.actors.frames import encode
-from tfray.actors.messages import StepKey
+from tfray.actors.messages import StepCall, StepKey
 from tfray.actors.peer_link import Arrivals, read_until
-from tfray.actors.peers import Outcome, Peer, next_number
+from tfray.actors.peers import Outcome, Peer
 from tfray.errors import OpError, UnavailableError, UnknownError
 
 _TURN_S: Final = 0.005
@@ -23,14 +23,14 @@ class LinkAnswer:
     Args:
         peer: The actor that is asked.
         ended: Takes the answer when it has come.
+        number: Of the call.
     """
 
-    def __init__(self, peer: Peer, ended: Arrivals[LinkAnswer]) -> None:
+    def __init__(self, peer: Peer, ended: Arrivals[LinkAnswer], number: int) -> None:
         self._peer = peer
         self._ended = ended
+        self._number = number
         self._outcome: Outcome | None = None
-        self.number = 0
-        """Of the call."""
 
     def take(self, outcome: Outcome) -> None:
         """Take the answer. Called once, on any thread."""
@@ -41,7 +41,7 @@ class LinkAnswer:
 
     def forget(self) -> None:
         """Wait for it no longer."""
-        self._peer.forget(self.number)
+        self._peer.forget(self._number)
 
     def outcome(self) -> Outcome:
         """The answer, which has come. Raises what Ray raises when it must be fetched."""
@@ -59,26 +59,15 @@ class Answers:
     def __init__(self) -> None:
         self._ended: Arrivals[LinkAnswer] = Arrivals()
 
-    def ask(self, peer: Peer, message: dict[str, Any], tensors: Sequence[Any] = ()) -> LinkAnswer | None:
-        """Ask a device over its link; None where there is none."""
-        answer = LinkAnswer(peer, self._ended)
-        number = peer.call(message, tensors, answer.take)
-        if number is None:
-            return None
-        answer.number = number
-        return answer
+    def ask(self, peer: Peer, call: StepCall, frame: bytes) -> LinkAnswer | None:
+        """Ask a device over its link for a step, with the `frame_of` the call; None where there is no link."""
+        answer = LinkAnswer(peer, self._ended, call.number)
+        return answer if peer.send(call.number, frame, answer.take) else None
 
-    def ask_all(self, peers: Sequence[Peer], message: Mapping[str, Any]) -> list[LinkAnswer | None]:
-        """Ask several devices the same; see `ask`."""
-        number = next_number()
-        frame = encode({**message, "number": number})
-        answers = [LinkAnswer(peer, self._ended) for peer in peers]
-        for answer in answers:
-            answer.number = number
-        return [
-            answer if peer.send(number, frame, answer.take) else None
-            for peer, answer in zip(peers, answers, strict=True)
-        ]
+    def expect(self, peer: Peer, call: StepCall) -> LinkAnswer | None:
+        """The same where another device passes the call on."""
+        answer = LinkAnswer(peer, self._ended, call.number)
+        return answer if peer.expect(call.number, answer.take) else None
 
     def wait(self, pending: Collection[Any], timeout_s: float, several: int = 1) -> list[Any]:
         """Wait for answers.
@@ -105,6 +94,11 @@ class Answers:
     def _linked(self, pending: Collection[Any], timeout_s: float, several: int = 1) -> list[Any]:
         self._ended.enough = several
         return [answer for answer in read_until(self._ended, timeout_s) if answer in pending]
+
+
+def frame_of(call: StepCall, feeds: Sequence[Any] = ()) -> bytes:
+    """The message with which a driver asks a device for a step."""
+    return encode({"do": "run_step", "call": call}, feeds)
 
 
 def unpack(answer: Any, device: str) -> Any:

@@ -95,9 +95,20 @@ class DeviceActor:
 
     @ray.method(concurrency_group="messages")
     def deliver(
-        self, step: StepKey, replica: int | None, keys: Sequence[str], inline: Sequence[Any], *objects: Any
+        self,
+        step: StepKey,
+        replica: int | None,
+        keys: Sequence[str],
+        call: bytes | None,
+        inline: Sequence[Any],
+        *objects: Any,
     ) -> bool:
-        """Take tensors for a step, packed, by the keys of their edges. Returns whether the step still wanted them."""
+        """Take tensors for a step, packed, by the keys of their edges. Returns whether the step still wanted them.
+
+        The step begins with `call`, if there is one and it has not begun.
+        """
+        if call is not None:
+            self._host.wake(step, call)
         return self._host.deliver(step, replica, list(zip(keys, unpack(inline, objects), strict=True)))
 
     @ray.method(concurrency_group="messages")

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from tfray.actors.frames import fits
 from tfray.actors.loans import Loans
-from tfray.actors.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepKey, StepRequest
+from tfray.actors.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepCall, StepKey, StepRequest
 from tfray.actors.metrics import SentBytes
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.actors.peer_link import Link, defer
@@ -71,6 +71,7 @@ class _StepRecord:
         self.early: list[tuple[int, list[tuple[str, Any]]]] = []
         self.members: tuple[int, ...] | None = None
         self.step: Step | None = None
+        self.is_called = False
         self.joined: list[str] = []
         self.prompt: PromptStep | None = None
 
@@ -126,19 +127,13 @@ class _Call(NamedTuple):
 
     Attributes:
         link: Where the answer goes.
-        number: Of the call.
-        plan_id: The plan.
-        request: The step.
+        step: What it asks for.
         feeds: What is fed.
-        waits: Whether some operation may wait for other steps.
     """
 
     link: Link
-    number: int | None
-    plan_id: str
-    request: StepRequest
-    feeds: Sequence[Any]
-    waits: bool
+    step: StepCall
+    feeds: Sequence[Any] = ()
 
 
 class DeviceHost:
@@ -160,7 +155,7 @@ class DeviceHost:
         self._finished: dict[str, set[int]] = {}
         self._parked: dict[StepKey, list[Callable[[], None]]] = {}
         self._inputs: dict[str, ReadInput] = {}
-        self._drivers: dict[Link, set[str]] = {}
+        self._drivers: dict[str, Link] = {}
         self._sent = SentBytes(device_name)
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(CONCURRENT_STEPS, "tfray-step")
@@ -192,14 +187,21 @@ class DeviceHost:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any]) -> Any:
-        """Run a plan as this device's part of a step, on the calling thread. Returns what it fetched."""
+    def run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any], call: StepCall | None = None) -> Any:
+        """Run a plan as this device's part of a step, on the calling thread. Returns what it fetched.
+
+        Args:
+            plan_id: The plan.
+            request: The step.
+            feeds: What is fed.
+            call: How the driver has asked for it, if over a link: for the devices that this one wakes.
+        """
         self._await_turn(request)
         trace = DeviceTrace(self.device, request.trace) if request.trace else None
         record: _StepRecord | None = None
         try:
             registered = self._plan(plan_id)
-            record = self._begin(registered.plan, request)
+            record = self._begin(registered.plan, request, call)
             if trace is not None:
                 trace.begin()
             if request.read_input:
@@ -290,13 +292,13 @@ class DeviceHost:
 
     def _run_promptly(self, registered: _RegisteredPlan, call: _Call) -> None:
         """Begin a step that goes on whenever something arrives for it; its end sends the answer."""
-        request, plan = call.request, registered.plan
+        request, plan = call.step.request, registered.plan
         try:
             fed = [self.device.asarray(value) for value in call.feeds]
             if not plan.recv_slots and not request.receivers and request.own not in self.steps:
-                self._answer_step(call, ("ok", self._run_straight(registered, request, fed)))
+                self._answer_step(call, ("ok", self._run_straight(registered, call.step, fed)))
                 return
-            record = self._begin(plan, request)
+            record = self._begin(plan, request, call.step)
             step = Step(request.step[1], record.rendezvous, None, record.mailbox)
             execution = StepExecution(plan, step, fed, record.mailbox)
         except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
@@ -316,11 +318,12 @@ class DeviceHost:
         record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
         record.advance()
 
-    def _run_straight(self, registered: _RegisteredPlan, request: StepRequest, feeds: Sequence[Any]) -> list[Any]:
+    def _run_straight(self, registered: _RegisteredPlan, call: StepCall, feeds: Sequence[Any]) -> list[Any]:
         """Run a plan to which nobody sends anything. Returns what it fetched."""
+        request = call.request
         with self._lock:
             self._admit(request)
-        rendezvous = ObjectRendezvous(request, self.peers, self.device.to_host)
+        rendezvous = self._rendezvous(registered.plan, request, call)
         mailbox = Mailbox()
         step = Step(request.step[1], rendezvous, None, mailbox)
         with closing(StepExecution(registered.plan, step, feeds, mailbox)) as execution:
@@ -345,12 +348,15 @@ class DeviceHost:
         if finished:
             finished -= {other for other in finished if other < request.floor}
 
-    def _begin(self, plan: Plan, request: StepRequest) -> _StepRecord:
+    def _rendezvous(self, plan: Plan, request: StepRequest, call: StepCall | None) -> ObjectRendezvous:
+        return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes)
+
+    def _begin(self, plan: Plan, request: StepRequest, call: StepCall | None) -> _StepRecord:
         arrived: list[tuple[str, Any]] = []
         with self._lock:
             self._admit(request)
             record = self._record(request.own) or _StepRecord()
-            rendezvous = ObjectRendezvous(request, self.peers, self.device.to_host)
+            rendezvous = self._rendezvous(plan, request, call)
             for receiver in record.joined:
                 rendezvous.join(receiver)
             record.rendezvous = rendezvous
@@ -394,6 +400,8 @@ class DeviceHost:
         try:
             match message["do"]:
                 case "deliver":
+                    if "call" in message:
+                        self.wake(_step_key(message), message["call"])
                     if "returned" in message:
                         self.peers.returned(message["from"], message["returned"])
                     objects = find(message["objects"]) if "objects" in message else ()
@@ -406,10 +414,10 @@ class DeviceHost:
                     if number:
                         _answer(link, {"number": number, "value": None if is_complete else MISSING})
                 case "run_step":
-                    request = StepRequest.from_plain(message["request"])
-                    self._drivers.setdefault(link, set()).add(request.step[0])
-                    call = _Call(link, number, str(message["plan"]), request, tensors, bool(message["waits"]))
-                    if request.after is None or self._park(request, lambda: self._start(call)):
+                    step = StepCall.from_plain(message["call"])
+                    self._drivers[step.request.step[0]] = link
+                    call = _Call(link, step, tensors)
+                    if step.request.after is None or self._park(step.request, lambda: self._start(call)):
                         self._start(call)
                 case "unmap":
                     self.loans.borrowings.unmap(link, message["about"])
@@ -426,41 +434,63 @@ class DeviceHost:
     def link_closed(self, link: Link) -> None:
         """End the steps of whoever asked for them over a link that has closed: they may hold up those of others."""
         self.loans.borrowings.forget(link)
-        for driver in self._drivers.pop(link, ()):
+        for driver in [driver for driver, its_link in self._drivers.items() if its_link is link]:
+            del self._drivers[driver]
             self.leave(driver, "the process that asked for the step is gone")
             self.deregister([plan_id for plan_id in list(self.plans) if plan_id.startswith(f"{driver}/")])
+
+    def wake(self, step: StepKey, call: bytes) -> None:
+        """Begin a step with a `StepCall` that its driver has left others to pass on, unless it has begun."""
+        link = self._drivers.get(step[0])
+        record = self.steps.get(step)
+        if link is not None and (record is None or not record.is_called):  # without a link the driver is gone
+            self._start(_Call(link, StepCall.from_bytes(call)))
+
+    def _is_called(self, step: StepKey) -> bool:
+        """Whether a step has been called before; it has been from now on."""
+        with self._lock:
+            record = self._record(step)
+            if record is None:
+                return step[1] in self._finished.get(step[0], ())
+            was, record.is_called = record.is_called, True
+            return was
 
     def _start(self, call: _Call) -> None:
         """Run a step for a driver at the other end of a link, now that its turn has come, and answer what it fetched.
 
         It can do without a thread of its own if it waits for messages only, and between them is quick.
         """
-        plan_id, request = call.plan_id, call.request
+        plan_id, request, waits, _ = call.step
         registered = self.plans.get(plan_id)
+        if registered is not None and registered.plan.partition.is_woken and self._is_called(request.own):
+            return
         is_plain = request.replica is None and request.timeout_s is None
         if is_plain and registered is not None and registered.turn_s < LONGEST_TURN_S:
             self._run_promptly(registered, call)
         else:
-            threads = self._waiting_threads if call.waits else self._threads
+            threads = self._waiting_threads if waits else self._threads
             threads.submit(
-                lambda: self._answer_step(call, self.outcome(lambda: self.run_step(plan_id, request, call.feeds)))
+                lambda: self._answer_step(
+                    call, self.outcome(lambda: self.run_step(plan_id, request, call.feeds, call.step))
+                )
             )
 
     def _answer_step(self, call: _Call, outcome: Outcome) -> None:
         status, value = outcome
+        number = call.step.number
         if status == "error":
-            _answer(call.link, {"number": call.number, "error": error_header(value)})
+            _answer(call.link, {"number": number, "error": error_header(value)})
             return
-        if call.request.quiet:
-            registered = self.plans.get(call.plan_id)
+        if call.step.request.quiet:
+            registered = self.plans.get(call.step.plan_id)
             if registered is not None and registered.is_quiet:
                 return
         if not value or all(map(fits, value)):
-            _answer(call.link, {"number": call.number}, value)
+            _answer(call.link, {"number": number}, value)
         else:  # too much for a link: the driver fetches it by a call
             token = uuid.uuid4().hex
             self._results[token] = outcome
-            _answer(call.link, {"number": call.number, "value": token})
+            _answer(call.link, {"number": number, "value": token})
 
     def collect(self, token: str) -> Outcome:
         """What a step fetched that came over a link, and was too large to go back."""

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tfray.actors import random_states
-from tfray.actors.answers import Answers, tell, unpack
+from tfray.actors.answers import Answers, frame_of, tell, unpack
 from tfray.actors.cluster import Cluster
 from tfray.actors.membership import (
     Elasticity,
@@ -28,8 +28,9 @@ from tfray.actors.membership import (
     Progress,
     ReplicaProgram,
 )
-from tfray.actors.messages import REPLICA_DEVICE, SERVED, StepKey, StepRequest
+from tfray.actors.messages import REPLICA_DEVICE, SERVED, StepCall, StepKey, StepRequest
 from tfray.actors.metrics import StepMetrics
+from tfray.actors.peers import next_number
 from tfray.actors.remote_runner import register
 from tfray.actors.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
 from tfray.actors.step_traces import StepTraces
@@ -313,8 +314,8 @@ class ReplicaDriver:
     ) -> None:
         """Let a device run its part of a step, and call `ended` with the answer."""
         peer = self._cluster.peer(device)
-        message = {"do": "run_step", "plan": plan_id, "request": request, "waits": False}
-        answer: Any = None if request.trace else self._answers.ask(peer, message)
+        call = StepCall(plan_id, request, waits=False, number=next_number())
+        answer: Any = None if request.trace else self._answers.ask(peer, call, frame_of(call))
         if answer is None:
             answer = peer.handle.actor.run_step.remote(plan_id, request)
         self._traces.called(answer, request.step[1])

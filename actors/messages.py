@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgpack
+
 if TYPE_CHECKING:
     from tfray.actors.peer_link import LinkAddress
 
@@ -102,3 +104,35 @@ class StepRequest(NamedTuple):
     def own(self) -> StepKey:
         """Identity under which the device takes part, and is sent tensors."""
         return self.served if self.serves and self.served is not None else self.step
+
+
+class StepCall(NamedTuple):
+    """A step that a driver asks for: what it says to devices, and what these say to those that they wake.
+
+    Attributes:
+        plan_id: The plan.
+        request: The step.
+        waits: Whether some operation may wait for other steps.
+        number: Of the call: that of the answer.
+    """
+
+    plan_id: str
+    request: StepRequest
+    waits: bool
+    number: int
+
+    @classmethod
+    def from_plain(cls, plain: Sequence[Any]) -> StepCall:
+        """The call of these values."""
+        plan_id, request, waits, number = plain
+        return cls(str(plan_id), StepRequest.from_plain(request), bool(waits), int(number))
+
+    def to_bytes(self) -> bytes:
+        """The call as others pass it on."""
+        packed: bytes = msgpack.packb(self)
+        return packed
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> StepCall:
+        """The call that `to_bytes` gave. Raises `ValueError` or `TypeError` for anything else."""
+        return cls.from_plain(msgpack.unpackb(data))

@@ -16,7 +16,7 @@ import ray
 
 from tfray.actors.frames import PackedTensor, fits
 from tfray.actors.loans import LENT_BYTES
-from tfray.actors.messages import REPLICA_DEVICE, StepRequest
+from tfray.actors.messages import REPLICA_DEVICE, StepCall, StepRequest
 from tfray.actors.packing import is_large
 from tfray.actors.peers import Peer, Peers, Receipt
 from tfray.framework.tensor_list import TensorList
@@ -30,6 +30,8 @@ class ObjectRendezvous:
         request: The step.
         peers: The other actors.
         to_host: Brings a tensor of the device into host memory.
+        call: How the driver has asked for the step.
+        wakes: Devices that it has left to be woken with that call.
 
     Attributes:
         sent_bytes: Bytes of all tensors sent, once for each receiver.
@@ -37,8 +39,17 @@ class ObjectRendezvous:
 
     copies = True
 
-    def __init__(self, request: StepRequest, peers: Peers, to_host: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        request: StepRequest,
+        peers: Peers,
+        to_host: Callable[[Any], Any],
+        call: StepCall | None = None,
+        wakes: Sequence[str] = (),
+    ) -> None:
         self._request = request
+        self._asleep = set(wakes) if call is not None else set()
+        self._call = call.to_bytes() if call is not None and self._asleep else None
         self._peers = peers
         self._to_host = to_host
         self.sent_bytes = 0
@@ -102,7 +113,11 @@ class ObjectRendezvous:
             peer = self._peers[destination]
         except KeyError:  # what a shard serves is asked of the shard, under an identity of its own
             peer, step, replica = self._serving_shard(destination), request.served or step, None
-        self._receipts += peer.deliver(step, replica, items, wants_receipt=request.replica is not None)
+        call = None
+        if destination in self._asleep:
+            self._asleep.remove(destination)
+            call = self._call
+        self._receipts += peer.deliver(step, replica, items, request.replica is not None, call)
 
     def _serving_shard(self, destination: str) -> Peer:
         return next(self._peers[shard] for shard in self._peers if serving_device(shard) == destination)

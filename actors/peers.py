@@ -168,12 +168,24 @@ class Peer:
                 return number if done is not None and self._waiting.pop(number, None) is None else None
         return number
 
+    def expect(self, number: int, done: Done) -> bool:
+        """Wait for the answer to a call that another process passes on. Returns whether there is a link for it."""
+        with self._lock:
+            if self._link is not None:
+                self._waiting[number] = done
+            return self._link is not None
+
     def forget(self, number: int) -> None:
         """Wait no longer for the answer to a call."""
         self._waiting.pop(number, None)
 
     def deliver(
-        self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], wants_receipt: bool
+        self,
+        step: StepKey,
+        replica: int | None,
+        items: Sequence[tuple[str, Any]],
+        wants_receipt: bool,
+        call: bytes | None = None,
     ) -> list[Receipt]:
         """Send tensors of a step: over the link if they are small, or objects of this node; else by a call of Ray.
 
@@ -183,6 +195,7 @@ class Peer:
             items: Keys of edges, and tensors: those that fit into a frame are packed, large ones `LentTensor`, or
                 references to objects.
             wants_receipt: Whether the sender must know when they have been taken.
+            call: The `StepCall` with which the receiver begins the step, if it has not yet.
 
         Returns:
             Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
@@ -202,6 +215,8 @@ class Peer:
                 "replica": replica,
                 "keys": [key for key, _ in sent],
             }
+            if call is not None:
+                message["call"] = call
             if stored:
                 message["objects"] = [describe(ref) for _, ref in stored]
             if not self._send_tensors(message, [tensor for _, tensor in packed], loans, delivery):
@@ -209,7 +224,7 @@ class Peer:
             elif delivery is not None:
                 receipts.append(delivery.wait)
         if rest:
-            ref = self.deliver_by_call(step, replica, rest)
+            ref = self.deliver_by_call(step, replica, rest, call)
             receipts.append(lambda timeout_s: _await_call(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
 
@@ -258,10 +273,12 @@ class Peer:
         if self._link is not None:
             self.call({"do": "unmap", "about": identity}, [], None)
 
-    def deliver_by_call(self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]]) -> Any:
+    def deliver_by_call(
+        self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], call: bytes | None = None
+    ) -> Any:
         """Send tensors of a step by a call of Ray. Returns the reference to its result."""
         inline, objects = pack([_for_call(value) for _, value in items])
-        return self.handle.actor.deliver.remote(step, replica, [key for key, _ in items], inline, *objects)
+        return self.handle.actor.deliver.remote(step, replica, [key for key, _ in items], call, inline, *objects)
 
     def close(self) -> None:
         """Close the link. Calls that wait for an answer end as if the actor had died."""

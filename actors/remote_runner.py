@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import ray
 
-from tfray.actors.answers import Answers, LinkAnswer, tell, unpack
+from tfray.actors.answers import Answers, LinkAnswer, frame_of, tell, unpack
 from tfray.actors.clocks import in_drivers_time
 from tfray.actors.frames import fits
-from tfray.actors.messages import StepKey, StepRequest
+from tfray.actors.messages import StepCall, StepKey, StepRequest
 from tfray.actors.packing import is_large, pack
-from tfray.actors.peers import Peer
+from tfray.actors.peers import Peer, next_number
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -30,7 +30,7 @@ from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import is_blocking
 from tfray.framework.op_def import is_built_in
 from tfray.framework.region import ops_within
-from tfray.runtime.plan import Partition
+from tfray.runtime.plan import Partition, with_wakers
 from tfray.runtime.tracing import DeviceRecord, with_call
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class RemoteStep:
         self, runner: RemoteRunner, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]
     ) -> None:
         self._runner = runner
-        self._partitions = partitions
+        self._partitions = with_wakers(partitions)
         self._functions = functions
         self._devices = [partition.device for partition in partitions]
         # Devices that wait for one that waits for another step are held up as well.
@@ -157,7 +157,9 @@ class RemoteStep:
         self._quiet = [partition.is_quiet for partition in partitions]
         # Those that wait for nobody come first: the others wait for them.
         self._order = sorted(range(len(partitions)), key=lambda i: _receives(partitions[i]))
-        self._plan_id: str | None = runner.send_plans(partitions, functions)
+        self._reached: list[Peer] = []
+        """The devices when all of them were last asked over links: since then they know this driver's link."""
+        self._plan_id: str | None = runner.send_plans(self._partitions, functions)
         self._users = 0
         self._closed = False
         self._lock = threading.Lock()
@@ -225,7 +227,8 @@ class RemoteStep:
         objects: dict[int, Any] = {}
         answers = Answers()
         calls: dict[Any, int] = {}
-        asked = self._ask(answers, peers, plan_id, request, feeds)
+        step_call = StepCall(plan_id, request, waits=self._group is not None, number=next_number())
+        asked = self._ask(answers, peers, step_call, feeds)
         quiet = [call for i, call in asked.items() if self._quiet[i]]
         for i in self._order:
             call = asked.get(i)
@@ -238,7 +241,7 @@ class RemoteStep:
                 call = run_step.remote(plan_id, request, inline, *large)
             calls[call] = i
         try:
-            return self._gather(request.step, answers, calls, quiet, request.timeout_s)
+            return self._gather(step_call, answers, calls, quiet)
         finally:
             for call in quiet:
                 call.forget()
@@ -246,33 +249,38 @@ class RemoteStep:
     def _ask(
         self,
         answers: Answers,
-        peers: Sequence[Peer],
-        plan_id: str,
-        request: StepRequest,
+        peers: list[Peer],
+        call: StepCall,
         feeds: Sequence[Sequence[Any]],
     ) -> dict[int, LinkAnswer]:
         """Let the devices begin over links, as far as that can be. Returns the answers by position."""
-        if request.trace:
+        if call.request.trace:
             return {}
-        message = {"do": "run_step", "plan": plan_id, "request": request, "waits": self._group is not None}
-        unfed = [i for i in self._order if not feeds[i]]
-        asked = dict(zip(unfed, answers.ask_all([peers[i] for i in unfed], message), strict=True))
+        asked: dict[int, LinkAnswer | None] = {}
+        frame = frame_of(call)
+        are_linked = peers == self._reached and all(map(fits, itertools.chain(*feeds)))
         for i in self._order:
-            if feeds[i] and all(map(fits, feeds[i])):
-                asked[i] = answers.ask(peers[i], message, feeds[i])
-        return {i: answer for i, answer in asked.items() if answer is not None}
+            if are_linked and self._partitions[i].is_woken:
+                asked[i] = answers.expect(peers[i], call)
+            elif not feeds[i]:
+                asked[i] = answers.ask(peers[i], call, frame)
+            elif all(map(fits, feeds[i])):
+                asked[i] = answers.ask(peers[i], call, frame_of(call, feeds[i]))
+        linked = {i: answer for i, answer in asked.items() if answer is not None}
+        self._reached = peers if len(linked) == len(peers) else []
+        return linked
 
     def _gather(
         self,
-        step: StepKey,
+        step: StepCall,
         answers: Answers,
         calls: Mapping[Any, int],
         quiet: Collection[LinkAnswer],
-        timeout_s: float | None,
     ) -> tuple[list[Any], list[int]]:
         """Wait for every device but the quiet ones; on the first failure end the step everywhere and raise it."""
         results: list[Any] = [[] for _ in self._devices]
         returned = [0 for _ in self._devices]
+        timeout_s = step.request.timeout_s
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         pending = dict(calls)
         try:
@@ -311,12 +319,15 @@ class RemoteStep:
             raise DeadlineExceededError("the step ran past its timeout")
         return max(min(POLL_S, remaining), 0.01)
 
-    def _abort(self, step: StepKey, error: BaseException, pending: Mapping[Any, int]) -> None:
+    def _abort(self, call: StepCall, error: BaseException, pending: Mapping[Any, int]) -> None:
         reason = f"another device failed: {error}" if isinstance(error, OpError) else "the step was cancelled"
-        for position in pending.values():
+        for answer, position in pending.items():
             device = self._devices[position]
             if device in self._runner.devices:
-                tell(self._runner.peer(device), "abort", step, reason)
+                peer = self._runner.peer(device)
+                if self._partitions[position].is_woken and isinstance(answer, LinkAnswer):
+                    peer.send(call.number, frame_of(call), None)  # else it would never answer if nobody wakes it
+                tell(peer, "abort", call.request.step, reason)
 
     def _root_cause(self, first: OpError, answers: Answers, pending: dict[Any, int]) -> OpError:
         """A timeout or abort may only be the echo of another device's failure: prefer that one."""

@@ -17,7 +17,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.broadcast_ops import zeros_like
-from tfray.ops.gather_ops import check_indices, gather, take_rows
+from tfray.ops.gather_ops import check_indices, gather
 from tfray.ops.shape_ops import cast, host_ints
 
 # -- unique --------------------------------------------------------------------------------------------
@@ -186,10 +186,9 @@ def _dynamic_partition_kernel(ctx: KernelContext, data: Array, partitions: Array
         raise InvalidArgumentError(
             f"data of shape {data.shape} does not begin with that of partitions, {partitions.shape}"
         )
-    rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
-    ordered = take_rows(ctx, rows, _order_of_partitions(ctx, partitions, count), 0)
-    ends = host_ints(ctx, ctx.xp.bincount(partitions.reshape(-1), minlength=count).cumsum())
-    return [ordered[start:end] for start, end in itertools.pairwise((0, *ends))]
+    ordered = _rows(data, partitions).take(_order_of_partitions(ctx, partitions, count), 0)
+    counts = host_ints(ctx, ctx.xp.bincount(partitions.reshape(-1), minlength=count))
+    return [ordered[start:end] for start, end in itertools.pairwise(itertools.accumulate(counts, initial=0))]
 
 
 def _dynamic_partition_shape(op: Operation) -> list[TensorShape]:
@@ -274,17 +273,27 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     return add_op(DYNAMIC_STITCH, [*places, *values], name=name, T=first.dtype)
 
 
+def _rows(values: Array, index: Array) -> Array:
+    """Slices of `values`, one after the other, for the entries of `index`."""
+    return values if index.ndim == 1 else values.reshape(index.size, *values.shape[index.ndim :])
+
+
 def _dynamic_stitch_kernel(ctx: KernelContext, *indices_and_data: Array) -> Array:
     half = len(indices_and_data) // 2
     indices, data = indices_and_data[:half], indices_and_data[half:]
-    count = max((int(index.max()) + 1 for index in indices if index.size), default=0)
     rest = data[0].shape[indices[0].ndim :]
-    merged = ctx.xp.zeros((count, *rest), ctx.output_dtype())
     for index, values in zip(indices, data, strict=True):
         if values.shape != (*index.shape, *rest):
             raise InvalidArgumentError(f"data of shape {values.shape} does not fit indices {index.shape} and {rest}")
-        check_indices(ctx, index, count)
-        merged[index.reshape(-1)] = values.reshape(index.size, *rest)
+    places = ctx.xp.concatenate([index.reshape(-1) for index in indices])
+    count = int(places.max()) + 1 if places.size else 0
+    check_indices(ctx, places, count)
+    merged = ctx.xp.zeros((count, *rest), ctx.output_dtype())
+    if ctx.xp is np:
+        merged[places] = np.concatenate([_rows(values, index) for index, values in zip(indices, data, strict=True)])
+        return merged
+    for index, values in zip(indices, data, strict=True):  # CuPy may assign in any order
+        merged[index.reshape(-1)] = _rows(values, index)
     return merged
 
 

@@ -187,7 +187,7 @@ class _Simplifier:
         """Something simpler that gives the same outputs, or None."""
         if op.op_def.stateful or op.op_def.blocking or op.op_def.regions:
             return None
-        if op.op_def.forwards_input and not controls and op not in self._kept and op.device in ("", inputs[0].device):
+        if _forwards(op, inputs) and not controls and op not in self._kept and op.device in ("", inputs[0].device):
             return inputs[0].op, [inputs[0]]
         folded = self._fold(op, inputs, controls)
         if folded is not None:
@@ -238,6 +238,14 @@ def _copy(graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Oper
         site=op.site,
         shapes=[tensor.shape for tensor in op.outputs],
     )
+
+
+def _forwards(op: Operation, inputs: Sequence[Tensor]) -> bool:
+    """Whether the result of an operation is its first input."""
+    if op.type == "Reshape":
+        shape = inputs[0].shape
+        return shape.is_fully_defined() and shape == op.outputs[0].shape
+    return op.op_def.forwards_input
 
 
 def _region_input(region: Region, like: Tensor) -> Tensor:

@@ -501,7 +501,7 @@ def test_who_replaces_a_replica_gets_everything_once():
     posts = []
 
     class Peer:
-        def deliver(self, step, replica, items, wants_receipt):
+        def deliver(self, step, replica, items, wants_receipt, call):
             posts.append([key for key, _ in items])
             return []
 

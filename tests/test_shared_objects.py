@@ -82,7 +82,7 @@ def receiver(ray_local):
         def __init__(self):
             self.taken = []
 
-        def deliver(self, step, replica, keys, inline, *objects):
+        def deliver(self, step, replica, keys, call, inline, *objects):
             from tfray.actors.packing import unpack
 
             self.taken.append((step, replica, list(keys), [np.sum(value) for value in unpack(inline, objects)]))

@@ -3,7 +3,8 @@
 A segment is the set of operations with the same blocking ancestors: as soon as those have delivered, it runs from
 end to end without waiting. Recv operations that belong to one *group* count as one ancestor, because their
 tensors are sent together. Every other operation that may wait, such as that of a queue, is a segment of its own: the
-executor leaves it when it has to wait, and nothing but what depends on it is held up.
+executor leaves it when it has to wait, and nothing but what depends on it is held up. Constants and handles of
+variables belong to every segment that reads them.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.graph_def import GraphDef, from_graph_def, to_graph_def
+from tfray.framework.graph_def import from_graph_def, to_graph_def
 from tfray.framework.region import ops_within
 from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.runtime.body import Body, depends_on_input_shapes, generic_body, specialize
@@ -38,6 +39,8 @@ class Partition:
         feeds: Names of the Placeholder operations whose values the caller passes, in order.
         fetches: Names of the tensors to return, in order.
         optimize: Whether values that follow from input shapes may be computed when compiling.
+        is_woken: Whether its device may begin a step because another sends it the first tensor, and is not asked.
+        wakes: Devices that this one wakes so.
     """
 
     device: str
@@ -45,6 +48,8 @@ class Partition:
     feeds: list[str] = field(default_factory=list)
     fetches: list[str] = field(default_factory=list)
     optimize: bool = True
+    is_woken: bool = False
+    wakes: list[str] = field(default_factory=list)
 
     @property
     def is_quiet(self) -> bool:
@@ -53,21 +58,42 @@ class Partition:
         sends = [op for op in ops if op.type == "Send"]
         return bool(sends) and not self.fetches and reachable_backward(sends).issuperset(ops)
 
-    def to_wire(self) -> tuple[str, GraphDef, list[str], list[str], bool]:
+    @property
+    def waits_for_tensors(self) -> bool:
+        """Whether nothing in it can run before another device has sent something."""
+        if self.feeds:
+            return False
+        fetched = {self.graph.get_tensor_by_name(name).op for name in self.fetches}
+        awaiting: set[Operation] = set()
+        for op in self.graph.get_operations():
+            if op.type == "Recv" or any(earlier in awaiting for earlier in predecessors(op)):
+                awaiting.add(op)
+            elif not _is_source(op) or op in fetched:
+                return False
+        return bool(awaiting)
+
+    @property
+    def receivers(self) -> set[str]:
+        """Devices to which it sends a tensor in every step."""
+        return {op.attr("destination") for op in self.graph.get_operations() if op.type == "Send"}
+
+    def to_wire(self) -> tuple[Any, ...]:
         """Plain data for another process."""
-        return self.device, to_graph_def(self.graph), self.feeds, self.fetches, self.optimize
+        return self.device, to_graph_def(self.graph), self.feeds, self.fetches, self.optimize, self.is_woken, self.wakes
 
     @classmethod
-    def from_wire(cls, wire: tuple[str, GraphDef, list[str], list[str], bool]) -> Partition:
+    def from_wire(cls, wire: tuple[Any, ...]) -> Partition:
         """The partition that `to_wire` gave."""
-        device, graph_def, feeds, fetches, optimize = wire
-        return cls(device, from_graph_def(graph_def), feeds, fetches, optimize)
+        device, graph_def, *rest = wire
+        return cls(device, from_graph_def(graph_def), *rest)
 
 
 class Segment:
     """Operations that run without waiting once their blocking ancestors have delivered, or one that may wait.
 
     Attributes:
+        ops: The operations.
+        sources: Constants and handles that they read; other segments that read them have them as well.
         suspends: Its operation may have to wait; the executor then leaves it, and runs it again later.
         may_hold_thread: Its operation holds regions in which one may have to wait, and cannot be left.
         sends: Whether it sends tensors to other devices.
@@ -77,6 +103,7 @@ class Segment:
     def __init__(self, index: int, ops: list[Operation]) -> None:
         self.index = index
         self.ops = ops
+        self.sources: list[Operation] = []
         self.suspends = ops[0].op_def.blocking
         self.may_hold_thread = not self.suspends and is_blocking(ops[0])
         self.sends = False
@@ -90,21 +117,20 @@ class Segment:
         self._body: Body | None = None
         self._by_shapes = False
         self._compiled: dict[Any, CompiledBody] = {}
+        self._generic: CompiledBody | None = None
         self._lock = threading.Lock()
 
     def prepare(self, plan: Plan) -> None:
         """Decide how to compile, once inputs and outputs are known."""
         self._plan = plan
         self.sends = any(inner.type == "Send" for op in self.ops for inner in ops_within(op))
-        self._body = generic_body(self.ops, self.inputs, self.outputs)
+        self._body = generic_body([*self.sources, *self.ops], self.inputs, self.outputs)
         self._by_shapes = not self.suspends and depends_on_input_shapes(self._body)
 
     def run(self, step: Any, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run on these input values and return the outputs."""
         key = tuple([getattr(value, "shape", None) for value in values]) if self._by_shapes else None
-        compiled = self._compiled.get(key)
-        if compiled is None:
-            compiled = self._compile(key)
+        compiled = self._compiled.get(key) or self._generic or self._compile(key)
         return compiled(step, *values)
 
     def _compile(self, key: Any) -> CompiledBody:
@@ -119,6 +145,8 @@ class Segment:
                 except OpError as error:  # shapes that do not meet
                     error.device = error.device or self._plan.device.name
                     raise
+                if key is None:
+                    self._generic = self._compiled[key]
             return self._compiled[key]
 
     @property
@@ -191,7 +219,11 @@ class Plan:
         self._mask: dict[Operation, int] = {}
         by_mask: dict[Any, Segment] = {}
         self.recvs: list[Operation] = []
+        fetched = {tensor.op for tensor in self._fetched}
         for op in self.partition.graph.get_operations():
+            if _is_source(op) and op not in fetched:
+                self._mask[op] = 0
+                continue
             mask = 0
             for earlier in predecessors(op):
                 mask |= self._mask[earlier]
@@ -217,7 +249,9 @@ class Plan:
         self.recv_segments: dict[str, list[Segment]] = {key: [] for key in self.recv_slots}
         fetched = set(self._fetched)
         for segment in self.segments:
-            members = set(segment.ops)
+            read = [tensor.op for op in segment.ops for tensor in op.inputs]
+            segment.sources = list(dict.fromkeys(op for op in read if op not in self._segment_of and _is_source(op)))
+            members = {*segment.sources, *segment.ops}
             taken = dict.fromkeys(t for op in segment.ops for t in op.inputs if t.op not in members)
             segment.inputs = list(taken)
             segment.input_slots = [self._slot(tensor) for tensor in taken]
@@ -279,3 +313,17 @@ class Plan:
         """Raise `InvalidArgumentError` when the number of fed values is wrong."""
         if len(values) != len(self.feed_slots):
             raise InvalidArgumentError(f"the step takes {len(self.feed_slots)} fed values, got {len(values)}")
+
+
+def with_wakers(partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions of a step, those that wait for tensors to be woken by whoever sends to them."""
+    woken = {partition.device for partition in partitions if partition.waits_for_tensors}
+    return [
+        replace(partition, is_woken=partition.device in woken, wakes=sorted(partition.receivers & woken))
+        for partition in partitions
+    ]
+
+
+def _is_source(op: Operation) -> bool:
+    """Whether an operation is a constant or the handle of a variable, and waits for nothing."""
+    return op.type in ("Const", "Variable") and not op.control_inputs

@@ -30,7 +30,8 @@ class ResourceContainer:
 
     def variable(self, name: str) -> VariableResource:
         """The variable of that name, not initialised when it is new."""
-        return self.lookup_or_create(("variable", name), lambda: VariableResource(name))
+        key = ("variable", name)
+        return self._resources.get(key) or self.lookup_or_create(key, lambda: VariableResource(name))
 
     def find(self, key: Hashable) -> Any | None:
         """The resource of that key, or None."""
