@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework import dtypes
+from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.dtypes import DType
 from tfray.framework.effects import is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region, ops_within, regions_of
@@ -31,6 +33,7 @@ def partition(
     fetches: Sequence[Tensor],
     extra_edges: Sequence[tuple[Operation, Operation]] = (),
     optimize: bool = True,
+    wire: DType | None = None,
 ) -> list[Partition]:
     """One `Partition` per device that has something to run.
 
@@ -41,8 +44,9 @@ def partition(
         fetches: Tensors to return, each by the device that computes it.
         extra_edges: Further ordering (earlier, later) between operations of one device.
         optimize: Recorded in the partitions.
+        wire: Dtype in which float32 tensors go from one task to another, but for scalars; None to leave them.
     """
-    return _Partitioner(placement, feeds, extra_edges, optimize).run(order, fetches)
+    return _Partitioner(placement, feeds, extra_edges, optimize, wire).run(order, fetches)
 
 
 class _Partitioner:
@@ -52,10 +56,13 @@ class _Partitioner:
         feeds: Sequence[Operation],
         extra_edges: Sequence[tuple[Operation, Operation]],
         optimize: bool,
+        wire: DType | None,
     ) -> None:
         self._placement = placement
         self._feeds = set(feeds)
         self._optimize = optimize
+        self._wire = wire
+        self._narrowed: dict[Tensor, Tensor] = {}
         self._partitions: dict[str, Partition] = {}
         self._copies: dict[tuple[Operation, str], Operation] = {}
         self._received: dict[tuple[Tensor | tuple[Operation, str], str], Tensor] = {}
@@ -76,7 +83,8 @@ class _Partitioner:
 
     def _cut(self, order: Sequence[Operation], wanted: Iterable[tuple[Tensor, str]]) -> None:
         """Distribute the operations; `wanted` are tensors and devices that must have them besides."""
-        self._split = {op: split_operation(op, self._placement) for op in order if is_split(op, self._placement)}
+        split = [op for op in order if is_split(op, self._placement)]
+        self._split = {op: split_operation(op, self._placement, self._wire) for op in split}
         self._find_destinations(order, wanted)
         for op in order:
             if op not in self._feeds and not is_copied_constant(op):
@@ -225,6 +233,9 @@ class _Partitioner:
             tensor, label = self._token(copied), f"^{origin.name}"
         else:
             tensor, label = self._local(origin.outputs[value_index], source), f"{origin.name}:{value_index}"
+        dtype = tensor.dtype
+        if self._is_narrowed(tensor, source, destination):
+            tensor = self._cast_for_wire(tensor, origin)
         ends = {"key": f"{label} {source} -> {destination}", "source": source}
         graph = copied.graph
         graph.create_op(
@@ -247,8 +258,22 @@ class _Partitioner:
             device=destination,
             site=origin.site,
         )
+        received = recv.outputs[0]
+        if received.dtype is not dtype:
+            received = _cast(received, dtype, origin)
         key = (origin, source) if value_index is None else origin.outputs[value_index]
-        self._received[key, destination] = recv.outputs[0]
+        self._received[key, destination] = received
+
+    def _is_narrowed(self, tensor: Tensor, source: str, destination: str) -> bool:
+        """Whether a tensor crosses in the dtype of the wire. Scalars, learning rates and the like, stay as they are."""
+        is_wide = self._wire is not None and tensor.dtype is dtypes.float32 and tensor.shape.rank != 0
+        return is_wide and _task(source) != _task(destination)
+
+    def _cast_for_wire(self, tensor: Tensor, origin: Operation) -> Tensor:
+        assert self._wire is not None
+        if tensor not in self._narrowed:
+            self._narrowed[tensor] = _cast(tensor, self._wire, origin)
+        return self._narrowed[tensor]
 
     @staticmethod
     def _token(op: Operation) -> Tensor:
@@ -312,7 +337,7 @@ def is_split(op: Operation, placement: Mapping[Operation, str]) -> bool:
     return len(devices) > 1
 
 
-def split_operation(op: Operation, placement: Mapping[Operation, str]) -> SplitOperation:
+def split_operation(op: Operation, placement: Mapping[Operation, str], wire: DType | None = None) -> SplitOperation:
     """The parts of `op`, whose regions have been placed on several devices."""
     members = [inner for inner in ops_within(op) if not is_copied_constant(inner)]
     devices = list(dict.fromkeys(placement[inner] for inner in members if inner in placement))
@@ -324,7 +349,7 @@ def split_operation(op: Operation, placement: Mapping[Operation, str]) -> SplitO
     for name in op.op_def.regions:
         region: Region = op.attrs[name]
         wanted = [(region.outputs[0], device) for device in devices] if name == "condition" else None
-        cutters[name] = _RegionPartitioner(placement, region, count)
+        cutters[name] = _RegionPartitioner(placement, region, count, wire)
         cutters[name].cut(wanted if wanted is not None else list(zip(region.outputs, homes, strict=True)))
     leading = len(op.inputs) - len(result.inputs)
     parts = {}
@@ -365,8 +390,8 @@ def _homes_of_outputs(op: Operation, placement: Mapping[Operation, str], result:
 class _RegionPartitioner(_Partitioner):
     """Cuts one region of an operation that spans devices into regions, one per device."""
 
-    def __init__(self, placement: Mapping[Operation, str], region: Region, variables: int) -> None:
-        super().__init__(placement, (), (), optimize=True)
+    def __init__(self, placement: Mapping[Operation, str], region: Region, variables: int, wire: DType | None) -> None:
+        super().__init__(placement, (), (), optimize=True, wire=wire)
         self._region = region
         self._captured = {tensor.op: index for index, tensor in enumerate(region.inputs) if index >= variables}
         self._variables = {tensor.op: index for index, tensor in enumerate(region.inputs[:variables])}
@@ -410,6 +435,21 @@ class _RegionPartitioner(_Partitioner):
 def _recreate(op: Operation, graph: Graph, device: str) -> Operation:
     shapes = [tensor.shape for tensor in op.outputs]
     return graph.create_op(op.type, [], op.attrs, op.name, exact_name=True, device=device, site=op.site, shapes=shapes)
+
+
+def _cast(tensor: Tensor, dtype: DType, origin: Operation) -> Tensor:
+    """The same numbers in another dtype, where `tensor` is; `origin` is named in errors."""
+    op = tensor.op
+    name = op.graph.unique_name(f"_wire/{origin.name}")
+    made = op.graph.create_op(
+        "Cast", [tensor], {"DstT": dtype}, name, exact_name=True, device=op.device, site=origin.site
+    )
+    return made.outputs[0]
+
+
+def _task(device: str) -> tuple[str | None, int | None, int | None]:
+    spec = DeviceSpec.from_string(device)
+    return spec.job, spec.replica, spec.task
 
 
 def is_copied_constant(op: Operation) -> bool:

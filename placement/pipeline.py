@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.partition import home_of, partition
 from tfray.placement.placer import Plan, Policy, default_policy, place
@@ -42,6 +43,7 @@ def compile_step(
     optimize: bool = True,
     policy: Policy = default_policy,
     plan: Plan | None = None,
+    wire: DType | None = None,
 ) -> CompiledStep:
     """Compile what must run for some fetches.
 
@@ -54,6 +56,7 @@ def compile_step(
         optimize: False runs every operation as written: no folding, merging or skipping.
         policy: Chooses devices for what the program leaves open.
         plan: See `placer.place`.
+        wire: See `partition.partition`.
     """
     wanted = [*(ungrouped(targets) if optimize else targets), *(tensor.op for tensor in fetched)]
     simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize)
@@ -63,7 +66,7 @@ def compile_step(
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
     live = simplified.live(wanted)
     edges = [(earlier, later) for earlier, later in edges if earlier in live and later in live]
-    partitions = partition([op for op in order if op in live], placement, feed_ops, fetches, edges, optimize)
+    partitions = partition([op for op in order if op in live], placement, feed_ops, fetches, edges, optimize, wire)
     position = {part.device: i for i, part in enumerate(partitions)}
     counts = [0] * len(partitions)
     places: list[tuple[int, int]] = []

@@ -189,6 +189,32 @@ def test_every_dtype_crosses(session, value, size):
     assert scalar == value[0]
 
 
+def test_float32_may_cross_in_16_bits(shared):
+    value, third = np.linspace(0, 1, 1000, dtype=np.float32), np.float32(1 / 3)
+    with tf.device(PS):
+        v, scalar = tf.Variable(value), tf.Variable(third)
+
+    with tf.device(WORKER):
+        received, exact = v + 0, scalar + 0
+
+    def turn(i, a):
+        with tf.device(OTHER):
+            there = a + 0
+        with tf.device(WORKER):
+            return i + 1, there + 0
+
+    looped = tf.while_loop(lambda i, _: i < 2, turn, [0, received])[1]
+    options = tf.GraphOptions(enable_bfloat16_sendrecv=True)
+    rounded = value.astype(ml_dtypes.bfloat16).astype(np.float32)
+    with tf.Session(shared, config=tf.ConfigProto(graph_options=options)) as session:
+        session.run([v.initializer, scalar.initializer])
+        for _ in range(3):
+            fetched = session.run([v, received, looped, exact])
+            for actual, expected in zip(fetched, [value, rounded, rounded, third], strict=True):
+                assert actual.dtype == np.float32
+                np.testing.assert_array_equal(actual, expected)
+
+
 def test_scalars_and_empty_shapes_cross(session):
     with tf.device(PS):
         a, b, c = tf.constant(2.5) * 2, tf.zeros([0, 3]), tf.constant("text")

@@ -475,6 +475,31 @@ def test_sends_with_the_same_ancestors_form_a_group():
     assert [segment.waits for segment in plan.segments] == [2, 3]
 
 
+def test_float32_may_travel_between_tasks_in_16_bits():
+    beside = "/job:ps/task:0/device:CPU:1"
+    values = {"v": [1.0, 2.0], "rate": 0.1, "count": [1, 2], "wide": np.ones(2)}
+    with tf.device(PS):
+        made = {name: tf.Variable(value, name=name) for name, value in values.items()}
+    with tf.device(WORKER):
+        crossed = [tf.negative(variable) for variable in made.values()]
+        again = tf.exp(made["v"])
+    with tf.device(beside):
+        near = tf.sqrt(made["v"])
+    parts = compiled([*crossed, again, near], devices=(WORKER, PS, beside), wire=tf.bfloat16)
+    sent = {
+        (op.attrs["key"].split("/")[0], op.attrs["destination"]): op.inputs[0].dtype for op in ops_of(parts[PS], "Send")
+    }
+    assert sent == {
+        ("v", WORKER): tf.bfloat16,
+        ("rate", WORKER): tf.float32,
+        ("count", WORKER): tf.int32,
+        ("wide", WORKER): tf.float64,
+        ("v", beside): tf.float32,
+    }
+    assert {op.outputs[0].dtype for op in ops_of(parts[WORKER], "Cast")} == {tf.float32}
+    assert len(ops_of(parts[PS], "Cast")) == len(ops_of(parts[WORKER], "Cast")) == 1
+
+
 @settings(max_examples=60, deadline=None)
 @given(programs(devices=3, stateful=True))
 def test_partitions_of_random_programs_are_sound(program):

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tfray.actors.served_cluster import ServedCluster
-from tfray.config import ConfigProto, GraphOptions, OptimizerOptions, RunOptions
+from tfray.config import ConfigProto, OptimizerOptions, RunOptions
 from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
@@ -172,7 +172,8 @@ class Session:
                     self._steps.pop(stale).close()
                 config = self._config
                 if key[0] is _OBSERVED:
-                    config = replace(config, graph_options=GraphOptions(OptimizerOptions(OptimizerOptions.L0)))
+                    as_written = replace(config.graph_options, optimizer_options=OptimizerOptions(OptimizerOptions.L0))
+                    config = replace(config, graph_options=as_written)
                 adapts = self._placer is not None and config.placement_period > 0 and key[0] is not _OBSERVED
                 prepared = _AdaptingStep if adapts else _PreparedStep
                 self._steps[key] = prepared(self._graph, self._runner, config, fetches, feeds, self._placer)
@@ -309,6 +310,7 @@ class _PreparedStep:
             allow_soft_placement=config.allow_soft_placement,
             optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
             plan=self._placer,
+            wire=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
         )
         if config.log_device_placement:
             for part in compiled.partitions:
