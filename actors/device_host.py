@@ -54,6 +54,9 @@ CONCURRENT_STEPS: Final = 32
 WAITING_STEPS: Final = 256
 """The same for steps in which some operation may wait for other steps."""
 
+TIMED_STEPS: Final = 8
+"""Of so many steps of a plan one tells how long it keeps its processor busy."""
+
 UNKNOWN_PACE_S: Final = 2 * LONGEST_TURN_S
 """Of a plan that has not run yet: its first step compiles, and has a thread of its own."""
 
@@ -116,10 +119,18 @@ class _RegisteredPlan:
         self.plan = plan
         self.is_quiet = plan.partition.is_quiet
         self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
+        self._begun = 0
+
+    def begin(self, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> StepExecution:
+        """Begin to run it."""
+        self._begun += 1
+        is_timed = self.turn_s >= LONGEST_TURN_S or self._begun % TIMED_STEPS == 0
+        return StepExecution(self.plan, step, feeds, mailbox, is_timed=is_timed)
 
     def ran(self, execution: StepExecution) -> None:
         """Note how long it kept its processor busy: the mean of late, the latest counting most."""
-        self.turn_s = (self.turn_s + execution.longest_turn_s) / 2
+        if execution.is_timed:
+            self.turn_s = (self.turn_s + execution.longest_turn_s) / 2
 
 
 class _Call(NamedTuple):
@@ -260,7 +271,7 @@ class DeviceHost:
                 if trace is None:
                     record.step = step = Step(number, rendezvous, deadline, mailbox)
                     record.check_reopened()
-                    with closing(StepExecution(registered.plan, step, fed, mailbox)) as execution:
+                    with closing(registered.begin(step, fed, mailbox)) as execution:
                         fetched = execution.run()
                     registered.ran(execution)
                 else:
@@ -300,7 +311,7 @@ class DeviceHost:
                 return
             record = self._begin(plan, request, call.step)
             step = Step(request.step[1], record.rendezvous, None, record.mailbox)
-            execution = StepExecution(plan, step, fed, record.mailbox)
+            execution = registered.begin(step, fed, record.mailbox)
         except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
             self._finish(request, None)
             self._answer_step(call, ("error", self.as_op_error(error)))
@@ -326,7 +337,7 @@ class DeviceHost:
         rendezvous = self._rendezvous(registered.plan, request, call)
         mailbox = Mailbox()
         step = Step(request.step[1], rendezvous, None, mailbox)
-        with closing(StepExecution(registered.plan, step, feeds, mailbox)) as execution:
+        with closing(registered.begin(step, feeds, mailbox)) as execution:
             fetched = [self.device.to_host(value) for value in execution.run()]
         registered.ran(execution)
         self._sent.add(rendezvous.sent_bytes)
