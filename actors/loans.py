@@ -110,6 +110,11 @@ class LentTensor:
         self._give_back = give_back
         self._copy: Any = None
 
+    @property
+    def array(self) -> Any:
+        """The tensor."""
+        return self.buffer.array(self.dtype, self.shape)
+
     def loan(self, number: int, is_mapped: bool) -> Loan:
         """What a receiver on this node is told of it, who has mapped its buffer or has not."""
         described = () if is_mapped else describe(self.buffer.ref)[1:]
@@ -118,7 +123,7 @@ class LentTensor:
     def copy(self) -> Any:
         """A reference to an object of the same content that nobody writes anew."""
         if self._copy is None:
-            self._copy = ray.put(self.buffer.array(self.dtype, self.shape))
+            self._copy = ray.put(self.array)
         return self._copy
 
     def __del__(self) -> None:
@@ -142,9 +147,14 @@ class StoreBuffers:
             label: Tells tensors apart that go to different places: each finds the object through which the last went.
             array: The tensor, on the host.
         """
-        buffer = self._take(label, array.nbytes)
-        np.copyto(buffer.array(array.dtype, array.shape), array)
-        return LentTensor(buffer, array.dtype, array.shape, self._given_back.append)
+        tensor = self.reserve(label, array.dtype, array.shape)
+        np.copyto(tensor.array, array)
+        return tensor
+
+    def reserve(self, label: str, dtype: Any, shape: Sequence[int]) -> LentTensor:
+        """The same for a tensor that is still to be computed, into `LentTensor.array`."""
+        buffer = self._take(label, math.prod(shape) * dtype.itemsize)
+        return LentTensor(buffer, dtype, shape, self._given_back.append)
 
     def _take(self, label: str, size: int) -> StoreBuffer:
         self.tidy()

@@ -15,7 +15,7 @@ import numpy as np
 import ray
 
 from tfray.actors.frames import PackedTensor, fits
-from tfray.actors.loans import LENT_BYTES
+from tfray.actors.loans import LENT_BYTES, LentTensor
 from tfray.actors.messages import REPLICA_DEVICE, StepCall, StepRequest
 from tfray.actors.packing import is_large
 from tfray.actors.peers import Peer, Peers, Receipt
@@ -55,6 +55,7 @@ class ObjectRendezvous:
         self.sent_bytes = 0
         self._outbox: dict[str, list[tuple[str, Any]]] = {}
         self._objects: dict[str, Any] = {}
+        self._rooms: dict[str, tuple[Any, LentTensor]] = {}
         self._broadcast: list[tuple[str, Any]] = []
         self._receivers = list(request.receivers)
         self._receipts: list[Receipt] = []
@@ -71,6 +72,15 @@ class ObjectRendezvous:
             self.sent_bytes += getattr(value, "nbytes", 0) * len(receivers)
             for receiver in receivers:
                 self._outbox.setdefault(receiver, []).append(item)
+
+    def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        """An array for what `send` will be given for that edge: in the store, if it will be lent."""
+        array = np.empty(shape, dtype)
+        if self._may_lend(destination, array):
+            lent = self._peers.loans.buffers.reserve(_label(key), array.dtype, shape)
+            array = lent.array
+            self._rooms[key] = array, lent
+        return array
 
     def flush(self) -> None:
         """Send everything queued: one message per destination."""
@@ -127,6 +137,7 @@ class ObjectRendezvous:
         with self._lock:
             self._outbox.clear()
             self._objects.clear()
+            self._rooms.clear()
             self._broadcast.clear()
 
     def _packed(self, key: str, destination: str, value: Any) -> Any:
@@ -139,11 +150,14 @@ class ObjectRendezvous:
             return PackedTensor.of(array)
         if not is_large(array):
             return np.array(array)
-        turn, _, label = key.partition(" ")[0].rpartition("|")
-        if not turn and label in self._objects:
+        label, is_of_a_turn = _label(key), "|" in key.partition(" ")[0]
+        if not is_of_a_turn and label in self._objects:
             return self._objects[label]
+        room, lent = self._rooms.pop(key, (None, None))
+        if lent is not None and array is room:
+            return lent
         stored = self._peers.loans.buffers.write(label, array) if is_lent else ray.put(array)
-        if not turn:  # nobody else asks for what was sent in one turn of a loop
+        if not is_of_a_turn:  # nobody else asks for what was sent in one turn of a loop
             self._objects[label] = stored
         return stored
 
@@ -157,3 +171,8 @@ class ObjectRendezvous:
 
     def _peer(self, destination: str) -> Peer:
         return self._peers.find(destination) or self._serving_shard(destination)
+
+
+def _label(key: str) -> str:
+    """Which tensor an edge carries, wherever to, in whichever turn of a loop."""
+    return key.partition(" ")[0].rpartition("|")[2]

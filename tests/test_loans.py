@@ -12,6 +12,7 @@ from processes import wait_for
 
 import tfray as tf
 from tfray.actors.frames import PackedTensor
+from tfray.actors.messages import StepRequest
 from tfray.actors.peer_link import LinkServer
 from tfray.errors import OpError
 
@@ -36,7 +37,7 @@ def cluster(ray_local):
 
 def large(value):
     """A tensor that goes through the store, filled with a number of the graph, computed where it is called."""
-    return tf.fill([ROWS, ROW], value)
+    return tf.fill([ROWS, ROW], value) + 0.0
 
 
 def test_what_is_kept_of_one_step_is_not_overwritten_by_later_ones(cluster):
@@ -236,6 +237,50 @@ def test_a_tensor_that_changes_its_size_takes_no_more_room_the_longer_it_does(ra
     for size in sizes[:20]:
         buffers.write("edge", np.zeros(size, np.uint8))
     wait_for(lambda: stored_bytes(ray_local) - before <= 3 * (1 << 22))
+
+
+@pytest.mark.parametrize("sends_the_room", [True, False])
+def test_what_is_computed_in_its_room_is_lent_as_it_is(ray_local, sends_the_room):
+    from tfray.actors.loans import Loans
+    from tfray.actors.object_rendezvous import ObjectRendezvous
+    from tfray.actors.peers import PeerHandle, Peers
+    from tfray.actors.shared_objects import find
+
+    peers = Peers("node", Loans(PS))
+    receiver = Receiver(peers.loans)
+    peers.update({WORKERS[0]: PeerHandle(None, receiver.server.address, KEY)})
+    rendezvous = ObjectRendezvous(StepRequest(STEP, 0), peers, np.asarray)
+    room = rendezvous.room("edge", WORKERS[0], (ROWS, ROW), np.dtype(np.float32))
+    room[...] = 1
+    rendezvous.send("edge", WORKERS[0], room if sends_the_room else room + 1)
+    rendezvous.flush()
+    _, ((_, identity, _, _, *description),) = receiver.take()
+    (mapped,) = find([(identity, *description)])
+    room[...] = 3
+    assert set(mapped.view(np.float32).tolist()) == ({3} if sends_the_room else {2})
+    assert rendezvous.room("small", WORKERS[0], (2,), np.dtype(np.float32)).flags.owndata
+    rendezvous.close()
+    del room, mapped
+    receiver.close()
+    peers.close()
+    peers.loans.buffers.clear()
+
+
+def test_a_kernel_that_fails_gives_its_room_back(ray_local, cluster):
+    """The error comes after the memory in the store has been taken."""
+    number = tf.placeholder(tf.int32, [])
+    with tf.device(PS):
+        sent = tf.fill([ROWS, ROW], 12) // number
+    with tf.device(WORKERS[0]):
+        received = tf.reduce_max(sent)
+    with tf.Session(cluster) as session:
+        assert session.run(received, {number: 3}) == 4
+        held = stored_bytes(ray_local)
+        for _ in range(10):
+            with pytest.raises(OpError, match="zero"):
+                session.run(received, {number: 0})
+        assert session.run(received, {number: 2}) == 6
+        assert stored_bytes(ray_local) - held <= 2 * BYTES
 
 
 def test_a_receiver_is_told_where_an_object_is_until_it_has_mapped_it(sender):

@@ -62,6 +62,9 @@ _SMALL_BYTES: Final = 1 << 20
 MAX_INLINED_DEPTH: Final = 8
 """Branches and loops nested deeper are called by their kernels: Python limits how deep blocks may be nested."""
 
+SENT_IN_PLACE_BYTES: Final = 1 << 17
+"""Results of this size on that are only sent are computed in the rendezvous's memory, if it has any."""
+
 _serial = itertools.count()
 
 _compiled: Final[weakref.WeakValueDictionary[str, CompiledBody]] = weakref.WeakValueDictionary()
@@ -231,6 +234,7 @@ class _Program:
         self.fuses = fuses
         self.traced = traced
         self.sends_copy = sends_copy
+        self.sends_in_place = sends_copy and device.type == "CPU" and not traced
         self.namespace: dict[str, Any] = {}
         self.slot_bytes: list[int] = []
         self.buffers: list[tuple[int, tuple[int, ...], np.dtype[Any]]] = []
@@ -319,6 +323,7 @@ class _Emitter:
             sends_copy=program.sends_copy,
             updated_elsewhere=updated_elsewhere,
             groups=groups,
+            sent_in_place_bytes=SENT_IN_PLACE_BYTES if program.sends_in_place and not prefix else None,
         )
         self._first_slot = len(program.slot_bytes)
         program.slot_bytes.extend(self._memory.slot_bytes)
@@ -421,10 +426,9 @@ class _Emitter:
             program.add(f"{name} = {form}")
         kept = [tensor for tensor in group.results if tensor not in group.internal]
         for tensor in kept:
-            slot = self._memory.slot_of.get(tensor)
             dtype = program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
             fresh = f"{program.refer('empty', np.empty)}({group.shape}, {dtype})"
-            program.add(f"{self.name(tensor)} = {fresh if slot is None else self._buffer(slot, tensor)}")
+            program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or fresh}")
             whole[tensor] = f"f{serial}_{self.name(tensor)}"
             program.add(f"{whole[tensor]} = {self.name(tensor)}.reshape({group.matrix_shape})")
         program.add(f"def g{serial}(part):")
@@ -503,8 +507,7 @@ class _Emitter:
             return kernel.infix.format(*arguments)
         if kernel.inline:
             return kernel.inline.format(*arguments, **{name: repr(value) for name, value in op.attrs.items()})
-        slot = self._memory.slot_of.get(op.outputs[0]) if op.outputs else None
-        return self._filled(op, arguments, None if slot is None else self._buffer(slot, op.outputs[0]))
+        return self._filled(op, arguments, self._memory_for(op.outputs[0]) if op.outputs else None)
 
     def _filled(self, op: Operation, arguments: list[str], out: str | None) -> str:
         """The call of the kernel, which fills `out`."""
@@ -536,6 +539,18 @@ class _Emitter:
             }
             self._program.namespace[name] = OpContext(op, self._device, regions)
         return name
+
+    def _memory_for(self, tensor: Tensor) -> str | None:
+        """The memory that a kernel is to fill with `tensor`; None to let it choose."""
+        slot = self._memory.slot_of.get(tensor)
+        if slot is not None:
+            return self._buffer(slot, tensor)
+        send = self._memory.sent_in_place.get(tensor)
+        if send is None:
+            return None
+        dtype = self._program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
+        ends = f"{send.attrs['key']!r}, {send.attrs['destination']!r}"
+        return f"step.rendezvous.room({ends}, {tuple(tensor.shape.as_list())}, {dtype})"
 
     def _buffer(self, slot: int, tensor: Tensor) -> str:
         return self._program.buffer(self._first_slot + slot, tensor)

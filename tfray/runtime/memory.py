@@ -34,6 +34,8 @@ class MemoryPlan:
         slot_bytes: Size of each slot in bytes.
         copied_reads: Results of variable reads that are copied at once.
         copied_outputs: Outputs that share memory with a variable, a constant or an input.
+        sent_in_place: Results that are of no use but to be sent, with the Send: they may be computed where that would
+            copy them.
         dropped_after: Tensors whose last use is the operation at that index, and which are worth freeing.
     """
 
@@ -41,6 +43,7 @@ class MemoryPlan:
     slot_bytes: list[int] = field(default_factory=list)
     copied_reads: set[Tensor] = field(default_factory=set)
     copied_outputs: set[Tensor] = field(default_factory=set)
+    sent_in_place: dict[Tensor, Operation] = field(default_factory=dict)
     dropped_after: dict[int, list[Tensor]] = field(default_factory=dict)
 
 
@@ -51,6 +54,7 @@ def plan_memory(
     sends_copy: bool,
     updated_elsewhere: Collection[str] = (),
     groups: Sequence[FusedGroup] = (),
+    sent_in_place_bytes: int | None = None,
 ) -> MemoryPlan:
     """Assign memory to the results of `body`.
 
@@ -61,12 +65,15 @@ def plan_memory(
         updated_elsewhere: Names of variable operations that another segment of the plan updates.
         groups: Operations that run interleaved, part by part. What dies within a group is free after it, and what
             the group keeps to itself gets no memory here.
+        sent_in_place_bytes: From this size on results may be computed where their Send would copy them, if not None.
     """
     plan = MemoryPlan()
     plan.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere)
     liveness = _Liveness(body, kernel_of, sends_copy, plan.copied_reads)
     plan.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
     internal = {tensor for group in groups for tensor in group.internal}
+    if sent_in_place_bytes is not None:
+        plan.sent_in_place = _sent_in_place(body, kernel_of, sent_in_place_bytes)
     _assign_slots(body, kernel_of, liveness, plan, groups)
     for tensor, index in liveness.last_use.items():
         if tensor in internal:
@@ -149,6 +156,25 @@ class _Liveness:
         )
 
 
+def _sent_in_place(body: Body, kernel_of: Callable[[Operation], Kernel], least_bytes: int) -> dict[Tensor, Operation]:
+    """Large results that nothing takes but one Send, and whose kernels fill the memory that they are given."""
+    takers: dict[Tensor, list[Operation]] = {}
+    for op in body.ops:
+        for tensor in op.inputs:
+            takers.setdefault(tensor, []).append(op)
+    leaving = set(body.outputs)
+    sent = {}
+    for op in body.ops:
+        if not op.outputs or not kernel_of(op).accepts_out or op.outputs[0] in body.constants:
+            continue
+        tensor = op.outputs[0]
+        taken = takers.get(tensor, [])
+        is_large = (_buffer_bytes(tensor) or 0) >= least_bytes
+        if is_large and tensor not in leaving and len(taken) == 1 and taken[0].type == "Send":
+            sent[tensor] = taken[0]
+    return sent
+
+
 def _assign_slots(
     body: Body,
     kernel_of: Callable[[Operation], Kernel],
@@ -165,7 +191,7 @@ def _assign_slots(
         if owner is not None and owner not in body.constants and kernel_of(op).accepts_out:
             size = _buffer_bytes(owner)
             end = liveness.end[owner]
-            if size is not None and end < math.inf:
+            if size is not None and end < math.inf and owner not in plan.sent_in_place:
                 slot = _overwritable(op, kernel_of(op), i, liveness, plan)
                 if slot is None:
                     slot = _take_slot(free, plan.slot_bytes, size)

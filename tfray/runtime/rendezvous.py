@@ -31,6 +31,13 @@ class Rendezvous(Protocol):
         """Whether `send` has copied the value by the time that it returns."""
 
 
+class CopyingRendezvous(Rendezvous, Protocol):
+    """One whose `send` copies values."""
+
+    def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        """An array for what `send` will be given for that edge: it need not be copied if it has been computed there."""
+
+
 class Mailbox:
     """Values that have arrived for one device in one step, and the error that ended the step, if any.
 
