@@ -568,6 +568,7 @@ class DeviceHost:
     def leave(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""
         names = (driver, driver + SERVED)
+        self._drivers.pop(driver, None)
         with self._lock:
             for name in names:
                 self._floors[name] = EVERY_STEP

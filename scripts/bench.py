@@ -204,7 +204,8 @@ def _run(
     notes: dict[str, str] = {}
     with Console(stderr=True).status(bench) as status, ExitStack() as stack:
         started: dict[str, Side] = {}
-        for name in chosen or cases:
+        floors = [name for name, each in cases.items() if each.sides == ("floor",) and name not in chosen]
+        for name in [*chosen, *floors] if chosen else cases:
             label = (labels or {}).get(name, name) + suffix
             if cases[name].note:
                 notes[label] = cases[name].note

@@ -38,6 +38,12 @@ def test_a_chain():
     check([(x * 2 + 1) * tf.sigmoid(x)], x=array(0))
 
 
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_sum_of_many(count):
+    names = [f"x{i}" for i in range(count)]
+    check([tf.add_n([feed(name) for name in names])], **{name: array(i) for i, name in enumerate(names)})
+
+
 def test_results_that_others_need_too():
     x, y = feed("x"), feed("y")
     total = x + y

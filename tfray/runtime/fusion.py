@@ -149,8 +149,13 @@ def _form(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | Non
 
 def _pays(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> bool:
     rows_are_long_enough = group.width is None or group.width <= _MAX_TILE
-    several = len(group.ops) > 1
+    several = len(group.ops) > 1 or len(_summands(group)) > 2
     return rows_are_long_enough and (several or is_threaded(group, kernel_of) or bool(_transposed(group)))
+
+
+def _summands(group: FusedGroup) -> list[Tensor]:
+    """What is added up by a group of one sum, whose kernel goes over the whole result once for each but the first."""
+    return list(group.ops[0].inputs) if group.ops[0].type == "AddN" else []
 
 
 def _transposed(group: FusedGroup) -> list[Tensor]:
