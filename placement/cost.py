@@ -68,12 +68,12 @@ class Machine:
     bytes_per_s: float = 16e9
     gpu_speed: float = 50.0
     operation_s: float = 2e-6
-    message_s: float = 80e-6
-    sending_s: float = 30e-6
+    message_s: float = 40e-6
+    sending_s: float = 80e-6
     copy_bytes_per_s: float = 10e9
     network_bytes_per_s: float = 1.25e9
-    step_s: float = 200e-6
-    device_s: float = 60e-6
+    step_s: float = 120e-6
+    device_s: float = 40e-6
     nodes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
