@@ -445,8 +445,7 @@ class DeviceHost:
     def link_closed(self, link: Link) -> None:
         """End the steps of whoever asked for them over a link that has closed: they may hold up those of others."""
         self.loans.borrowings.forget(link)
-        for driver in [driver for driver, its_link in self._drivers.items() if its_link is link]:
-            del self._drivers[driver]
+        for driver in [driver for driver, its_link in list(self._drivers.items()) if its_link is link]:
             self.leave(driver, "the process that asked for the step is gone")
             self.deregister([plan_id for plan_id in list(self.plans) if plan_id.startswith(f"{driver}/")])
 
