@@ -16,6 +16,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Operation, Tensor
+from tfray.placement.partition import may_be_narrowed
 
 BAD_GRADIENTS: Final = ("report", "skip", "stop")
 """What can be done about gradients that are not finite; see `tf.train.RunConfig`."""
@@ -171,8 +172,8 @@ class Wire:
         self._casts: dict[tuple[Tensor, str], Tensor] = {}
 
     def sent(self, tensor: Tensor) -> Tensor:
-        """`tensor` as it leaves its device. Scalars, learning rates and the like, stay as they are."""
-        if self._dtype is None or tensor.dtype is not dtypes.float32 or tensor.shape.rank == 0:
+        """`tensor` as it leaves its device."""
+        if self._dtype is None or not may_be_narrowed(tensor):
             return tensor
         return self._cast(tensor, self._dtype, self._placement[tensor.op])
 

@@ -265,9 +265,8 @@ class _Partitioner:
         self._received[key, destination] = received
 
     def _is_narrowed(self, tensor: Tensor, source: str, destination: str) -> bool:
-        """Whether a tensor crosses in the dtype of the wire. Scalars, learning rates and the like, stay as they are."""
-        is_wide = self._wire is not None and tensor.dtype is dtypes.float32 and tensor.shape.rank != 0
-        return is_wide and _task(source) != _task(destination)
+        """Whether a tensor crosses in the dtype of the wire."""
+        return self._wire is not None and may_be_narrowed(tensor) and _task(source) != _task(destination)
 
     def _cast_for_wire(self, tensor: Tensor, origin: Operation) -> Tensor:
         assert self._wire is not None
@@ -435,6 +434,11 @@ class _RegionPartitioner(_Partitioner):
 def _recreate(op: Operation, graph: Graph, device: str) -> Operation:
     shapes = [tensor.shape for tensor in op.outputs]
     return graph.create_op(op.type, [], op.attrs, op.name, exact_name=True, device=device, site=op.site, shapes=shapes)
+
+
+def may_be_narrowed(tensor: Tensor) -> bool:
+    """Whether a tensor may travel in fewer bits. Scalars, learning rates and the like, stay as they are."""
+    return tensor.dtype is dtypes.float32 and tensor.shape.rank != 0
 
 
 def _cast(tensor: Tensor, dtype: DType, origin: Operation) -> Tensor:
