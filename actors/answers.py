@@ -98,7 +98,7 @@ class Answers:
 
 def frame_of(call: StepCall, feeds: Sequence[Any] = ()) -> bytes:
     """The message with which a driver asks a device for a step."""
-    return encode({"do": "run_step", "call": call}, feeds)
+    return encode({"do": "run_step", "call": call.to_bytes()}, feeds)
 
 
 def unpack(answer: Any, device: str) -> Any:

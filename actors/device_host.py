@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -43,7 +44,7 @@ from tfray.framework.op_def import OpDef, adopt
 from tfray.ops import script_ops
 from tfray.placement.contributions import verdict_among
 from tfray.runtime.device import Device
-from tfray.runtime.executor import Step, StepExecution
+from tfray.runtime.executor import Step, StepExecution, ignore_float_errors
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.tracing import DeviceTrace, TracedStep
@@ -59,6 +60,9 @@ TIMED_STEPS: Final = 8
 
 UNKNOWN_PACE_S: Final = 2 * LONGEST_TURN_S
 """Of a plan that has not run yet: its first step compiles, and has a thread of its own."""
+
+_KEPT_NUMBERS: Final = 64
+"""Of so many finished steps or more those below the floor are forgotten."""
 
 EVERY_STEP: Final = 1 << 62
 """The floor of a driver that has left: all its steps are over."""
@@ -105,6 +109,30 @@ class _StepRecord:
             defer(self.prompt.advance)
 
 
+class _Ledger:
+    """Which steps of one driver are over on this device.
+
+    Attributes:
+        floor: All below that number are.
+    """
+
+    def __init__(self, floor: int = 0) -> None:
+        self.floor = floor
+        self._finished: set[int] = set()
+        self._limit = _KEPT_NUMBERS
+
+    def is_over(self, number: int) -> bool:
+        """Whether a step is over."""
+        return number < self.floor or number in self._finished
+
+    def finish(self, number: int) -> None:
+        """Note that a step is over."""
+        self._finished.add(number)
+        if len(self._finished) > self._limit:
+            self._finished = {other for other in self._finished if other >= self.floor}
+            self._limit = max(_KEPT_NUMBERS, 2 * len(self._finished))
+
+
 class _RegisteredPlan:
     """A plan, and what is known of it.
 
@@ -139,11 +167,13 @@ class _Call(NamedTuple):
     Attributes:
         link: Where the answer goes.
         step: What it asks for.
+        packed: The same as it came, and may be passed on.
         feeds: What is fed.
     """
 
     link: Link
     step: StepCall
+    packed: bytes
     feeds: Sequence[Any] = ()
 
 
@@ -162,15 +192,14 @@ class DeviceHost:
         self.plans: dict[str, _RegisteredPlan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
         self._results: dict[str, Outcome] = {}
-        self._floors: dict[str, int] = {}
-        self._finished: dict[str, set[int]] = {}
+        self._ledgers: defaultdict[str, _Ledger] = defaultdict(_Ledger)
         self._parked: dict[StepKey, list[Callable[[], None]]] = {}
         self._inputs: dict[str, ReadInput] = {}
         self._drivers: dict[str, Link] = {}
         self._sent = SentBytes(device_name)
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(CONCURRENT_STEPS, "tfray-step")
-        self._waiting_threads = ThreadPoolExecutor(WAITING_STEPS, "tfray-waiting-step")
+        self._threads = ThreadPoolExecutor(CONCURRENT_STEPS, "tfray-step", ignore_float_errors)
+        self._waiting_threads = ThreadPoolExecutor(WAITING_STEPS, "tfray-waiting-step", ignore_float_errors)
 
     # -- set-up ----------------------------------------------------------------------------------
 
@@ -198,14 +227,14 @@ class DeviceHost:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any], call: StepCall | None = None) -> Any:
+    def run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any], call: bytes | None = None) -> Any:
         """Run a plan as this device's part of a step, on the calling thread. Returns what it fetched.
 
         Args:
             plan_id: The plan.
             request: The step.
             feeds: What is fed.
-            call: How the driver has asked for it, if over a link: for the devices that this one wakes.
+            call: The `StepCall` of the driver, if it has asked over a link: for the devices that this one wakes.
         """
         self._await_turn(request)
         trace = DeviceTrace(self.device, request.trace) if request.trace else None
@@ -239,7 +268,7 @@ class DeviceHost:
             return True
         driver = request.step[0]
         with self._lock:
-            if request.after < self._floors.get(driver, 0) or request.after in self._finished.get(driver, ()):
+            if self._ledgers[driver].is_over(request.after):
                 return True
             self._parked.setdefault((driver, request.after), []).append(go_on)
             return False
@@ -305,11 +334,11 @@ class DeviceHost:
         """Begin a step that goes on whenever something arrives for it; its end sends the answer."""
         request, plan = call.step.request, registered.plan
         try:
-            fed = [self.device.asarray(value) for value in call.feeds]
+            fed = [self.device.asarray(value) for value in call.feeds] if call.feeds else ()
             if not plan.recv_slots and not request.receivers and request.own not in self.steps:
-                self._answer_step(call, ("ok", self._run_straight(registered, call.step, fed)))
+                self._answer_step(call, ("ok", self._run_straight(registered, call, fed)))
                 return
-            record = self._begin(plan, request, call.step)
+            record = self._begin(plan, request, call.packed)
             step = Step(request.step[1], record.rendezvous, None, record.mailbox)
             execution = registered.begin(step, fed, record.mailbox)
         except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
@@ -318,7 +347,9 @@ class DeviceHost:
             return
 
         def end(error: Exception | None) -> None:
-            fetched = [] if error is not None else [self.device.to_host(value) for value in execution.fetch()]
+            fetched = []
+            if error is None and plan.fetch_slots:
+                fetched = [self.device.to_host(value) for value in execution.fetch()]
             execution.close()
             record.prompt = None  # a cycle would keep what arrived until it is collected
             registered.ran(execution)
@@ -326,15 +357,15 @@ class DeviceHost:
             failed = error is not None and not isinstance(error, StepVoid)
             self._answer_step(call, ("error", self.as_op_error(error)) if error and failed else ("ok", fetched))
 
-        record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
-        record.advance()
+        prompt = record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
+        defer(prompt.advance)
 
-    def _run_straight(self, registered: _RegisteredPlan, call: StepCall, feeds: Sequence[Any]) -> list[Any]:
+    def _run_straight(self, registered: _RegisteredPlan, call: _Call, feeds: Sequence[Any]) -> list[Any]:
         """Run a plan to which nobody sends anything. Returns what it fetched."""
-        request = call.request
+        request = call.step.request
         with self._lock:
             self._admit(request)
-        rendezvous = self._rendezvous(registered.plan, request, call)
+        rendezvous = self._rendezvous(registered.plan, request, call.packed)
         mailbox = Mailbox()
         step = Step(request.step[1], rendezvous, None, mailbox)
         with closing(registered.begin(step, feeds, mailbox)) as execution:
@@ -350,19 +381,16 @@ class DeviceHost:
     def _admit(self, request: StepRequest) -> None:
         """Note which steps are over by now, or raise because this one is. Call with the lock held."""
         driver, number = request.own
-        floor = self._floors.get(driver, 0)
-        if number < floor:
+        ledger = self._ledgers[driver]
+        if number < ledger.floor:
             raise CancelledError("the step came after its driver had left", device=self.device.name)
-        if request.floor > floor:
-            self._floors[driver] = request.floor
-        finished = self._finished.get(driver)
-        if finished:
-            finished -= {other for other in finished if other < request.floor}
+        if request.floor > ledger.floor:
+            ledger.floor = request.floor
 
-    def _rendezvous(self, plan: Plan, request: StepRequest, call: StepCall | None) -> ObjectRendezvous:
+    def _rendezvous(self, plan: Plan, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
         return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes)
 
-    def _begin(self, plan: Plan, request: StepRequest, call: StepCall | None) -> _StepRecord:
+    def _begin(self, plan: Plan, request: StepRequest, call: bytes | None) -> _StepRecord:
         arrived: list[tuple[str, Any]] = []
         with self._lock:
             self._admit(request)
@@ -378,7 +406,8 @@ class DeviceHost:
                 record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys))
                 arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
                 record.early.clear()
-        record.hand_over(arrived)
+        if arrived:
+            record.hand_over(arrived)
         return record
 
     def _finish(self, request: StepRequest, record: _StepRecord | None) -> None:
@@ -386,8 +415,7 @@ class DeviceHost:
         driver, number = step = request.own
         with self._lock:
             self.steps.pop(step, None)
-            if number >= self._floors.get(driver, 0):
-                self._finished.setdefault(driver, set()).add(number)
+            self._ledgers[driver].finish(number)
             parked = self._parked.pop(step, ()) if self._parked else ()
         if record is not None and record.rendezvous is not None:
             self._sent.add(record.rendezvous.sent_bytes)
@@ -397,9 +425,8 @@ class DeviceHost:
 
     def _record(self, step: StepKey) -> _StepRecord | None:
         """The record of a step, made if need be; None when the step is over. Call with the lock held."""
-        driver, number = step
         record = self.steps.get(step)
-        if record is None and number >= self._floors.get(driver, 0) and number not in self._finished.get(driver, ()):
+        if record is None and not self._ledgers[step[0]].is_over(step[1]):
             record = self.steps[step] = _StepRecord()
         return record
 
@@ -425,9 +452,9 @@ class DeviceHost:
                     if number:
                         _answer(link, {"number": number, "value": None if is_complete else MISSING})
                 case "run_step":
-                    step = StepCall.from_plain(message["call"])
+                    step = StepCall.from_bytes(message["call"])
                     self._drivers[step.request.step[0]] = link
-                    call = _Call(link, step, tensors)
+                    call = _Call(link, step, message["call"], tensors)
                     if step.request.after is None or self._park(step.request, lambda: self._start(call)):
                         self._start(call)
                 case "unmap":
@@ -454,14 +481,14 @@ class DeviceHost:
         link = self._drivers.get(step[0])
         record = self.steps.get(step)
         if link is not None and (record is None or not record.is_called):  # without a link the driver is gone
-            self._start(_Call(link, StepCall.from_bytes(call)))
+            self._start(_Call(link, StepCall.from_bytes(call), call))
 
     def _is_called(self, step: StepKey) -> bool:
         """Whether a step has been called before; it has been from now on."""
         with self._lock:
             record = self._record(step)
             if record is None:
-                return step[1] in self._finished.get(step[0], ())
+                return True  # it is over
             was, record.is_called = record.is_called, True
             return was
 
@@ -481,7 +508,7 @@ class DeviceHost:
             threads = self._waiting_threads if waits else self._threads
             threads.submit(
                 lambda: self._answer_step(
-                    call, self.outcome(lambda: self.run_step(plan_id, request, call.feeds, call.step))
+                    call, self.outcome(lambda: self.run_step(plan_id, request, call.feeds, call.packed))
                 )
             )
 
@@ -511,7 +538,7 @@ class DeviceHost:
     def deliver(self, step: StepKey, replica: int | None, items: list[tuple[str, Any]]) -> bool:
         """Take tensors for a step, by the keys of their edges. Returns whether the step still wanted them."""
         with self._lock:
-            record = self.steps.get(step) or self._record(step)
+            record = self._record(step)
             if record is None:
                 return False
             if replica is not None:
@@ -570,8 +597,7 @@ class DeviceHost:
         self._drivers.pop(driver, None)
         with self._lock:
             for name in names:
-                self._floors[name] = EVERY_STEP
-                self._finished.pop(name, None)
+                self._ledgers[name] = _Ledger(EVERY_STEP)
             records = [record for step, record in self.steps.items() if step[0] in names]
             parked = [each for step in list(self._parked) if step[0] in names for each in self._parked.pop(step)]
         for record in records:

@@ -40,19 +40,34 @@ Tensors = Sequence[Any]
 
 def fits(value: Any) -> bool:
     """Whether a tensor can travel in a frame: a small array of numbers, bools or strings."""
-    if isinstance(value, (np.floating, np.integer, np.bool_)):
+    if type(value) is np.ndarray:
+        array = value
+    elif isinstance(value, (np.floating, np.integer, np.bool_)):
         return True
-    array = value if isinstance(value, np.ndarray) else np.asarray(value) if np.isscalar(value) else None
-    if array is None or array.nbytes > MAX_TENSOR_BYTES:
+    elif isinstance(value, np.ndarray) or np.isscalar(value):
+        array = np.asarray(value)
+    else:
         return False
-    if array.dtype.kind != "O":
-        return array.dtype.kind not in "SUVMm" or array.dtype.name == "bfloat16"
-    return all(isinstance(item, bytes) for item in array.reshape(-1))
+    if array.nbytes > MAX_TENSOR_BYTES:
+        return False
+    kind = array.dtype.kind
+    if kind == "O":
+        return all(isinstance(item, bytes) for item in array.reshape(-1))
+    return kind not in "SUVMm" or array.dtype.name == "bfloat16"
+
+
+def packed(value: Any) -> PackedTensor | None:
+    """A copy of a tensor, if `fits` admits it."""
+    if type(value) is np.ndarray and value.nbytes <= MAX_TENSOR_BYTES:
+        dtype = value.dtype
+        if dtype.kind in "fiub":
+            return PackedTensor(dtype_name(dtype), value.shape or None, value.tobytes())
+    return PackedTensor.of(value) if fits(value) else None
 
 
 def encode(header: Header, tensors: Tensors = ()) -> bytes:
     """A frame of a header, of plain data, and tensors that `fits` admits."""
-    return encode_packed(header, [PackedTensor.of(tensor) for tensor in tensors])
+    return encode_packed(header, [PackedTensor.of(tensor) for tensor in tensors] if tensors else ())
 
 
 def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
@@ -231,7 +246,10 @@ class FrameReader:
                 piece = piece[LENGTH.size :]
             if not 0 < length <= MAX_FRAME_BYTES:
                 raise DataLossError(f"malformed frame on a link between actors: {length} bytes long")
-            if length <= len(piece):
+            if length == len(piece):
+                self._handle(piece)
+                return
+            if length < len(piece):
                 self._handle(piece[:length])
                 piece = piece[length:]
             else:

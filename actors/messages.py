@@ -92,14 +92,6 @@ class StepRequest(NamedTuple):
     quiet: bool = False
     trace: int = 0
 
-    @classmethod
-    def from_plain(cls, plain: Sequence[Any]) -> StepRequest:
-        """The request of these values, its sequences tuples again."""
-        step, floor, timeout_s, replica, receivers, members, read_input, served, *rest = plain
-        members = None if members is None else tuple(members)
-        served = None if served is None else tuple(served)
-        return cls(tuple(step), floor, timeout_s, replica, tuple(receivers), members, read_input, served, *rest)
-
     @property
     def own(self) -> StepKey:
         """Identity under which the device takes part, and is sent tensors."""
@@ -121,18 +113,13 @@ class StepCall(NamedTuple):
     waits: bool
     number: int
 
-    @classmethod
-    def from_plain(cls, plain: Sequence[Any]) -> StepCall:
-        """The call of these values."""
-        plan_id, request, waits, number = plain
-        return cls(str(plan_id), StepRequest.from_plain(request), bool(waits), int(number))
-
     def to_bytes(self) -> bytes:
-        """The call as others pass it on."""
+        """The call as it travels."""
         packed: bytes = msgpack.packb(self)
         return packed
 
     @classmethod
     def from_bytes(cls, data: bytes) -> StepCall:
         """The call that `to_bytes` gave. Raises `ValueError` or `TypeError` for anything else."""
-        return cls.from_plain(msgpack.unpackb(data))
+        plan_id, request, waits, number = msgpack.unpackb(data, use_list=False)
+        return cls(str(plan_id), StepRequest(*request), bool(waits), int(number))

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import ray
 
-from tfray.actors.frames import PackedTensor, fits
+from tfray.actors.frames import fits, packed
 from tfray.actors.loans import LENT_BYTES, LentTensor
-from tfray.actors.messages import REPLICA_DEVICE, StepCall, StepRequest
+from tfray.actors.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.packing import is_large
 from tfray.actors.peers import Peer, Peers, Receipt
 from tfray.framework.tensor_list import TensorList
@@ -30,7 +30,7 @@ class ObjectRendezvous:
         request: The step.
         peers: The other actors.
         to_host: Brings a tensor of the device into host memory.
-        call: How the driver has asked for the step.
+        call: The `StepCall` with which the driver has asked for the step.
         wakes: Devices that it has left to be woken with that call.
 
     Attributes:
@@ -44,12 +44,12 @@ class ObjectRendezvous:
         request: StepRequest,
         peers: Peers,
         to_host: Callable[[Any], Any],
-        call: StepCall | None = None,
+        call: bytes | None = None,
         wakes: Sequence[str] = (),
     ) -> None:
         self._request = request
+        self._call = call
         self._asleep = set(wakes) if call is not None else set()
-        self._call = call.to_bytes() if call is not None and self._asleep else None
         self._peers = peers
         self._to_host = to_host
         self.sent_bytes = 0
@@ -64,19 +64,21 @@ class ObjectRendezvous:
     def send(self, key: str, destination: str, value: Any) -> None:
         """Queue a tensor; it leaves with `flush`, and may be overwritten at once."""
         item = (key, self._packed(key, destination, value))
+        size_bytes = getattr(value, "nbytes", 0)
         with self._lock:
-            receivers: Sequence[str] = (destination,)
-            if destination == REPLICA_DEVICE:
-                self._broadcast.append(item)
-                receivers = self._receivers
-            self.sent_bytes += getattr(value, "nbytes", 0) * len(receivers)
-            for receiver in receivers:
+            if destination != REPLICA_DEVICE:
+                self.sent_bytes += size_bytes
+                self._outbox.setdefault(destination, []).append(item)
+                return
+            self._broadcast.append(item)
+            self.sent_bytes += size_bytes * len(self._receivers)
+            for receiver in self._receivers:
                 self._outbox.setdefault(receiver, []).append(item)
 
     def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array for what `send` will be given for that edge: in the store, if it will be lent."""
         array = np.empty(shape, dtype)
-        if self._may_lend(destination, array):
+        if array.nbytes >= LENT_BYTES and self._may_lend(destination, array):
             lent = self._peers.loans.buffers.reserve(_label(key), array.dtype, shape)
             array = lent.array
             self._rooms[key] = array, lent
@@ -145,9 +147,10 @@ class ObjectRendezvous:
         if isinstance(value, TensorList):
             return value  # detached; what it holds is not reused
         array = self._to_host(value)
-        is_lent = self._may_lend(destination, array)
-        if not is_lent and fits(array):
-            return PackedTensor.of(array)
+        is_lent = getattr(array, "nbytes", 0) >= LENT_BYTES and self._may_lend(destination, array)
+        tensor = None if is_lent else packed(array)
+        if tensor is not None:
+            return tensor
         if not is_large(array):
             return np.array(array)
         label, is_of_a_turn = _label(key), "|" in key.partition(" ")[0]
@@ -162,8 +165,11 @@ class ObjectRendezvous:
         return stored
 
     def _may_lend(self, destination: str, array: Any) -> bool:
-        """Whether a tensor goes through an object that is written anew: receivers on this node must gain by it."""
-        if getattr(array, "nbytes", 0) < LENT_BYTES or array.dtype.hasobject:
+        """Whether a tensor of `LENT_BYTES` or more goes through an object that is written anew.
+
+        Receivers on this node must gain by it.
+        """
+        if array.dtype.hasobject:
             return False
         receivers = self._receivers if destination == REPLICA_DEVICE else [destination]
         here = [self._peer(receiver).shares_store for receiver in receivers]

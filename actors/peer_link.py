@@ -30,14 +30,13 @@ from typing import Any, Final, Generic, TypeVar
 from tfray.actors.frames import FrameReader, Header, Tensors, decode, encode
 from tfray.actors.interrupts import InterruptedAfterwards
 from tfray.errors import DataLossError
+from tfray.runtime.executor import ignore_float_errors
 
 HANDSHAKE_S: Final = 5.0
 """How long a peer may take to connect and prove that it holds the key."""
 
 MAX_UNSENT_BYTES: Final = 8 << 20
 """What a link keeps of what its peer has not taken yet, before senders wait."""
-
-_let_others_run: Final[Callable[[], None]] = getattr(os, "sched_yield", lambda: None)
 
 _REST_S: Final = 0.1
 """How long the thread that reads rests after somebody else has read."""
@@ -57,6 +56,15 @@ _LONGEST_IDLE_S: Final = 1.0
 _READ_BYTES: Final = 1 << 18
 _SOCKET_BYTES: Final = 1 << 20
 _TIMEVAL: Final = struct.Struct("ll")
+
+_yield_processor: Final[Callable[[], None]] = getattr(os, "sched_yield", lambda: None)
+
+
+def _let_others_run_first() -> bool:
+    """Let other threads use this core, if they want to. Returns whether any has."""
+    asked = time.perf_counter()
+    _yield_processor()
+    return time.perf_counter() - asked > _ANOTHERS_TURN_S
 
 
 @dataclass(frozen=True)
@@ -119,24 +127,23 @@ class Link:
             if self._closed:
                 raise BrokenPipeError("the link is closed")
             if not self._unsent:
-                sent = self._send_now(data)
+                try:
+                    sent = self.stream.send(data)
+                except BlockingIOError:
+                    sent = 0
                 if sent == len(data):
                     return
                 data = data[sent:]
                 _READER.want_room(self, True)
             self._unsent += data
 
-    def _send_now(self, data: bytes | bytearray) -> int:
-        try:
-            return self.stream.send(data)
-        except BlockingIOError:
-            return 0
-
     def has_room(self) -> None:
         """Send what has been kept. For the reading thread."""
         with self._changed:
             try:
-                del self._unsent[: self._send_now(self._unsent)]
+                del self._unsent[: self.stream.send(self._unsent)]
+            except BlockingIOError:
+                return  # somebody was faster
             except OSError:
                 self._unsent.clear()  # the end of the stream is about to be read
             if not self._unsent:
@@ -322,6 +329,7 @@ class LinkReader:
             self._waker.send(b"!")
 
     def _run(self) -> None:
+        ignore_float_errors()
         while True:
             with self._reading:
                 while not self._guest_reads:
@@ -352,14 +360,14 @@ class LinkReader:
             events = self._watch()
             if events:
                 return events
-        if not self._selector.select(timeout_s):
+        events = self._selector.select(timeout_s)
+        if not events:
             self._idle_s = min(2 * self._idle_s, _LONGEST_IDLE_S)
             return []
         self._idle_s = _IDLE_S
         # Where processes outnumber cores, those that are about to send may do so first: several messages at once take
         # less time than each by itself.
-        _let_others_run()
-        return self._selector.select(0)
+        return self._selector.select(0) if _let_others_run_first() else events
 
     def _watch(self) -> list[tuple[selectors.SelectorKey, int]]:
         """What comes within a moment, as long as nobody else wants this core.
@@ -373,11 +381,9 @@ class LinkReader:
             events = self._selector.select(0)
             if events:
                 return events
-            looked = time.perf_counter()
-            _let_others_run()
-            now = time.perf_counter()
-            if now - looked > _ANOTHERS_TURN_S:
+            if _let_others_run_first():
                 break
+            now = time.perf_counter()
         return []
 
     def _take_events(self, events: Sequence[tuple[selectors.SelectorKey, int]]) -> None:

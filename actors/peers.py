@@ -32,6 +32,9 @@ Receipt = Callable[[float | None], None]
 MISSING: Final = "missing"
 """The answer to a message that describes objects which its receiver cannot find: they must come by a call of Ray."""
 
+_NOTHING: Final[dict[int, LentTensor]] = {}
+"""Loans of a message without any."""
+
 _numbers: Final = itertools.count(1)
 
 
@@ -202,19 +205,21 @@ class Peer:
             `DeadlineExceededError` when it does not take them in time.
         """
         packed = [item for item in items if type(item[1]) is PackedTensor]
-        stored, lent, rest = self._ways(items) if len(packed) < len(items) else ([], [], [])
-        receipts: list[Receipt] = []
-        if packed or stored or lent:
-            loans = {next_loan(): tensor for _, tensor in lent}
-            is_answered = bool(stored) or wants_receipt or any(self not in each.buffer.mapped_by for _, each in lent)
+        sent: list[Any] = packed
+        stored: list[Any] = []
+        lent: list[Any] = []
+        rest: list[Any] = []
+        if len(packed) < len(items):
+            stored, lent, rest = self._ways(items)
             sent = [*packed, *stored, *lent]
-            delivery = _Delivery(self, step, replica, sent, loans) if is_answered else None
-            message: dict[str, Any] = {
-                "do": "deliver",
-                "step": step,
-                "replica": replica,
-                "keys": [key for key, _ in sent],
-            }
+        receipts: list[Receipt] = []
+        if sent:
+            loans = {next_loan(): tensor for _, tensor in lent} if lent else _NOTHING
+            delivery: _Delivery | None = None
+            if wants_receipt or stored or (lent and any(self not in each.buffer.mapped_by for _, each in lent)):
+                delivery = _Delivery(self, step, replica, sent, loans)
+            keys = [key for key, _ in sent]
+            message: dict[str, Any] = {"do": "deliver", "step": step, "replica": replica, "keys": keys}
             if call is not None:
                 message["call"] = call
             if stored:

@@ -46,8 +46,7 @@ class PromptStep:
         self._end = end
         self._turn = threading.Lock()
         self._over = False
-        if not execution.waits:
-            mailbox.wake()  # begin
+        mailbox.wake()  # to begin
 
     def advance(self) -> None:
         """Go on with what has come, unless another thread does so already: that one looks again."""

@@ -41,16 +41,18 @@ def check_indices(ctx: KernelContext, indices: Array, size: int) -> None:
 
 def first_outside(indices: Array, size: int) -> int | None:
     """The first of some indices, in host memory, that is not in ``[0, size)``; None if there is none."""
-    if indices.ndim == 1 and indices.size <= _FEW:
-        return next((index for index in indices.tolist() if not 0 <= index < size), None)
+    if indices.ndim == 1 and 0 < indices.size <= _FEW:
+        few = indices.tolist()
+        if min(few) >= 0 and max(few) < size:
+            return None
     # As unsigned numbers the negative ones are the largest: one pass finds both kinds of error.
     if np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), axis=None) < size:
         return None
     return int(indices[(indices < 0) | (indices >= size)].flat[0])
 
 
-_FEW: Final = 16
-"""So many indices are sooner looked at one by one."""
+_FEW: Final = 64
+"""So many indices are sooner looked at as Python's integers."""
 
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

@@ -186,6 +186,9 @@ def _dynamic_partition_kernel(ctx: KernelContext, data: Array, partitions: Array
         raise InvalidArgumentError(
             f"data of shape {data.shape} does not begin with that of partitions, {partitions.shape}"
         )
+    if count == 1:  # a table that is not sharded: nothing to sort
+        check_indices(ctx, partitions, count)
+        return [_rows(data, partitions).copy()]
     ordered = _rows(data, partitions).take(_order_of_partitions(ctx, partitions, count), 0)
     counts = host_ints(ctx, ctx.xp.bincount(partitions.reshape(-1), minlength=count))
     return [ordered[start:end] for start, end in itertools.pairwise(itertools.accumulate(counts, initial=0))]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -90,7 +92,7 @@ ROUND = register(unary("Round", "rint", dtypes.FLOATS, not_differentiable))
 
 def _check_divisor(ctx: KernelContext, y: Array) -> None:
     # On a GPU the check would wait for the device; there the quotient by 0 is undefined.
-    if y.dtype.kind in "iu" and ctx.xp.__name__ == "numpy" and not y.all():
+    if y.dtype.kind in "iu" and ctx.xp is np and not (y if y.ndim == 0 else y.all()):
         raise InvalidArgumentError(f"{ctx.op_name}: integer division by zero")
 
 

@@ -73,7 +73,9 @@ def add_rows(target: Array, indices: Array, rows: Array, subtract: bool = False)
         ufunc.at(target, indices, rows)
         return
     if indices.size <= _FEW and len(set(indices.tolist())) == indices.size:
-        target[indices] = ufunc(target[indices], rows)
+        updated = target[indices]
+        ufunc(updated, rows, out=updated)
+        target[indices] = updated
         return
     distinct, order, starts = group_equal(indices)
     target[distinct] = ufunc(target[distinct], sum_groups(rows, order, starts))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from waiting import Task
 
 from tfray.actors.frames import LENGTH, FrameReader, decode, encode, fits
-from tfray.actors.messages import StepRequest
+from tfray.actors.messages import StepCall, StepRequest
 from tfray.actors.peer_link import Arrivals, LinkAddress, LinkServer, open_link, read_until
 from tfray.actors.peers import Peer, PeerHandle, as_error, error_header
 from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
@@ -325,6 +325,5 @@ def test_errors_of_no_known_kind():
 
 def test_requests_come_back():
     request = StepRequest(("driver", 3), 1, 0.5, 2, ("a", "b"), (0, 2), True, ("driver/served", 4), True, 2, 0)
-    header, _ = decode(body({"request": request}))
-    assert StepRequest.from_plain(header["request"]) == request
-    assert StepRequest.from_plain(StepRequest(("d", 1), 0)) == StepRequest(("d", 1), 0)
+    for call in (StepCall("plan", request, True, 7), StepCall("plan", StepRequest(("d", 1), 0), False, 8)):
+        assert StepCall.from_bytes(call.to_bytes()) == call

@@ -6,7 +6,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, Protocol
+from contextvars import ContextVar
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -14,6 +15,18 @@ from tfray.errors import DeadlineExceededError, InternalError
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
+
+_ignores_float_errors: Final = ContextVar("tfray_ignores_float_errors", default=False)
+"""Whether `ignore_float_errors` has been called on this thread."""
+
+
+def ignore_float_errors() -> None:
+    """Let NumPy not warn of overflows and the like on this thread, for good: it does nothing but run steps.
+
+    To tell NumPy so in each turn of a step takes as long as a short kernel.
+    """
+    np.seterr(all="ignore")
+    _ignores_float_errors.set(True)
 
 
 class Attempt(Protocol):
@@ -191,16 +204,6 @@ class PlanRun:
         return self._unfinished == 0 and not self._missing
 
     @property
-    def may_advance(self) -> bool:
-        """Whether something may be ready to run."""
-        return bool(self._ready or self._last or self._suspended)
-
-    @property
-    def waits(self) -> bool:
-        """Whether nothing can run before something has arrived."""
-        return not self._ready and not self._last and not self.done
-
-    @property
     def missing(self) -> list[str]:
         """Keys of the edges from which nothing has arrived yet."""
         return sorted(self._missing)
@@ -228,11 +231,18 @@ class PlanRun:
         """Run every segment that is ready and need not hold up the thread. Returns whether any ran."""
         if self._suspended:
             self._resume()
-        if not self._ready:
+        ready = self._ready
+        if not ready:
             return False
-        while self._ready:
-            self._run(self._ready.popleft())
+        while ready:
+            self._run(ready.popleft())
         return True
+
+    def advance_fully(self) -> None:
+        """Run every segment that is ready: those that may hold up the thread last, one by one."""
+        self.advance()
+        while self.advance_last():
+            self.advance()
 
     def advance_last(self) -> bool:
         """Run one of the segments that are ready and may hold up the thread. Returns whether there was one."""
@@ -348,14 +358,15 @@ class StepExecution:
         run = self._run
         for key, value in self._mailbox.arrived():
             run.deliver(key, value)
-        if run.may_advance:
-            # Where processes outnumber cores, the clock tells more of the others.
-            started = time.thread_time() if self.is_timed else 0.0
+        # Where processes outnumber cores, another clock would tell more of the others.
+        started = time.thread_time() if self.is_timed else 0.0
+        if _ignores_float_errors.get():
+            run.advance_fully()
+        else:
             with np.errstate(all="ignore"):
-                while run.advance() or run.advance_last():
-                    pass
-            if self.is_timed:
-                self.longest_turn_s = max(self.longest_turn_s, time.thread_time() - started)
+                run.advance_fully()
+        if self.is_timed:
+            self.longest_turn_s = max(self.longest_turn_s, time.thread_time() - started)
         return run.done
 
     def run(self) -> list[Any]:
@@ -364,11 +375,6 @@ class StepExecution:
             for key, value in wait_for_more([self._run], self._step, self._mailbox):
                 self._run.deliver(key, value)
         return self.fetch()
-
-    @property
-    def waits(self) -> bool:
-        """Whether `advance` has nothing to do before something has arrived."""
-        return self._run.waits
 
     def fetch(self) -> list[Any]:
         """The fetched values, on the device."""
