@@ -537,15 +537,17 @@ class DeviceHost:
 
     def deliver(self, step: StepKey, replica: int | None, items: list[tuple[str, Any]]) -> bool:
         """Take tensors for a step, by the keys of their edges. Returns whether the step still wanted them."""
-        with self._lock:
-            record = self._record(step)
-            if record is None:
-                return False
-            if replica is not None:
-                if record.inbox is None:
-                    record.early.append((replica, items))
-                    return True
-                items = list(record.inbox.add(replica, items))
+        record = self.steps.get(step)
+        if record is None or replica is not None:
+            with self._lock:
+                record = self._record(step)
+                if record is None:
+                    return False
+                if replica is not None:
+                    if record.inbox is None:
+                        record.early.append((replica, items))
+                        return True
+                    items = list(record.inbox.add(replica, items))
         record.hand_over(items)
         if record.prompt is not None:
             defer(record.prompt.advance)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -33,6 +34,16 @@ _RAW_BYTES: Final = 1 << 12
 """Tensors from this size on follow the rest of the frame: they are not copied to take it apart."""
 
 _ALIGNMENT: Final = 16
+
+
+class _Packer(threading.local):
+    """A packer for each thread: a new one for each message begins by allocating its large buffer."""
+
+    def __init__(self) -> None:
+        self.pack = msgpack.Packer().pack
+
+
+_packer: Final = _Packer()
 
 Header = Mapping[str, Any]
 Tensors = Sequence[Any]
@@ -77,7 +88,7 @@ def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
         if len(tensor.data) >= _RAW_BYTES:
             tensors = [_without_data(each, buffers) for each in tensors]
             break
-    message: bytes = msgpack.packb([header, tensors])
+    message: bytes = _packer.pack([header, tensors])
     size = LENGTH.size + len(message)
     if not buffers:
         return _LENGTHS.pack(size, len(message)) + message

@@ -65,11 +65,11 @@ class ObjectRendezvous:
         """Queue a tensor; it leaves with `flush`, and may be overwritten at once."""
         item = (key, self._packed(key, destination, value))
         size_bytes = getattr(value, "nbytes", 0)
+        if destination != REPLICA_DEVICE:
+            self.sent_bytes += size_bytes
+            self._outbox.setdefault(destination, []).append(item)
+            return
         with self._lock:
-            if destination != REPLICA_DEVICE:
-                self.sent_bytes += size_bytes
-                self._outbox.setdefault(destination, []).append(item)
-                return
             self._broadcast.append(item)
             self.sent_bytes += size_bytes * len(self._receivers)
             for receiver in self._receivers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from typing import Any, Protocol
 
 from tfray.errors import DeadlineExceededError
@@ -42,39 +43,38 @@ class Mailbox:
     """Values that have arrived for one device in one step, and the error that ended the step, if any.
 
     It is where a step waits, whatever it waits for. Any thread may deliver, wake or abort; one thread takes.
+
+    Most steps never wait here, but look in when there is news: only those that wait take a lock. Whoever brings news
+    puts it there, then says that there is some, then looks whether anybody waits; the taker begins at the other end.
     """
 
     def __init__(self) -> None:
         self._has_news = False
-        self._arrived: list[tuple[str, Any]] = []
-        self._lock = threading.Lock()
-        self._changed: threading.Condition | None = None  # made by the first to wait: many steps never do
-        self._error: BaseException | None = None
+        self._arrived: deque[tuple[str, Any]] = deque()
+        self._changed: threading.Condition | None = None
+        self._errors: list[BaseException] = []
 
     def deliver(self, items: list[tuple[str, Any]]) -> None:
         """Add values by edge key. Values for an aborted step are dropped."""
-        with self._lock:
-            if self._error is None:
-                self._arrived += items
-                self._notify()
+        if not self._errors:
+            self._arrived.extend(items)
+            self._notify()
 
     def abort(self, error: BaseException) -> None:
         """End the step: the taker raises `error`. The first error wins."""
-        with self._lock:
-            if self._error is None:
-                self._error = error
-                self._arrived.clear()
-                self._notify()
+        self._errors.append(error)
+        self._arrived.clear()
+        self._notify()
 
     def wake(self) -> None:
         """Let whoever waits look again at what else it waits for."""
-        with self._lock:
-            self._notify()
+        self._notify()
 
     def _notify(self) -> None:
         self._has_news = True
         if self._changed is not None:
-            self._changed.notify()
+            with self._changed:
+                self._changed.notify()
 
     @property
     def has_news(self) -> bool:
@@ -83,12 +83,11 @@ class Mailbox:
 
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now. Raises the error given to `abort`."""
-        with self._lock:
-            if self._error is not None:
-                raise self._error
-            self._has_news = False
-            items, self._arrived = self._arrived, []
-            return items
+        if self._errors:
+            raise self._errors[0]
+        self._has_news = False
+        arrived = self._arrived
+        return [arrived.popleft() for _ in range(len(arrived))]
 
     def take(self, deadline: float | None, waiting_for: str) -> list[tuple[str, Any]]:
         """Wait for values, or for `wake`, and return all that have arrived.
@@ -101,9 +100,10 @@ class Mailbox:
             DeadlineExceededError: The deadline passed.
             BaseException: The error given to `abort`.
         """
-        with self._lock:
+        if self._changed is None:
+            self._changed = threading.Condition()
+        with self._changed:
             while not self._has_news:
-                self._changed = self._changed or threading.Condition(self._lock)
                 remaining = None if deadline is None else deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
                     raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
