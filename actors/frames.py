@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import struct
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -35,15 +34,8 @@ _RAW_BYTES: Final = 1 << 12
 
 _ALIGNMENT: Final = 16
 
-
-class _Packer(threading.local):
-    """A packer for each thread: a new one for each message begins by allocating its large buffer."""
-
-    def __init__(self) -> None:
-        self.pack = msgpack.Packer().pack
-
-
-_packer: Final = _Packer()
+_idle_packers: Final[list[Any]] = []
+"""Those that nobody uses: a new one begins by allocating its large buffer."""
 
 Header = Mapping[str, Any]
 Tensors = Sequence[Any]
@@ -88,7 +80,12 @@ def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
         if len(tensor.data) >= _RAW_BYTES:
             tensors = [_without_data(each, buffers) for each in tensors]
             break
-    message: bytes = _packer.pack([header, tensors])
+    try:
+        packer = _idle_packers.pop()
+    except IndexError:
+        packer = msgpack.Packer()
+    message: bytes = packer.pack([header, tensors])
+    _idle_packers.append(packer)
     size = LENGTH.size + len(message)
     if not buffers:
         return _LENGTHS.pack(size, len(message)) + message

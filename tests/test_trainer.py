@@ -435,10 +435,11 @@ def test_a_fast_replica_stays_near_a_slow_one(ray_local, tmp_path):
     barrier, inner = Barrier(tmp_path), tf.train.array_input(*classification_data(), batch_size=24)
 
     def input_fn(context):
-        """Replica 0 begins when the other has begun, which reads its third batch only when told to."""
+        """Both begin together; replica 1 reads its third batch only when told to."""
         for number, batch in enumerate(inner(context), 1):
             if os.getpid() != driver and number == 1:
-                barrier.wait("there") if context.index == 0 else barrier.reach("there")
+                barrier.reach(f"replica {context.index}")
+                barrier.wait(f"replica {1 - context.index}")
             if context.index == 1 and number == 3:
                 barrier.wait("go")
             yield batch
