@@ -382,7 +382,7 @@ class LinkReader:
             if events:
                 return events
             if _let_others_run_first():
-                break
+                return self._selector.select(0)
             now = time.perf_counter()
         return []
 
