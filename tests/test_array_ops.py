@@ -466,6 +466,26 @@ def test_stitch_undoes_partition():
     np.testing.assert_array_equal(interpret(tf.dynamic_stitch(where, parts), {x: value}), value)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (2, 3)])
+def test_each_part_has_its_slices_in_order(shape, count):
+    rng = np.random.default_rng(5)
+    data = rng.standard_normal((*shape, 2)).astype(np.float32)
+    places = rng.integers(0, count, shape, np.int32)
+    rows, flat = data.reshape(-1, 2), places.reshape(-1)
+    parts = interpret(tf.dynamic_partition(constant(data), constant(places), count))
+    for k, part in enumerate(parts):
+        np.testing.assert_array_equal(
+            part, np.array([row for row, place in zip(rows, flat, strict=True) if place == k]).reshape(-1, 2)
+        )
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_part_that_does_not_exist(count):
+    with pytest.raises(InvalidArgumentError, match=rf"{count} is not in \[0, {count}\)"):
+        interpret(tf.dynamic_partition(constant([1.0, 2.0]), constant([0, count]), count))
+
+
 def test_unique_has_names():
     found = tf.unique_with_counts([5, 3, 5])
     assert [tensor.dtype.name for tensor in found] == ["int32"] * 3

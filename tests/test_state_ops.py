@@ -13,7 +13,7 @@ from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
 from tfray.library.variables import Variable, global_variables_initializer
-from tfray.ops import array_ops, grouping_ops, math_ops, sparse_state_ops, state_ops
+from tfray.ops import array_ops, grouping_ops, math_ops, partition_ops, sparse_state_ops, state_ops
 from tfray.ops.row_sums import add_rows, group_equal, sum_groups
 from tfray.ops.source_ops import constant, placeholder
 from tfray.runtime.device import cupy
@@ -48,6 +48,15 @@ def test_fetched_values_are_not_changed_by_later_updates():
     first, _, later = run_initialized(v, v.assign_add([1.0, 1.0]), v)
     assert first.tolist() == [1, 2]
     assert later.tolist() == [2, 3]
+
+
+def test_a_single_partition_of_a_variable_keeps_the_value_it_has_read(graph):
+    v = Variable([1.0, 2.0])
+    (part,) = partition_ops.dynamic_partition(v, [0, 0], 1)
+    with graph.control_dependencies([part]):
+        update = v.assign_add([1.0, 1.0])
+    read, updated = run_initialized([part, update])
+    assert (read.tolist(), updated.tolist()) == ([1, 2], [2, 3])
 
 
 def test_updates_of_one_variable_follow_control_dependencies(graph):
