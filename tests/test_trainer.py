@@ -236,6 +236,14 @@ def test_a_replica_of_a_dataset_that_starts_later_goes_on_from_its_step():
         next(iter(tf.train.dataset_input(lambda: tf.data.Dataset.range(3), 1)(tf.train.InputContext())))
 
 
+def test_a_dataset_leaves_the_default_graph_alone_between_batches():
+    graph = tf.get_default_graph()
+    batches = tf.train.dataset_input(shuffled_examples, batch_size=24)(tf.train.InputContext())
+    for _ in range(2):
+        next(batches)
+        assert tf.get_default_graph() is graph
+
+
 def test_training_ends_with_its_input(ray_local):
     features, labels = classification_data(120)
     input_fn = tf.train.array_input(features, labels, batch_size=24, epochs=2)

@@ -133,19 +133,21 @@ def dataset_input(make_dataset: Callable[[], Dataset], batch_size: int) -> Input
 
     def input_fn(context: InputContext) -> Iterator[Batch]:
         share, offset, per_step = context.share(batch_size), context.offset(batch_size), context.total(batch_size)
-        with Graph().as_default():
+        with Graph().as_default():  # not while batches are made: each may be asked for on another thread
             dataset = make_dataset()
             if not isinstance(dataset, Dataset) or not isinstance(dataset.output_types, tuple):
                 raise InvalidArgumentError(
                     f"dataset_input takes a dataset of pairs (features, labels), not {dataset!r}"
                 )
             rest = dataset.skip((context.first_step - 1) * per_step)
-            if per_step == share * context.replicas:
-                yield from rest.shard(context.replicas, context.index).batch(share, drop_remainder=True)
+            is_even = per_step == share * context.replicas
+            if is_even:
+                batches = rest.shard(context.replicas, context.index).batch(share, drop_remainder=True)
             else:
-                for features, labels in rest.batch(per_step, drop_remainder=True):
-                    rows = slice(offset, offset + share)
-                    yield _take(features, rows), _take(labels, rows)
+                batches = rest.batch(per_step, drop_remainder=True)
+        rows = slice(None) if is_even else slice(offset, offset + share)
+        for features, labels in batches:
+            yield _take(features, rows), _take(labels, rows)
 
     return input_fn
 
