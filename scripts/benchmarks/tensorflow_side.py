@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from typing import Any
+from contextlib import ExitStack, closing, contextmanager, suppress
+from typing import Any, Final
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import tensorflow.compat.v1 as tf
 
 from benchmarks.side import serve
+
+_PORTS: Final = range(20_000, 32_000)
+"""Below those that Linux gives to whoever asks for any."""
 
 
 class TensorFlowBackend:
@@ -42,11 +46,15 @@ class TensorFlowBackend:
 
 
 def _free_addresses(count: int) -> list[str]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
-        for unused in sockets:
-            unused.bind(("localhost", 0))
-        return [f"localhost:{unused.getsockname()[1]}" for unused in sockets]
+    """Addresses that are free, and stay so until the servers are up: not of ports that the system hands out itself."""
+    addresses: list[str] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        if len(addresses) == count:
+            break
+        with closing(socket.socket()) as unused, suppress(OSError):
+            unused.bind(("localhost", port))
+            addresses.append(f"localhost:{port}")
+    return addresses
 
 
 @contextmanager
