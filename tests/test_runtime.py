@@ -433,6 +433,20 @@ def test_a_mailbox_hands_over_in_order_and_stops_on_the_first_error():
             mailbox.take(None, "nothing")
 
 
+def test_whoever_takes_from_a_mailbox_while_it_is_aborted_gets_values_or_the_error():
+    for _ in range(200):
+        mailbox = Mailbox()
+        mailbox.deliver([(str(i), i) for i in range(200)])
+        thread = threading.Thread(target=mailbox.abort, args=(ValueError("over"),))
+        thread.start()
+        taken = []
+        with pytest.raises(ValueError, match="over"):
+            while True:
+                taken += mailbox.arrived()
+        thread.join()
+        assert taken == [(str(i), i) for i in range(len(taken))]
+
+
 def test_a_mailbox_wakes_who_waits():
     mailbox, results = Mailbox(), []
     thread = threading.Thread(target=lambda: results.extend(mailbox.take(None, "a")))

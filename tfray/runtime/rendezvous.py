@@ -63,7 +63,6 @@ class Mailbox:
     def abort(self, error: BaseException) -> None:
         """End the step: the taker raises `error`. The first error wins."""
         self._errors.append(error)
-        self._arrived.clear()
         self._notify()
 
     def wake(self) -> None:
@@ -84,6 +83,7 @@ class Mailbox:
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now. Raises the error given to `abort`."""
         if self._errors:
+            self._arrived.clear()  # here, and not by who aborts: only the taker may take
             raise self._errors[0]
         self._has_news = False
         arrived = self._arrived
