@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import linecache
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -445,6 +446,20 @@ def test_whoever_takes_from_a_mailbox_while_it_is_aborted_gets_values_or_the_err
                 taken += mailbox.arrived()
         thread.join()
         assert taken == [(str(i), i) for i in range(len(taken))]
+
+
+def test_an_abort_is_never_missed():
+    for _ in range(300):
+        mailbox = Mailbox()
+        mailbox.wake()
+        thread = threading.Thread(target=mailbox.abort, args=(ValueError("over"),))
+        thread.start()
+        with pytest.raises(ValueError, match="over"):
+            mailbox.arrived()  # meanwhile
+            mailbox.take(time.monotonic() + 10, "the abort")
+        with pytest.raises(ValueError, match="over"):
+            mailbox.take(time.monotonic() + 10, "nothing more")
+        thread.join()
 
 
 def test_a_mailbox_wakes_who_waits():

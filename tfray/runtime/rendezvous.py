@@ -82,10 +82,11 @@ class Mailbox:
 
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now. Raises the error given to `abort`."""
+        self._has_news = False  # before anything is looked at: what comes from now on is news again
         if self._errors:
+            self._has_news = True  # for good
             self._arrived.clear()  # here, and not by who aborts: only the taker may take
             raise self._errors[0]
-        self._has_news = False
         arrived = self._arrived
         return [arrived.popleft() for _ in range(len(arrived))]
 
