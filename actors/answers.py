@@ -39,6 +39,10 @@ class LinkAnswer:
         if outcome[0] == "error":
             self._ended.is_urgent = True
 
+    def ask(self, frame: bytes) -> bool:
+        """Send the question. Returns False if nothing will come of it."""
+        return self._peer.post(self._number, frame)
+
     def forget(self) -> None:
         """Wait for it no longer."""
         self._peer.forget(self._number)
@@ -61,11 +65,11 @@ class Answers:
 
     def ask(self, peer: Peer, call: StepCall, frame: bytes) -> LinkAnswer | None:
         """Ask a device over its link for a step, with the `frame_of` the call; None where there is no link."""
-        answer = LinkAnswer(peer, self._ended, call.number)
-        return answer if peer.send(call.number, frame, answer.take) else None
+        answer = self.expect(peer, call)
+        return answer if answer is not None and answer.ask(frame) else None
 
     def expect(self, peer: Peer, call: StepCall) -> LinkAnswer | None:
-        """The same where another device passes the call on."""
+        """Await the answer of a device to a call before it is asked; None where there is no link."""
         answer = LinkAnswer(peer, self._ended, call.number)
         return answer if peer.expect(call.number, answer.take) else None
 

@@ -514,20 +514,22 @@ class DeviceHost:
 
     def _answer_step(self, call: _Call, outcome: Outcome) -> None:
         status, value = outcome
-        number = call.step.number
-        if status == "error":
-            _answer(call.link, {"number": number, "error": error_header(value)})
-            return
+        header: dict[str, Any] = {"number": call.step.number}
+        is_error = status == "error"
         if call.step.request.quiet:
             registered = self.plans.get(call.step.plan_id)
-            if registered is not None and registered.is_quiet:
+            if registered is not None and registered.is_quiet and not is_error:
                 return
-        if not value or all(map(fits, value)):
-            _answer(call.link, {"number": number}, value)
+            if registered is None or registered.is_quiet:
+                header["quiet"] = True  # the driver may have ended the step without this answer
+        if is_error:
+            _answer(call.link, header | {"error": error_header(value)})
+        elif not value or all(map(fits, value)):
+            _answer(call.link, header, value)
         else:  # too much for a link: the driver fetches it by a call
             token = uuid.uuid4().hex
             self._results[token] = outcome
-            _answer(call.link, {"number": number, "value": token})
+            _answer(call.link, header | {"value": token})
 
     def collect(self, token: str) -> Outcome:
         """What a step fetched that came over a link, and was too large to go back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -157,26 +158,41 @@ class Peer:
 
     def send(self, number: int, frame: bytes, done: Done | None) -> int | None:
         """As `call`, for a message that is encoded already, and has that number."""
-        link = self._link or self._open()
-        if link is None:
-            return None
-        if done is not None:
-            with self._lock:
-                self._waiting[number] = done
-        try:
-            link.send_frame(frame)
-        except OSError:
-            # If it is not there any more, the reader has noticed the end, and told.
-            with self._lock:
-                return number if done is not None and self._waiting.pop(number, None) is None else None
-        return number
+        if done is None:
+            return number if self._send(frame) else None
+        return number if self.expect(number, done) and self.post(number, frame) else None
 
     def expect(self, number: int, done: Done) -> bool:
-        """Wait for the answer to a call that another process passes on. Returns whether there is a link for it."""
-        with self._lock:
+        """Await the answer to a call that will be sent, by `post` or by another process.
+
+        Whoever sends frames that may let several actors answer awaits all of these answers before the first frame.
+
+        Returns:
+            Whether there is a link for the answer; if not, `done` is never called.
+        """
+        if self._link is None:
+            self._open()
+        with self._lock:  # a link that closes tells those that are awaited by then
             if self._link is not None:
                 self._waiting[number] = done
             return self._link is not None
+
+    def post(self, number: int, frame: bytes) -> bool:
+        """Send a message whose answer is awaited. Returns False if nothing will come of it."""
+        if self._send(frame):
+            return True
+        with self._lock:  # if it is not awaited any more, the reader has noticed the end of the link, and told
+            return self._waiting.pop(number, None) is None
+
+    def _send(self, frame: bytes) -> bool:
+        link = self._link or self._open()
+        if link is None:
+            return False
+        try:
+            link.send_frame(frame)
+        except OSError:
+            return False
+        return True
 
     def forget(self, number: int) -> None:
         """Wait no longer for the answer to a call."""
@@ -313,10 +329,13 @@ class Peer:
     def _take(self, link: Link, header: dict[str, Any], tensors: list[Any]) -> None:
         if "returned" in header:
             self.returned(header["returned"])
-        done = self._waiting.pop(header.get("number", 0), None)
+        number = header.get("number", 0)
+        done = self._waiting.pop(number, None)
         if done is not None:
             error = header.get("error")
             done(("ok", header.get("value", tensors)) if error is None else ("error", as_error(error)))
+        elif number and "quiet" not in header:
+            report_unexpected(self.device, number, sorted(self._waiting))
 
     def _ended(self, link: Link) -> None:
         with self._lock:
@@ -327,6 +346,16 @@ class Peer:
         error = UnavailableError(f"the actor of {self.device} died; its state is lost", device=self.device)
         for done in waiting.values():
             done(("error", error))
+
+
+def report_unexpected(device: str, number: int, awaited: Sequence[int]) -> None:
+    """Tell of an answer that nobody awaits: somebody may wait for ever, or has been answered twice."""
+    numbers = ", ".join(map(str, awaited[:8])) or "none"
+    print(
+        f"tfray: internal error: {device} answered call {number}, which nobody awaits (awaited: {numbers}); "
+        "please report this",
+        file=sys.stderr,
+    )
 
 
 def error_header(error: OpError) -> dict[str, Any]:

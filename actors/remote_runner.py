@@ -158,7 +158,7 @@ class RemoteStep:
         # Those that wait for nobody come first: the others wait for them.
         self._order = sorted(range(len(partitions)), key=lambda i: _receives(partitions[i]))
         self._reached: list[Peer] = []
-        """The devices when all of them were last asked over links: since then they know this driver's link."""
+        """The devices when a step that asked all of them over links was last through: they know this driver's link."""
         self._plan_id: str | None = runner.send_plans(self._partitions, functions)
         self._users = 0
         self._closed = False
@@ -241,10 +241,12 @@ class RemoteStep:
                 call = run_step.remote(plan_id, request, inline, *large)
             calls[call] = i
         try:
-            return self._gather(step_call, answers, calls, quiet)
+            gathered = self._gather(step_call, answers, calls, quiet)
         finally:
             for call in quiet:
                 call.forget()
+        self._reached = peers if len(asked) == len(peers) else []
+        return gathered
 
     def _ask(
         self,
@@ -256,19 +258,16 @@ class RemoteStep:
         """Let the devices begin over links, as far as that can be. Returns the answers by position."""
         if call.request.trace:
             return {}
-        asked: dict[int, LinkAnswer | None] = {}
-        frame = frame_of(call)
         are_linked = peers == self._reached and all(map(fits, itertools.chain(*feeds)))
-        for i in self._order:
-            if are_linked and self._partitions[i].is_woken:
-                asked[i] = answers.expect(peers[i], call)
-            elif not feeds[i]:
-                asked[i] = answers.ask(peers[i], call, frame)
-            elif all(map(fits, feeds[i])):
-                asked[i] = answers.ask(peers[i], call, frame_of(call, feeds[i]))
-        linked = {i: answer for i, answer in asked.items() if answer is not None}
-        self._reached = peers if len(linked) == len(peers) else []
-        return linked
+        # A device may answer as soon as the first frame has left, woken by another: all are awaited before that.
+        awaited = {i: answers.expect(peers[i], call) for i in self._order if are_linked or all(map(fits, feeds[i]))}
+        asked = {i: answer for i, answer in awaited.items() if answer is not None}
+        frame = frame_of(call)
+        for i, answer in list(asked.items()):
+            is_asked_by_others = are_linked and self._partitions[i].is_woken
+            if not is_asked_by_others and not answer.ask(frame_of(call, feeds[i]) if feeds[i] else frame):
+                del asked[i]
+        return asked
 
     def _gather(
         self,
