@@ -186,18 +186,15 @@ class Cluster(ActorDirectory):
 
     def create_actor(self, device: str) -> Any:
         """Start an actor for `device`; it may wait for room."""
-        from tfray.actors.device_actor import CONCURRENCY_GROUPS, DeviceActor
-        from tfray.actors.device_host import CONCURRENT_STEPS
+        from tfray.actors.device_actor import CONCURRENT_CALLS, DeviceActor
 
         job = DeviceSpec.from_string(device).job or ""
-        # Messages have a thread of their own: they must reach a step while every other thread is busy with one.
-        actor_class = self._ray.remote(concurrency_groups=CONCURRENCY_GROUPS)(DeviceActor)
-        options = self._jobs[job].actor_options(device) | {"max_concurrency": CONCURRENT_STEPS}
-        return actor_class.options(**options).remote(device, self._key, self._op_modules)
+        options = self._jobs[job].actor_options(device) | {"max_concurrency": CONCURRENT_CALLS}
+        return self._ray.remote(DeviceActor).options(**options).remote(device, self._key, self._op_modules)
 
     def _wait_until_ready(self, waiting: dict[Any, str], timeout_s: float, taken_before: Mapping[str, float]) -> None:
         """Wait for new actors, saying so when it takes long."""
-        started, count, noticed = time.monotonic(), len(waiting), False
+        started, count, said = time.monotonic(), len(waiting), ""
         while waiting:
             elapsed = time.monotonic() - started
             if elapsed > timeout_s:
@@ -209,9 +206,11 @@ class Cluster(ActorDirectory):
                     self._addresses[name] = self._ray.get(ref).address
                 except self._ray.exceptions.RayError as error:
                     raise UnavailableError(f"the actor of {name} did not start: {error}", device=name) from error
-            if waiting and not noticed and time.monotonic() - started > NOTICE_AFTER_S:
-                noticed = True
-                what = "room for" if self._lacks_room(taken_before) else "the start of"
+            if not waiting or time.monotonic() - started <= NOTICE_AFTER_S:
+                continue
+            what = "room for" if self._lacks_room(taken_before) else "the start of"
+            if what != said:
+                said = what
                 print(
                     f"tfray: waiting for {what} {len(waiting)} of {count} actors ({self._room()}); "
                     f"giving up after {timeout_s:.0f} s",

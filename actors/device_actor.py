@@ -1,21 +1,24 @@
 """One device, or one parameter shard, as a Ray actor. What it does is in `device_host.py`.
 
-Ray's calls are of three kinds: ``run_step`` occupies a thread for the whole step; messages (`deliver`, `commit`,
-`join`, `abort`) are short, and have a thread of their own; the rest is set-up. Steps, tensors and their answers also
-come and go over links (`peer_link.py`), which are faster.
+Ray's calls are of three kinds: `run_step` and `attach_input`, which call the user's code, have threads of their own;
+messages (`deliver`, `commit`, `join`, `abort`) are short, and done at once; the rest of set-up has one thread, and is
+done in the order in which it came. All are coroutines, for which Ray keeps one thread in all: for other methods it would begin with as many threads as may ever run
+at a time. Steps, tensors and their answers also come and go over links (`peer_link.py`), which are faster.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, TypeVar
 
 import ray
 
-from tfray.actors.device_host import WAITING_STEPS, DeviceHost
+from tfray.actors.device_host import DeviceHost
 from tfray.actors.messages import OpenInput, Presence, StepKey, StepRequest
 from tfray.actors.packing import unpack
 from tfray.actors.peer_link import LinkServer
@@ -24,8 +27,10 @@ from tfray.framework.op_def import OpDef
 from tfray.ops import families
 from tfray.ops.random_streams import restore_states, states_of
 
-CONCURRENCY_GROUPS: Final = {"messages": 1, "waiting_steps": WAITING_STEPS}
-"""Threads for calls other than the usual."""
+CONCURRENT_CALLS: Final = 100_000
+"""Calls that Ray lets run at once. A call that waits takes no thread, and one that must wait its turn could hang."""
+
+_Result = TypeVar("_Result")
 
 
 class DeviceActor:
@@ -48,53 +53,67 @@ class DeviceActor:
         self._host = host = DeviceHost(device_name, node)
         ip = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         self._links = LinkServer(key, node, ip, host.take_message, host.link_closed)
+        self._set_up = ThreadPoolExecutor(1, "tfray-set-up")
+
+    async def _on_thread(self, call: Callable[[], Any]) -> Outcome:
+        """Do something that may wait for long, or for ever."""
+        ended: Future[Outcome] = Future()
+        self._host.run_on_thread(call, ended.set_result)
+        return await asyncio.wrap_future(ended)
+
+    async def _in_turn(self, call: Callable[[], _Result]) -> _Result:
+        """Do something that may take time, after all that came before."""
+        return await asyncio.wrap_future(self._set_up.submit(call))
 
     # -- set-up ----------------------------------------------------------------------------------
 
-    def ready(self) -> Presence:
+    async def ready(self) -> Presence:
         """Where the actor runs and listens; returns once it has started."""
         return Presence(self._links.address.node, os.getpid(), self._links.address)
 
-    def connect(self, peers: Mapping[str, PeerHandle]) -> None:
+    async def connect(self, peers: Mapping[str, PeerHandle]) -> None:
         """Learn how to reach other devices, by name."""
         self._host.peers.update(peers)
 
-    def register(
+    async def register(
         self, plan_id: str, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef] = ()
     ) -> Outcome:
         """Compile a partition under `plan_id`."""
-        return self._host.outcome(lambda: self._host.register(plan_id, wire, functions, definitions))
+        return await self._in_turn(
+            lambda: self._host.outcome(lambda: self._host.register(plan_id, wire, functions, definitions))
+        )
 
-    def deregister(self, plan_ids: Sequence[str]) -> None:
+    async def deregister(self, plan_ids: Sequence[str]) -> None:
         """Forget plans."""
-        self._host.deregister(plan_ids)
+        await self._in_turn(lambda: self._host.deregister(plan_ids))
 
-    def attach_input(self, name: str, open_input: OpenInput) -> Outcome:
+    async def attach_input(self, name: str, open_input: OpenInput) -> Outcome:
         """Open an input pipeline: an iterator that gives the fed values of one step at a time."""
-        return self._host.outcome(lambda: self._host.attach_input(name, open_input))
+        return await self._on_thread(lambda: self._host.attach_input(name, open_input))
 
-    def random_states(self) -> Outcome:
+    async def random_states(self) -> Outcome:
         """Where the random streams are; call it between steps."""
-        return self._host.outcome(lambda: states_of(self._host.device.resources))
+        return await self._in_turn(lambda: self._host.outcome(lambda: states_of(self._host.device.resources)))
 
-    def restore_random_states(self, states: Mapping[str, Any]) -> Outcome:
+    async def restore_random_states(self, states: Mapping[str, Any]) -> Outcome:
         """Put the random streams where they were; those that are not named begin anew."""
-        return self._host.outcome(lambda: restore_states(self._host.device.resources, states))
+        return await self._in_turn(
+            lambda: self._host.outcome(lambda: restore_states(self._host.device.resources, states))
+        )
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def run_step(self, plan_id: str, request: StepRequest, inline: Sequence[Any] = (), *objects: Any) -> Outcome:
+    async def run_step(self, plan_id: str, request: StepRequest, inline: Sequence[Any] = (), *objects: Any) -> Outcome:
         """Run a plan as this device's part of a step, on fed values that come packed."""
-        return self._host.outcome(lambda: self._host.run_step(plan_id, request, unpack(inline, objects)))
+        return await self._on_thread(lambda: self._host.run_step(plan_id, request, unpack(inline, objects)))
 
-    def collect(self, token: str) -> Outcome:
+    async def collect(self, token: str) -> Outcome:
         """What a step fetched that came over a link, and was too large to go back."""
         return self._host.collect(token)
 
     # -- messages --------------------------------------------------------------------------------
 
-    @ray.method(concurrency_group="messages")
-    def deliver(
+    async def deliver(
         self,
         step: StepKey,
         replica: int | None,
@@ -111,37 +130,35 @@ class DeviceActor:
             self._host.wake(step, call)
         return self._host.deliver(step, replica, list(zip(keys, unpack(inline, objects), strict=True)))
 
-    @ray.method(concurrency_group="messages")
-    def commit(self, step: StepKey, members: Sequence[int]) -> None:
+    async def commit(self, step: StepKey, members: Sequence[int]) -> None:
         """Decide which replicas of a step count."""
         self._host.commit(step, members)
 
-    @ray.method(concurrency_group="messages")
-    def join(self, step: StepKey, receiver: str) -> None:
+    async def join(self, step: StepKey, receiver: str) -> None:
         """Let one more replica take part in a step that runs."""
         self._host.join(step, receiver)
 
-    @ray.method(concurrency_group="messages")
-    def abort(self, step: StepKey, reason: str) -> None:
+    async def abort(self, step: StepKey, reason: str) -> None:
         """End a step that failed elsewhere: whoever waits in it raises `AbortedError`."""
         self._host.abort(step, reason)
 
-    @ray.method(concurrency_group="messages")
-    def cancel(self, step: StepKey, reason: str) -> None:
+    async def cancel(self, step: StepKey, reason: str) -> None:
         """End a step that is not wanted any more: whoever waits in it raises `CancelledError`."""
         self._host.cancel(step, reason)
 
-    @ray.method(concurrency_group="messages")
-    def abort_all(self, driver: str, reason: str) -> None:
+    async def abort_all(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""
         self._host.leave(driver, reason)
 
-    @ray.method(concurrency_group="messages")
-    def clock(self) -> int:
+    async def clock(self) -> int:
         """The time by which this actor's traces go."""
         return time.perf_counter_ns()
 
-    def status(self) -> dict[str, Any]:
+    async def live(self) -> None:
+        """Never return: whoever waits for it learns from Ray that the actor has died, or its node."""
+        await asyncio.Event().wait()
+
+    async def status(self) -> dict[str, Any]:
         """Counts of what this actor holds, for monitoring and tests."""
         host = self._host
         return {

@@ -1,8 +1,7 @@
 """What a device actor does: registers plans, runs steps, takes messages. Ray's calls and links both come here.
 
-A step occupies a thread, or, where it is prompt (`prompt_step.py`), goes on whenever something arrives for it. Messages
-are short, and meet the step in its mailbox. Steps that may wait for other steps, at a queue for instance, have threads
-apart from the rest, and many: those for which they wait must find one.
+A step has a thread of its own, or, where it is prompt (`prompt_step.py`), goes on whenever something arrives for it.
+Messages are short, and meet the step in its mailbox.
 
 A message may come before its step begins: whichever is first makes the step's record. Once a step is over, messages
 for it are dropped.
@@ -17,7 +16,6 @@ import traceback
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +29,7 @@ from tfray.actors.peers import MISSING, Outcome, Peers, error_header
 from tfray.actors.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.shared_objects import find
+from tfray.actors.step_threads import StepThreads
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -38,6 +37,7 @@ from tfray.errors import (
     DeadlineExceededError,
     OpError,
     OutOfRangeError,
+    ResourceExhaustedError,
     UnknownError,
 )
 from tfray.framework.op_def import OpDef, adopt
@@ -48,12 +48,6 @@ from tfray.runtime.executor import Step, StepExecution, ignore_float_errors
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.tracing import DeviceTrace, TracedStep
-
-CONCURRENT_STEPS: Final = 32
-"""Steps that one actor runs at once; more wait for a free thread."""
-
-WAITING_STEPS: Final = 256
-"""The same for steps in which some operation may wait for other steps."""
 
 TIMED_STEPS: Final = 8
 """Of so many steps of a plan one tells how long it keeps its processor busy."""
@@ -198,8 +192,7 @@ class DeviceHost:
         self._drivers: dict[str, Link] = {}
         self._sent = SentBytes(device_name)
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(CONCURRENT_STEPS, "tfray-step", ignore_float_errors)
-        self._waiting_threads = ThreadPoolExecutor(WAITING_STEPS, "tfray-waiting-step", ignore_float_errors)
+        self._threads = StepThreads("tfray-step", ignore_float_errors)
 
     # -- set-up ----------------------------------------------------------------------------------
 
@@ -323,7 +316,7 @@ class DeviceHost:
             return self._inputs[plan_id](step)
         except StopIteration:
             raise OutOfRangeError("the input of this replica has ended", device=self.device.name) from None
-        except Exception as error:
+        except BaseException as error:
             raise UnknownError(
                 f"the input function failed on {self.device.name}: {type(error).__name__}: {error}\n"
                 + "".join(traceback.format_exception(error)[-3:]),
@@ -341,21 +334,22 @@ class DeviceHost:
             record = self._begin(plan, request, call.packed)
             step = Step(request.step[1], record.rendezvous, None, record.mailbox)
             execution = registered.begin(step, fed, record.mailbox)
-        except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
+        except BaseException as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
             self._finish(request, None)
             self._answer_step(call, ("error", self.as_op_error(error)))
             return
 
-        def end(error: Exception | None) -> None:
-            fetched = []
-            if error is None and plan.fetch_slots:
-                fetched = [self.device.to_host(value) for value in execution.fetch()]
+        def end(error: BaseException | None) -> None:
+            failed = error is not None and not isinstance(error, StepVoid)
+            if error is None:
+                outcome = self.outcome(lambda: [self.device.to_host(value) for value in execution.fetch()])
+            else:
+                outcome = ("error", self.as_op_error(error)) if failed else ("ok", [])
             execution.close()
             record.prompt = None  # a cycle would keep what arrived until it is collected
             registered.ran(execution)
             self._finish(request, record)
-            failed = error is not None and not isinstance(error, StepVoid)
-            self._answer_step(call, ("error", self.as_op_error(error)) if error and failed else ("ok", fetched))
+            self._answer_step(call, outcome)
 
         prompt = record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
         defer(prompt.advance)
@@ -497,7 +491,7 @@ class DeviceHost:
 
         It can do without a thread of its own if it waits for messages only, and between them is quick.
         """
-        plan_id, request, waits, _ = call.step
+        plan_id, request, _ = call.step
         registered = self.plans.get(plan_id)
         if registered is not None and registered.plan.partition.is_woken and self._is_called(request.own):
             return
@@ -505,12 +499,17 @@ class DeviceHost:
         if is_plain and registered is not None and registered.turn_s < LONGEST_TURN_S:
             self._run_promptly(registered, call)
         else:
-            threads = self._waiting_threads if waits else self._threads
-            threads.submit(
-                lambda: self._answer_step(
-                    call, self.outcome(lambda: self.run_step(plan_id, request, call.feeds, call.packed))
-                )
+            self.run_on_thread(
+                lambda: self.run_step(plan_id, request, call.feeds, call.packed),
+                lambda outcome: self._answer_step(call, outcome),
             )
+
+    def run_on_thread(self, run: Callable[[], Any], ended: Callable[[Outcome], None]) -> None:
+        """Run a step on a thread of its own, and call `ended` with what it returned or raised."""
+        try:
+            self._threads.submit(lambda: ended(self.outcome(run)))
+        except RuntimeError as error:
+            ended(("error", ResourceExhaustedError(f"no thread is left for the step: {error}")))
 
     def _answer_step(self, call: _Call, outcome: Outcome) -> None:
         status, value = outcome
@@ -615,10 +614,10 @@ class DeviceHost:
         """What a call returns, or the error that it raises."""
         try:
             return "ok", call()
-        except Exception as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
+        except BaseException as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
             return "error", self.as_op_error(error)
 
-    def as_op_error(self, error: Exception) -> OpError:
+    def as_op_error(self, error: BaseException) -> OpError:
         """The error as it may travel."""
         if isinstance(error, OpError):
             error.__cause__ = error.__context__ = None  # what caused it may not survive the journey

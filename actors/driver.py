@@ -314,7 +314,7 @@ class ReplicaDriver:
     ) -> None:
         """Let a device run its part of a step, and call `ended` with the answer."""
         peer = self._cluster.peer(device)
-        call = StepCall(plan_id, request, waits=False, number=next_number())
+        call = StepCall(plan_id, request, next_number())
         answer: Any = None if request.trace else self._answers.ask(peer, call, frame_of(call))
         if answer is None:
             answer = peer.handle.actor.run_step.remote(plan_id, request)

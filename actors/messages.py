@@ -104,13 +104,11 @@ class StepCall(NamedTuple):
     Attributes:
         plan_id: The plan.
         request: The step.
-        waits: Whether some operation may wait for other steps.
         number: Of the call: that of the answer.
     """
 
     plan_id: str
     request: StepRequest
-    waits: bool
     number: int
 
     def to_bytes(self) -> bytes:
@@ -121,5 +119,5 @@ class StepCall(NamedTuple):
     @classmethod
     def from_bytes(cls, data: bytes) -> StepCall:
         """The call that `to_bytes` gave. Raises `ValueError` or `TypeError` for anything else."""
-        plan_id, request, waits, number = msgpack.unpackb(data, use_list=False)
-        return cls(str(plan_id), StepRequest(*request), bool(waits), int(number))
+        plan_id, request, number = msgpack.unpackb(data, use_list=False)
+        return cls(str(plan_id), StepRequest(*request), int(number))

@@ -38,7 +38,7 @@ class PromptStep:
         execution: StepExecution,
         mailbox: Mailbox,
         may_end: Callable[[], bool],
-        end: Callable[[Exception | None], None],
+        end: Callable[[BaseException | None], None],
     ) -> None:
         self._execution = execution
         self._mailbox = mailbox
@@ -53,12 +53,12 @@ class PromptStep:
         while self._mailbox.has_news and not self._over:
             if not self._turn.acquire(blocking=False):
                 return
-            failure: Exception | None = None
+            failure: BaseException | None = None
             try:
                 if self._over:
                     return
                 self._over = over = self._execution.advance() and self._may_end()
-            except Exception as error:  # noqa: BLE001 (whatever it is ends the step, and goes to its driver)
+            except BaseException as error:  # noqa: BLE001 (whatever it is ends the step, and goes to its driver)
                 self._over, over, failure = True, True, error
             finally:
                 self._turn.release()

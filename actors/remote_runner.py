@@ -27,7 +27,6 @@ from tfray.errors import (
     UnavailableError,
 )
 from tfray.framework.device_spec import DeviceSpec
-from tfray.framework.effects import is_blocking
 from tfray.framework.op_def import is_built_in
 from tfray.framework.region import ops_within
 from tfray.runtime.plan import Partition, with_wakers
@@ -152,8 +151,6 @@ class RemoteStep:
         self._partitions = with_wakers(partitions)
         self._functions = functions
         self._devices = [partition.device for partition in partitions]
-        # Devices that wait for one that waits for another step are held up as well.
-        self._group = "waiting_steps" if any(map(_may_wait, partitions)) else None
         self._quiet = [partition.is_quiet for partition in partitions]
         # Those that wait for nobody come first: the others wait for them.
         self._order = sorted(range(len(partitions)), key=lambda i: _receives(partitions[i]))
@@ -227,7 +224,7 @@ class RemoteStep:
         objects: dict[int, Any] = {}
         answers = Answers()
         calls: dict[Any, int] = {}
-        step_call = StepCall(plan_id, request, waits=self._group is not None, number=next_number())
+        step_call = StepCall(plan_id, request, next_number())
         asked = self._ask(answers, peers, step_call, feeds)
         quiet = [call for i, call in asked.items() if self._quiet[i]]
         for i in self._order:
@@ -235,10 +232,7 @@ class RemoteStep:
             if call is None:
                 inline, large = pack([_shared(value, objects) for value in feeds[i]])
                 self._runner.check_connected()
-                run_step = peers[i].handle.actor.run_step
-                if self._group is not None:
-                    run_step = run_step.options(concurrency_group=self._group)
-                call = run_step.remote(plan_id, request, inline, *large)
+                call = peers[i].handle.actor.run_step.remote(plan_id, request, inline, *large)
             calls[call] = i
         try:
             gathered = self._gather(step_call, answers, calls, quiet)
@@ -348,11 +342,6 @@ class RemoteStep:
         with self._lock:
             self._closed = True
             self._forget_if_unused()
-
-
-def _may_wait(partition: Partition) -> bool:
-    """Whether an operation may wait for other steps."""
-    return any(op.type != "Recv" and is_blocking(op) for op in partition.graph.get_operations())
 
 
 def _receives(partition: Partition) -> bool:

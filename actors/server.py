@@ -138,14 +138,14 @@ class Server:
 
     def _create(self, device: str) -> Any:
         """The actor of a device, as soon as its name is free."""
-        from tfray.actors.device_host import CONCURRENT_STEPS
-        from tfray.actors.server_actor import SERVER_CONCURRENCY_GROUPS, ServerActor
+        from tfray.actors.device_actor import CONCURRENT_CALLS
+        from tfray.actors.server_actor import ServerActor
 
         ray = import_ray()
         options = self._job.actor_options(device) | {
             "name": actor_name(self._address, device),
             "namespace": NAMESPACE,
-            "max_concurrency": CONCURRENT_STEPS,
+            "max_concurrency": CONCURRENT_CALLS,
             "scheduling_strategy": ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
                 ray.get_runtime_context().get_node_id(), soft=False
             ),
@@ -153,7 +153,7 @@ class Server:
         path = os.environ.get(PATH_VARIABLE)
         if path:
             options["runtime_env"] = {"env_vars": {"PYTHONPATH": path}}
-        actor_class = ray.remote(concurrency_groups=SERVER_CONCURRENCY_GROUPS)(ServerActor).options(**options)
+        actor_class = ray.remote(ServerActor).options(**options)
         definition = self._server_def
         about = (self._cluster.as_dict(), definition.job_name, definition.task_index, self._devices, thread_count())
         deadline = time.monotonic() + PREDECESSOR_S

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-import ray
-
-from tfray.actors.device_actor import CONCURRENCY_GROUPS, DeviceActor
+from tfray.actors.device_actor import DeviceActor
 from tfray.actors.peer_link import LinkAddress
 from tfray.framework.cpu_threads import use_threads
-
-SERVER_CONCURRENCY_GROUPS: Final = {**CONCURRENCY_GROUPS, "life": 1}
 
 
 class Served(NamedTuple):
@@ -62,12 +57,6 @@ class ServerActor(DeviceActor):
         super().__init__(device_name, key)
         self._served = Served(cluster, job, task, devices, self._links.address, key)
 
-    @ray.method(concurrency_group="messages")
-    def served(self) -> Served:
+    async def served(self) -> Served:
         """What it serves, and how to open links to it."""
         return self._served
-
-    @ray.method(concurrency_group="life")
-    def live(self) -> None:
-        """Never return: whoever waits for it learns that the actor has died."""
-        threading.Event().wait()

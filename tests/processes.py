@@ -31,7 +31,7 @@ def descendants(pid):
     return found - {pid}
 
 
-def wait_for(condition, timeout_s=30.0):
+def wait_for(condition, timeout_s=120.0):
     """Poll what no event tells: the state of other processes."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -325,5 +325,5 @@ def test_errors_of_no_known_kind():
 
 def test_requests_come_back():
     request = StepRequest(("driver", 3), 1, 0.5, 2, ("a", "b"), (0, 2), True, ("driver/served", 4), True, 2, 0)
-    for call in (StepCall("plan", request, True, 7), StepCall("plan", StepRequest(("d", 1), 0), False, 8)):
+    for call in (StepCall("plan", request, 7), StepCall("plan", StepRequest(("d", 1), 0), 8)):
         assert StepCall.from_bytes(call.to_bytes()) == call
