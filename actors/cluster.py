@@ -22,7 +22,7 @@ from tfray.errors import InvalidArgumentError, OpError, ResourceExhaustedError, 
 from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
-    from tfray.actors.peer_link import LinkAddress
+    from tfray.actors.handshake import LinkAddress
     from tfray.actors.peers import PeerHandle
     from tfray.actors.remote_runner import RemoteRunner
 

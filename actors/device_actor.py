@@ -2,8 +2,9 @@
 
 Ray's calls are of three kinds: `run_step` and `attach_input`, which call the user's code, have threads of their own;
 messages (`deliver`, `commit`, `join`, `abort`) are short, and done at once; the rest of set-up has one thread, and is
-done in the order in which it came. All are coroutines, for which Ray keeps one thread in all: for other methods it would begin with as many threads as may ever run
-at a time. Steps, tensors and their answers also come and go over links (`peer_link.py`), which are faster.
+done in the order in which it came. All are coroutines, for which Ray keeps one thread in all. For other methods it
+would begin with as many threads as may ever run at a time. Steps, tensors and their answers also come and go over links
+(`peer_link.py`), which are faster.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 time of an actor call.
 
 Every device actor listens on a Unix socket, for peers on its node, and on a TCP port, for the others. Both ends prove
-that they hold the cluster's key, which Ray hands out, before anything else is read; a stranger is refused. What
+that they hold the cluster's key, which Ray hands out, before anything else is read (`handshake.py`). What
 travels is frames (`frames.py`): nothing is unpickled, and a malformed frame closes the stream. In a process one thread
 at a time reads from all its links, and waits for nothing else, so that processes that send to each other at once cannot
 block one another. A stream that closes is a peer that is gone.
@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import selectors
 import socket
-import struct
 import sys
 import threading
 import time
@@ -21,19 +20,25 @@ import traceback
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 
+from tfray.actors import handshake
 from tfray.actors.frames import FrameReader, Header, Tensors, decode, encode
+from tfray.actors.handshake import LinkAddress, RefusalLog
 from tfray.actors.interrupts import InterruptedAfterwards
 from tfray.errors import DataLossError
 from tfray.runtime.executor import ignore_float_errors
 
-HANDSHAKE_S: Final = 5.0
-"""How long a peer may take to connect and prove that it holds the key."""
+HANDSHAKE_S: Final = 10.0
+"""How long a peer may take to connect, and how long to prove that it holds the key, in all."""
+
+MAX_STRANGERS: Final = 64
+"""Streams that may be about to prove that they hold the key. When there are more, the oldest is closed."""
+
+_ACCEPT_PAUSE_S: Final = 0.2
+"""After an error of `accept`: mostly the process has no file descriptor left."""
 
 MAX_UNSENT_BYTES: Final = 8 << 20
 """What a link keeps of what its peer has not taken yet, before senders wait."""
@@ -55,7 +60,6 @@ _LONGEST_IDLE_S: Final = 1.0
 
 _READ_BYTES: Final = 1 << 18
 _SOCKET_BYTES: Final = 1 << 20
-_TIMEVAL: Final = struct.Struct("ll")
 
 _yield_processor: Final[Callable[[], None]] = getattr(os, "sched_yield", lambda: None)
 
@@ -65,23 +69,6 @@ def _let_others_run_first() -> bool:
     asked = time.perf_counter()
     _yield_processor()
     return time.perf_counter() - asked > _ANOTHERS_TURN_S
-
-
-@dataclass(frozen=True)
-class LinkAddress:
-    """Where an actor listens.
-
-    Attributes:
-        node: Ray's identity of its node.
-        path: Name of its Unix socket, in the namespace that leaves no file; empty where there is none.
-        host: Address of its node.
-        port: Its TCP port.
-    """
-
-    node: str
-    path: str
-    host: str
-    port: int
 
 
 Handle = Callable[["Link", dict[str, Any], list[Any]], None]
@@ -446,6 +433,11 @@ class LinkServer:
         self._key = key
         self._handle = handle
         self._ended = ended
+        self._refusals = RefusalLog()
+        self._strangers: dict[socket.socket | None, None] = {}
+        """Streams that have proved nothing yet, the oldest first."""
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
         path = f"\0tfray-{uuid.uuid4().hex}" if sys.platform == "linux" else ""
         self._listeners = [socket.create_server((host, 0))]
         if path:
@@ -459,29 +451,55 @@ class LinkServer:
 
     def close(self) -> None:
         """Stop listening; links that are open stay so."""
+        self._closing.set()
         for listener in self._listeners:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)  # ends `accept`, which closing does not
             listener.close()
 
     def _accept(self, listener: socket.socket) -> None:
-        while True:
+        while not self._closing.is_set():
             try:
                 stream, _ = listener.accept()
-            except OSError:
-                return  # closed
-            if stream.family != socket.AF_UNIX:
-                _prepare_tcp(stream)
-            # The handshake waits for the other side: it must not keep further peers waiting.
+            except OSError as error:
+                if not self._closing.is_set():
+                    self._refusals.refused(f"it cannot be accepted: {error}")
+                self._closing.wait(_ACCEPT_PAUSE_S)  # descriptors may be free then
+                continue
+            self._meet(stream)
+
+    def _meet(self, stream: socket.socket) -> None:
+        """Let a stream prove itself on a thread of its own: it must not keep further peers waiting."""
+        with self._lock:
+            oldest = next(iter(self._strangers)) if len(self._strangers) == MAX_STRANGERS else None
+            self._strangers.pop(oldest, None)
+            self._strangers[stream] = None
+        if oldest is not None:  # a peer takes milliseconds: the oldest is the least likely to be one
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)
+        try:
             threading.Thread(target=self._welcome, args=(stream,), name="tfray-handshake", daemon=True).start()
+        except RuntimeError as error:  # there is no thread left
+            self._leave(stream, error)
 
     def _welcome(self, stream: socket.socket) -> None:
         try:
-            with _Handshake(stream) as connection:
-                deliver_challenge(connection, self._key)
-                answer_challenge(connection, self._key)
+            if stream.family != socket.AF_UNIX:
+                _prepare_tcp(stream)
+            handshake.accept(stream, self.address, self._key, HANDSHAKE_S)
+            link = Link(stream, self._handle, self._ended)
         except (AuthenticationError, EOFError, OSError) as error:
-            print(f"tfray: refused a link: {error or 'no answer'}", file=sys.stderr)
+            self._leave(stream, error)
             return
-        _READER.add(Link(stream, self._handle, self._ended))
+        with self._lock:
+            self._strangers.pop(stream, None)
+        _READER.add(link)
+
+    def _leave(self, stream: socket.socket, error: Exception) -> None:
+        with self._lock:
+            self._strangers.pop(stream, None)
+        stream.close()
+        self._refusals.refused(error)
 
 
 def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended: Ended) -> Link:
@@ -498,37 +516,22 @@ def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended
         OSError, EOFError: The peer cannot be reached.
         AuthenticationError: It does not hold the key.
     """
-    if address.path and address.node == node:
-        stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        stream.connect(address.path)
-    else:
-        stream = socket.create_connection((address.host, address.port), timeout=HANDSHAKE_S)
-        stream.settimeout(None)
-        _prepare_tcp(stream)
-    with _Handshake(stream) as connection:
-        answer_challenge(connection, key)
-        deliver_challenge(connection, key)
-    link = Link(stream, handle, ended)
+    is_near = bool(address.path) and address.node == node
+    stream = socket.socket(socket.AF_UNIX if is_near else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        stream.settimeout(HANDSHAKE_S)
+        if is_near:
+            stream.connect(address.path)
+        else:
+            stream.connect((address.host, address.port))
+            _prepare_tcp(stream)
+        handshake.connect(stream, address, key, HANDSHAKE_S)
+        link = Link(stream, handle, ended)
+    except BaseException:
+        stream.close()
+        raise
     _READER.add(link)
     return link
-
-
-class _Handshake:
-    """A stream as the standard library's challenges want it. Closes the stream when they fail."""
-
-    def __init__(self, stream: socket.socket) -> None:
-        self._stream = stream
-        self._connection = Connection(os.dup(stream.fileno()))
-
-    def __enter__(self) -> Connection:
-        seconds, rest = divmod(HANDSHAKE_S, 1)
-        self._stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(int(seconds), int(rest * 1e6)))
-        return self._connection
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._connection.close()
-        if kind is not None:
-            self._stream.close()
 
 
 def _prepare_tcp(stream: socket.socket) -> None:

@@ -14,10 +14,11 @@ import ray
 
 import tfray.errors
 from tfray.actors.frames import PackedTensor, encode, encode_packed
+from tfray.actors.handshake import LinkAddress
 from tfray.actors.loans import LentTensor, Loans, next_loan
 from tfray.actors.messages import StepKey
 from tfray.actors.packing import pack
-from tfray.actors.peer_link import Link, LinkAddress, open_link
+from tfray.actors.peer_link import Link, open_link
 from tfray.actors.shared_objects import CAN_SHARE, describe
 from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfray.actors.device_actor import DeviceActor
-from tfray.actors.peer_link import LinkAddress
+from tfray.actors.handshake import LinkAddress
 from tfray.framework.cpu_threads import use_threads
 
 

@@ -18,7 +18,7 @@ from tfray.actors import answers, peers
 from tfray.actors.device_host import DeviceHost
 from tfray.actors.directory import ActorDirectory
 from tfray.actors.frames import LENGTH, decode, encode
-from tfray.actors.peer_link import LinkAddress
+from tfray.actors.handshake import LinkAddress
 from tfray.actors.peers import PeerHandle
 from tfray.actors.remote_runner import RemoteRunner
 from tfray.ops.script_ops import register_function

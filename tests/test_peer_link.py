@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
+import resource
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
+from dataclasses import replace
 from multiprocessing import AuthenticationError
 
 import ml_dtypes
@@ -16,11 +22,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import wait_for
 from waiting import Task
 
+from tfray.actors import peer_link
 from tfray.actors.frames import LENGTH, FrameReader, decode, encode, fits
+from tfray.actors.handshake import LinkAddress, RefusalLog
 from tfray.actors.messages import StepCall, StepRequest
-from tfray.actors.peer_link import Arrivals, LinkAddress, LinkServer, open_link, read_until
+from tfray.actors.peer_link import MAX_STRANGERS, Arrivals, LinkServer, open_link, read_until
 from tfray.actors.peers import Peer, PeerHandle, as_error, error_header
 from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
 
@@ -279,6 +288,130 @@ def test_who_does_not_speak_is_not_waited_for(echo):
         pass
     silent.close()
     link.close()
+
+
+def relay(listener, target):
+    """Pass on, byte by byte, what two ends say to each other, as somebody between them would."""
+    near, _ = listener.accept()
+    far = socket.create_connection((target.host, target.port))
+
+    def pass_on(source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 10):
+                sink.sendall(data)
+        for stream in (source, sink):
+            with contextlib.suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)
+
+    threads = [threading.Thread(target=pass_on, args=ends, daemon=True) for ends in ((near, far), (far, near))]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+@pytest.mark.parametrize("meant_for", ["the relay", "the actor behind it", "another actor"])
+def test_a_handshake_that_is_passed_on_is_refused(echo, capfd, meant_for):
+    """Both ends hold the key; what they prove holds for their own stream and the listener that was meant only."""
+    server, ends = echo
+    other = LinkServer(KEY, "node", "127.0.0.1", lambda *message: None, lambda link: None)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        between = Task(relay, listener, server.address)
+        port = listener.getsockname()[1]
+        meant = {
+            "the relay": LinkAddress("elsewhere", "", "127.0.0.1", port),
+            "the actor behind it": replace(server.address, port=port),
+            "another actor": replace(other.address, port=port),
+        }[meant_for]
+        with pytest.raises((AuthenticationError, EOFError, OSError)):
+            connect(meant, node="another node")
+        for thread in between.result():
+            thread.join(30)
+    assert ends.empty()
+    other.close()
+
+
+def test_who_speaks_slowly_is_not_waited_for(monkeypatch, capfd):
+    """The time is for the whole handshake: a byte now and then does not keep it open."""
+    monkeypatch.setattr(peer_link, "HANDSHAKE_S", 0.5)
+    server = LinkServer(KEY, "node", "127.0.0.1", lambda *message: None, lambda link: None)
+    with socket.create_connection((server.address.host, server.address.port)) as slow:
+        slow.settimeout(0.1)
+        begun = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() - begun < 20:
+                slow.sendall(b"x")
+                with contextlib.suppress(TimeoutError):
+                    if not slow.recv(100):
+                        break
+        assert time.monotonic() - begun < 10
+    server.close()
+
+
+def test_strangers_in_numbers_do_not_keep_a_peer_out(echo, capfd):
+    server, _ = echo
+    address = (server.address.host, server.address.port)
+    strangers = [socket.create_connection(address) for _ in range(3 * MAX_STRANGERS)]
+    assert len(server._strangers) <= MAX_STRANGERS
+    link, frames, _ = connect(server.address, node="another node")
+    link.send({"still": "there"})
+    assert frames.get(timeout=30)[0] == {"still": "there"}
+    for stranger in strangers:
+        stranger.close()
+    link.close()
+    wait_for(lambda: not server._strangers)
+    assert capfd.readouterr().err.count("refused") <= 1
+
+
+def test_the_listener_outlives_a_process_without_descriptors(capfd):
+    """Connections until nothing can be accepted: once some have gone, peers are taken again."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    ends = queue.SimpleQueue()
+    server = LinkServer(KEY, "node", "127.0.0.1", lambda link, header, tensors: link.send(header, tensors), ends.put)
+    program = (
+        "import socket, sys\n"
+        "streams = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(60)]\n"
+        "print('connected', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    used = len(os.listdir("/proc/self/fd"))
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", program, str(server.address.port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as strangers:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (used + 20, limits[1]))
+            assert strangers.stdout.readline() == b"connected\n"
+            said = ""
+
+            def cannot_accept():
+                nonlocal said
+                said += capfd.readouterr().err
+                return "cannot be accepted" in said
+
+            wait_for(cannot_accept)
+            strangers.stdin.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    link, frames, _ = connect(server.address, node="another node")
+    link.send({"still": "there"})
+    assert frames.get(timeout=30)[0] == {"still": "there"}
+    link.close()
+    server.close()
+
+
+def test_refusals_are_told_once_and_then_counted(capfd):
+    log = RefusalLog(every_s=0.3)
+    for number in range(100):
+        log.refused(f"stranger {number}")
+    assert capfd.readouterr().err == "tfray: refused a link: stranger 0\n"
+    said = ""
+
+    def told():
+        nonlocal said
+        said += capfd.readouterr().err
+        return said
+
+    wait_for(told)
+    assert said == "tfray: refused 99 links in 0 s, the last: stranger 99\n"
 
 
 def test_a_malformed_frame_closes_the_link(echo, capfd):
