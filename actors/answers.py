@@ -11,10 +11,14 @@ from tfray.actors.frames import encode
 from tfray.actors.messages import StepCall, StepKey
 from tfray.actors.peer_link import Arrivals, read_until
 from tfray.actors.peers import Outcome, Peer
-from tfray.errors import OpError, UnavailableError, UnknownError
+from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
 
 _TURN_S: Final = 0.005
 """How long each kind of answer is waited for in turn, when there are both."""
+
+
+SILENT: Final = "its process is frozen, or its machine is overloaded or cut off"
+"""What may be the matter with an actor that does not answer."""
 
 
 class LinkAnswer:
@@ -105,10 +109,21 @@ def frame_of(call: StepCall, feeds: Sequence[Any] = ()) -> bytes:
     return encode({"do": "run_step", "call": call.to_bytes()}, feeds)
 
 
-def unpack(answer: Any, device: str) -> Any:
-    """The value of an answer. Raises its error, or `UnavailableError` for a dead actor."""
+def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
+    """The value of an answer.
+
+    Raises:
+        OpError: That with which the device answered.
+        UnavailableError: The actor is dead.
+        DeadlineExceededError: No answer came within `timeout_s`.
+    """
     try:
-        status, value = answer.outcome() if isinstance(answer, LinkAnswer) else ray.get(answer)
+        is_linked = isinstance(answer, LinkAnswer)
+        status, value = answer.outcome() if is_linked else ray.get(answer, timeout=timeout_s)
+    except ray.exceptions.GetTimeoutError as error:
+        raise DeadlineExceededError(
+            f"{device} did not answer within {timeout_s:g} s: {SILENT}", device=device
+        ) from error
     except ray.exceptions.RayActorError as error:
         raise UnavailableError(
             f"the actor of {device} died: {str(error).splitlines()[0]}; its state is lost", device=device

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from tfray.actors.ray_runtime import connection, import_ray
 from tfray.errors import CancelledError, UnavailableError
@@ -14,6 +15,10 @@ from tfray.errors import CancelledError, UnavailableError
 if TYPE_CHECKING:
     from tfray.actors.peers import Peer, PeerHandle, Peers
     from tfray.actors.remote_runner import RemoteRunner
+
+
+WATCH_S: Final = 0.5
+"""Ray is asked at most that often who has died."""
 
 
 class ActorDirectory(ABC):
@@ -24,6 +29,9 @@ class ActorDirectory(ABC):
         self._connection = connection()
         self._actors: dict[str, Any] = {}
         self._peers: Peers | None = None
+        self._lifelines: dict[Any, Peer] = {}
+        """By Ray's reference of a call that ends only with the actor."""
+        self._watched_at = 0.0
         self._runners: list[RemoteRunner] = []
         self._lock = threading.Lock()
         self._closing = threading.RLock()
@@ -77,7 +85,25 @@ class ActorDirectory(ABC):
                 self._peers = Peers(self._ray.get_runtime_context().get_node_id())
             if device not in self._peers:
                 self._peers.update({device: self.handle(device)})
+                self._lifelines[self._actors[device].live.remote()] = self._peers[device]
             return self._peers[device]
+
+    def watch(self) -> None:
+        """Let whoever waits for an actor know when Ray has found it dead. For those who wait, now and then.
+
+        A process that ends closes its links. Those of a machine that is cut off stay open: for how long is up to TCP,
+        but Ray declares its node dead.
+        """
+        now = time.monotonic()
+        if now - self._watched_at < WATCH_S or not self._lifelines or not self.connected:
+            return
+        self._watched_at = now
+        with self._lock:
+            lives = list(self._lifelines)
+            dead, _ = self._ray.wait(lives, num_returns=len(lives), timeout=0, fetch_local=False)
+            peers = [self._lifelines.pop(ref) for ref in dead]
+        for peer in peers:
+            peer.died()
 
     @abstractmethod
     def introduce(self, devices: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ noticed at once.
 
 from __future__ import annotations
 
+import sys
 import time
 import uuid
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tfray.actors import random_states
-from tfray.actors.answers import Answers, frame_of, tell, unpack
+from tfray.actors.answers import SILENT, Answers, frame_of, tell, unpack
 from tfray.actors.cluster import Cluster
 from tfray.actors.membership import (
     Elasticity,
@@ -47,6 +48,12 @@ from tfray.placement.replicate import CompiledReplicaStep
 from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
+
+HELD_UP_S: Final = 10.0
+"""How long at least one replica may hold up a run that otherwise could save, or end."""
+
+HELD_UP_STEPS: Final = 5
+"""The same in steps, such as the longest that a replica has taken for one."""
 
 _PARAMETERS: Final = "/parameters"
 """Ends the identity of the plans by which shards send replicas what these do not ask for, and do nothing else."""
@@ -157,6 +164,8 @@ class ReplicaDriver:
         self._lives: dict[int, int] = {}
         self._next_serving = 1
         self._serving: dict[int, _Serving] = {}
+        self._held_up_since: float | None = None
+        self._longest_s = 0.0
         self._deserted: set[int] = set()
         """Steps that have been reopened, and joined by nobody yet."""
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
@@ -197,13 +206,14 @@ class ReplicaDriver:
 
     def restore_state(self, arrays: Mapping[str, Any]) -> None:
         """Put the random streams of all devices, and the input, where `arrays` say; call it before `run`."""
-        random_states.restore(self._cluster, [*self._shards, *self._workers], arrays)
+        random_states.restore(self._cluster, self._shards, self._workers, arrays, self._faults.step_timeout_s)
         if BATCHES in arrays:
             self._progress.batches = int(arrays[BATCHES])
 
     def state(self) -> dict[str, Any]:
         """Where random streams and the input are, by names for a checkpoint; call it while `run` is held."""
-        states = random_states.collect(self._cluster, [*self._shards, *self._workers])
+        needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
+        states = random_states.collect(self._cluster, self._shards, self._workers, needed, timeout_s)
         return states | {BATCHES: np.array(self._progress.batches)}
 
     @property
@@ -220,7 +230,7 @@ class ReplicaDriver:
         for device, plan_id, part in plans:
             calls[register(self._cluster.actor(device), plan_id, part, self._functions)] = device
         for ref, device in calls.items():
-            unpack(ref, device)
+            unpack(ref, device, self._faults.step_timeout_s)
 
     # -- one turn --------------------------------------------------------------------------------
 
@@ -230,9 +240,12 @@ class ReplicaDriver:
             return False  # every replica has read its input to the end
         if not self._calls:
             raise InternalError("training stands still: no call to an actor is under way")
+        self._cluster.watch()
         for answer in self._answers.wait(self._calls, POLL_S):
             self._execute(self._calls.pop(answer)(answer))
         self._check_deadline()
+        self._check_held_up()
+        self._execute(self._membership.overdue())
         return True
 
     def _execute(self, decisions: Sequence[Decision]) -> None:
@@ -348,7 +361,7 @@ class ReplicaDriver:
         for device, part in parameter_partitions(self._compiled.shards, REPLICA_DEVICE).items():
             calls[register(self._cluster.actor(device), self._plan_id + _PARAMETERS, part, self._functions)] = device
         for ref, device in calls.items():
-            unpack(ref, device)
+            unpack(ref, device, self._faults.step_timeout_s)
         return tuple(calls.values())
 
     def _end_serving(self, replica: int, step: int) -> list[tuple[int, tuple[str, ...]]]:
@@ -440,7 +453,8 @@ class ReplicaDriver:
         if step in self._reported:
             self._reported[step][replica] = values
             if step in self._started_at:
-                self._took[step][replica] = time.perf_counter() - self._started_at[step]
+                took = self._took[step][replica] = time.perf_counter() - self._started_at[step]
+                self._longest_s = max(self._longest_s, took)
         return self._protocol.delivered(replica, step)
 
     def _report(self, done: Complete) -> None:
@@ -497,6 +511,30 @@ class ReplicaDriver:
         for step, started in self._started_at.items():
             if now - started > limit + POLL_S and step not in self._deserted:
                 raise self._late(step)
+
+    def _check_held_up(self) -> None:
+        """Give up replicas for which alone the run cannot save, or end: they are frozen, or cut off.
+
+        Only where each replica has steps of its own: a step of all ends without those that are late, or waits for them.
+        """
+        if self._protocol.collective or not self._protocol.drains:
+            self._held_up_since = None
+            return
+        now = time.perf_counter()
+        self._held_up_since = self._held_up_since or now
+        if now - self._held_up_since < max(HELD_UP_S, HELD_UP_STEPS * self._longest_s):
+            return
+        self._held_up_since = None
+        for replica in list(self._computing):
+            if self._computing[replica]:
+                print(
+                    f"tfray: replica {replica} ({self._workers[replica]}) has not ended its step: {SILENT}; it is "
+                    "given up, and its step is another's",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                self._drop_steps(replica)
+                self._execute(self._membership.left(replica))
 
     def _late(self, step: int) -> DeadlineExceededError:
         late = [f"replica {r} ({self._workers[r]})" for r, steps in sorted(self._computing.items()) if step in steps]

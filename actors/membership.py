@@ -10,6 +10,7 @@ worker that is missing waits for room all the time: by that Ray's autoscaler kno
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Any
 
 import ray
 
-from tfray.actors.answers import unpack
+from tfray.actors.answers import SILENT, unpack
 from tfray.actors.cluster import Cluster
 from tfray.actors.messages import InputShare, OpenInput
 from tfray.actors.remote_runner import register
@@ -117,7 +118,8 @@ class Membership:
         self._progress = progress
         self._faults = faults
         self._calls = calls
-        self._joining: set[int] = set()
+        self._joining: dict[int, float] = {}
+        """Since when each worker has been getting ready."""
         self._requests: dict[Any, Any] = {}
         self._restarts = 0
         self._exhausted = False
@@ -138,6 +140,23 @@ class Membership:
 
     def takes_part(self, replica: int) -> None:
         """Note that a replica has delivered."""
+
+    def overdue(self) -> list[Decision]:
+        """Give up workers that do not get ready within `FaultPolicy.patience_s`: frozen ones, or cut off."""
+        return self._give_up([replica for replica, since in self._joining.items() if self._is_overdue(since)])
+
+    def _is_overdue(self, since: float) -> bool:
+        return time.monotonic() - since > self._faults.patience_s
+
+    def _give_up(self, replicas: Sequence[int]) -> list[Decision]:
+        decisions = []
+        for replica in replicas:
+            print(
+                f"tfray: replica {replica} ({self.devices[replica]}) is given up: {SILENT}", file=sys.stderr, flush=True
+            )
+            self._joining.pop(replica, None)
+            decisions += self.left(replica)
+        return decisions
 
     def left(self, replica: int) -> list[Decision]:
         """A worker has died: the others go on, and another may take its place."""
@@ -185,12 +204,13 @@ class Membership:
         actor = self._cluster.actor(device)
         given = [register(actor, program.plan_id, program.partition, program.functions), *self._equip(replica)]
         waiting = {*given, *greetings}
+        since = self._joining[replica] = time.monotonic()
 
         def ready(ref: Any) -> list[Decision]:
             waiting.discard(ref)
-            if waiting:
+            if waiting or self._joining.get(replica) != since:  # in the latter case it has been given up
                 return []
-            self._joining.discard(replica)
+            del self._joining[replica]
             try:
                 for call in given:
                     unpack(call, device)
@@ -201,7 +221,6 @@ class Membership:
                 raise
             return self._arrived(replica)
 
-        self._joining.add(replica)
         self._calls |= dict.fromkeys(waiting, ready)
 
     def _equip(self, replica: int) -> list[Any]:
@@ -266,7 +285,9 @@ class ElasticMembership(Membership):
         self._newcomers: set[int] = set()
         self._tried: set[int] = set()
         self._sharing: list[int] = []
-        self._opening: set[Any] = set()
+        self._opening: dict[Any, int] = {}
+        """By call, the replicas that open their shares of the input."""
+        self._opening_since = 0.0
         self._changed = False
 
     @property
@@ -290,9 +311,16 @@ class ElasticMembership(Membership):
         if len(present) < minimum or (not self._there and self._joining):
             return
         self._changed, self._sharing = False, present
-        opened = {self._open_input(replica, index): replica for index, replica in enumerate(present)}
-        self._opening = set(opened)
-        self._calls |= dict.fromkeys(opened, lambda ref: self._opened(ref, opened[ref]))
+        self._opening = {self._open_input(replica, index): replica for index, replica in enumerate(present)}
+        self._opening_since = time.monotonic()
+        self._calls |= dict.fromkeys(self._opening, self._opened)
+
+    def overdue(self) -> list[Decision]:
+        decisions = super().overdue()
+        if self._opening and self._is_overdue(self._opening_since):
+            late, self._opening = list(self._opening.values()), {}
+            decisions += self._give_up(late)
+        return decisions
 
     def takes_part(self, replica: int) -> None:
         self._tried.discard(replica)
@@ -343,8 +371,10 @@ class ElasticMembership(Membership):
         self._request(replica)
         return []
 
-    def _opened(self, ref: Any, replica: int) -> list[Decision]:
-        self._opening.discard(ref)
+    def _opened(self, ref: Any) -> list[Decision]:
+        replica = self._opening.pop(ref, None)
+        if replica is None:
+            return []  # it has been given up
         decisions: list[Decision] = []
         try:
             unpack(ref, self.devices[replica])

@@ -43,6 +43,10 @@ _ACCEPT_PAUSE_S: Final = 0.2
 MAX_UNSENT_BYTES: Final = 8 << 20
 """What a link keeps of what its peer has not taken yet, before senders wait."""
 
+STALLED_S: Final = 20.0
+"""A peer that takes nothing for so long, while a sender waits for it, is gone as far as its link is concerned. That is
+also how long TCP waits for another machine's receipt."""
+
 _REST_S: Final = 0.1
 """How long the thread that reads rests after somebody else has read."""
 
@@ -69,6 +73,15 @@ def _let_others_run_first() -> bool:
     asked = time.perf_counter()
     _yield_processor()
     return time.perf_counter() - asked > _ANOTHERS_TURN_S
+
+
+def _attempted(action: Callable[[], Any]) -> Any:
+    """What an action of somebody's returns; None if it fails: that must not end the reading of all links."""
+    try:
+        return action()
+    except Exception:  # noqa: BLE001 (told, and there is nobody to raise it to)
+        traceback.print_exc()
+        return None
 
 
 Handle = Callable[["Link", dict[str, Any], list[Any]], None]
@@ -98,6 +111,7 @@ class Link:
         self._ended = ended
         self._frames = FrameReader(self._take)
         self._unsent = bytearray()
+        self._taken_bytes = 0
         self._closed = False
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -110,7 +124,7 @@ class Link:
         """As `send`, for what `encode` has made."""
         with self._lock:
             if self._unsent and not _READER.is_current:  # which must not wait: the peer may wait for it
-                self._changed.wait_for(lambda: self._closed or len(self._unsent) < MAX_UNSENT_BYTES)
+                self._wait_for_room()
             if self._closed:
                 raise BrokenPipeError("the link is closed")
             if not self._unsent:
@@ -124,11 +138,22 @@ class Link:
                 _READER.want_room(self, True)
             self._unsent += data
 
+    def _wait_for_room(self) -> None:
+        """Wait until the peer is not far behind. Raises `BrokenPipeError` when it takes nothing. Needs the lock."""
+        while not self._closed and len(self._unsent) >= MAX_UNSENT_BYTES:
+            taken = self._taken_bytes
+            self._changed.wait(STALLED_S)
+            if not self._closed and self._taken_bytes == taken:
+                self._shut_down()
+                raise BrokenPipeError(f"the peer has taken nothing for {STALLED_S:.0f} s")
+
     def has_room(self) -> None:
         """Send what has been kept. For the reading thread."""
         with self._changed:
             try:
-                del self._unsent[: self.stream.send(self._unsent)]
+                taken = self.stream.send(self._unsent)
+                del self._unsent[:taken]
+                self._taken_bytes += taken
             except BlockingIOError:
                 return  # somebody was faster
             except OSError:
@@ -176,8 +201,11 @@ class Link:
         """Close the stream: readers at both ends come to their end."""
         with self._changed:
             if not self._closed:
-                with suppress(OSError):
-                    self.stream.shutdown(socket.SHUT_RDWR)
+                self._shut_down()
+
+    def _shut_down(self) -> None:
+        with suppress(OSError):
+            self.stream.shutdown(socket.SHUT_RDWR)
 
 
 class Arrivals(Generic[_Item]):
@@ -380,11 +408,11 @@ class LinkReader:
             for key, mask in events:
                 self._handle(key.data, mask)
             if not events and self._when_idle:
-                self._when_idle = [action for action in self._when_idle if action()]
+                self._when_idle = [action for action in self._when_idle if _attempted(action)]
             while self._deferred:
                 deferred, self._deferred = self._deferred, []
                 for action in deferred:
-                    action()
+                    _attempted(action)
         finally:
             self._reader = 0
 
@@ -397,7 +425,7 @@ class LinkReader:
         if events & selectors.EVENT_READ and not link.has_data(self._buffer):
             self._selector.unregister(link.stream)
             self._may_be_idle = True
-            link.end()
+            _attempted(link.end)
 
     def _follow_orders(self) -> None:
         """Do what `add` and `want_room` ask for."""
@@ -405,6 +433,8 @@ class LinkReader:
             orders, self._orders = self._orders, []
         for link, wants_room in orders:
             events = selectors.EVENT_READ | (selectors.EVENT_WRITE if wants_room else 0)
+            if link.stream.fileno() < 0:
+                continue  # it has been closed meanwhile
             if wants_room is None:
                 self._selector.register(link.stream, events, link)
             elif link.stream.fileno() in self._selector.get_map():
@@ -535,9 +565,14 @@ def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended
 
 
 def _prepare_tcp(stream: socket.socket) -> None:
-    """Let small frames leave at once, and the stream close when the other node has vanished."""
+    """Let small frames leave at once, and the stream close when the other node has vanished.
+
+    Keep-alive messages find that out of a stream on which nothing is under way; `TCP_USER_TIMEOUT` where something is,
+    for which TCP itself would wait a quarter of an hour.
+    """
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
+    options = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": int(STALLED_S * 1e3)}
+    for name, value in options.items():
         if hasattr(socket, name):
             stream.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -310,6 +310,14 @@ class Peer:
         if link is not None:
             link.close()
 
+    def died(self) -> None:
+        """Take note of what Ray says: the actor has died, or its node is cut off. Whoever waits for it is told."""
+        with self._lock:
+            link, self._unreachable, self.is_lost = self._link, True, True
+        if link is not None:
+            self._ended(link)
+            link.close()
+
     def _abandon(self) -> None:
         """Write nothing where the actor may still be reading: nobody will know when it has ended."""
         lent, self._lent = self._lent, {}

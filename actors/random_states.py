@@ -2,40 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from tfray.actors.answers import unpack
+import ray
+
+from tfray.actors.answers import SILENT, unpack
 from tfray.actors.cluster import Cluster
-from tfray.errors import UnavailableError
+from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.random_streams import RANDOM_STATE
 
+LATECOMER_S: Final = 2.0
+"""How long workers are waited for that nobody needs. They answer in milliseconds, unless they are frozen or cut off."""
 
-def collect(cluster: Cluster, devices: Sequence[str]) -> dict[str, Any]:
-    """The streams of devices, as arrays by their names in checkpoints. A worker that is gone has none."""
-    calls = {device: cluster.actor(device).random_states.remote() for device in devices if device in cluster.devices}
-    found = {}
-    for device, ref in calls.items():
-        try:
-            states = unpack(ref, device)
-        except UnavailableError:
-            if not device.startswith("/job:worker/"):
-                raise
-            continue
+
+def collect(
+    cluster: Cluster, shards: Sequence[str], workers: Sequence[str], needed: int, timeout_s: float | None
+) -> dict[str, Any]:
+    """The streams of devices, as arrays by their names in checkpoints.
+
+    A worker that is gone has none. Those of one that is late are left out: after a restore they begin anew.
+
+    Args:
+        cluster: The cluster.
+        shards: Devices that must answer.
+        workers: Devices that may be gone.
+        needed: So many workers are waited for.
+        timeout_s: How long for these and the shards; None for no limit.
+
+    Raises:
+        UnavailableError: A shard is gone.
+        DeadlineExceededError: A shard, or a worker that is needed, has not answered in time.
+    """
+    devices = [device for device in (*shards, *workers) if device in cluster.devices]
+    calls = {cluster.actor(device).random_states.remote(): device for device in devices}
+    found: dict[str, Any] = {}
+    for device, states in _answers(calls, workers, needed, timeout_s):
         found.update({f"{RANDOM_STATE}{device}@{name}": array for name, array in states.items()})
     return found
 
 
-def restore(cluster: Cluster, devices: Sequence[str], arrays: Mapping[str, Any]) -> None:
-    """Put the streams of devices where they were; those that were not saved, and those of new workers, begin anew."""
+def restore(
+    cluster: Cluster, shards: Sequence[str], workers: Sequence[str], arrays: Mapping[str, Any], timeout_s: float | None
+) -> None:
+    """Put the streams of devices where they were; those that were not saved, and those of new workers, begin anew.
+
+    Raises what `collect` raises, which needs all workers that are there.
+    """
     calls = {}
-    for device in set(devices).intersection(cluster.devices):
+    for device in {*shards, *workers}.intersection(cluster.devices):
         start = f"{RANDOM_STATE}{device}@"
         own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         calls[cluster.actor(device).restore_random_states.remote(own)] = device
-    for ref, device in calls.items():
-        try:
-            unpack(ref, device)
-        except UnavailableError:
-            if not device.startswith("/job:worker/"):
-                raise
+    for _ in _answers(calls, workers, len(workers), timeout_s):
+        pass
+
+
+def _answers(
+    calls: Mapping[Any, str], workers: Sequence[str], needed: int, timeout_s: float | None
+) -> Iterator[tuple[str, Any]]:
+    """What devices answer, as they do, until the shards and enough workers have, and the others had a moment."""
+    waiting = dict(calls)
+    ends = None if timeout_s is None else time.monotonic() + timeout_s
+    left_out = max(0, sum(device in workers for device in calls.values()) - needed)
+    are_latecomers = False
+    while waiting:
+        late = list(waiting.values())
+        if not are_latecomers and len(late) <= left_out and all(device in workers for device in late):
+            are_latecomers, ends = True, time.monotonic() + LATECOMER_S
+        done, _ = ray.wait(list(waiting), timeout=None if ends is None else max(0.0, ends - time.monotonic()))
+        if not done and are_latecomers:
+            return
+        if not done:
+            raise DeadlineExceededError(f"{', '.join(late)} did not answer within {timeout_s:g} s: {SILENT}")
+        for ref in done:
+            device = waiting.pop(ref)
+            try:
+                yield device, unpack(ref, device)
+            except UnavailableError:
+                if device not in workers:
+                    raise

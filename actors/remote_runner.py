@@ -84,6 +84,9 @@ class RemoteRunner:
         }
         self._plans[plan_id] = [partition.device for partition in partitions]
         for ref, device in calls.items():
+            while not ray.wait([ref], timeout=POLL_S)[0]:
+                if self._closed:
+                    raise CancelledError("the session was closed while a step was compiled", device=device)
             unpack(ref, device)
         return plan_id
 
@@ -119,6 +122,10 @@ class RemoteRunner:
     def peer(self, device: str) -> Peer:
         """The actor of a device, as this process sends to it over a link."""
         return self._cluster.peer(device)
+
+    def watch(self) -> None:
+        """Let steps that wait for an actor know when it has died, or its node."""
+        self._cluster.watch()
 
     def check_connected(self) -> None:
         """Raise `UnavailableError` when this process has left Ray."""
@@ -278,6 +285,7 @@ class RemoteStep:
         pending = dict(calls)
         try:
             while len(pending) > len(quiet):
+                self._runner.watch()
                 answered = answers.wait(pending, self._patience(deadline), len(pending) - len(quiet))
                 if not answered:
                     self._check_alive(set(range(len(self._devices))) - set(pending.values()))

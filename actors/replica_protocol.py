@@ -91,6 +91,14 @@ class ReplicaProtocol(Protocol):
     collective: bool
     """Whether a step is one of all replicas together, rather than of one."""
 
+    @property
+    def required(self) -> int:
+        """Replicas without which no step ends."""
+
+    @property
+    def drains(self) -> bool:
+        """Whether steps are open, and no other begins before they have ended."""
+
     def joined(self, replica: int) -> list[Decision]:
         """A replica is there and idle."""
 
@@ -189,6 +197,14 @@ class SyncProtocol:
         self._open: list[_OpenStep] = []
         self._hold_at: int | None = None
         self._paused = False
+
+    @property
+    def required(self) -> int:
+        return min(self._required, self.live)
+
+    @property
+    def drains(self) -> bool:
+        return bool(self._open) and not self._may_begin()
 
     @property
     def finished(self) -> bool:
@@ -404,6 +420,14 @@ class AsyncProtocol:
         self._outstanding: dict[int, set[str]] = {}
         self._hold_at: int | None = None
         self._paused = False
+
+    @property
+    def required(self) -> int:
+        return min(1, self.live)
+
+    @property
+    def drains(self) -> bool:
+        return self._open > 0 and (self._paused or self._remaining == 0 or self._is_held_back)
 
     @property
     def finished(self) -> bool:
