@@ -7,8 +7,9 @@ import io
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from itertools import chain
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,9 +21,11 @@ from tfray.framework.convert import make_array
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Kernel, KernelContext, OpDef, not_differentiable, on_cpu, register
+from tfray.framework.region import Region, ops_within
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops import datasets
-from tfray.ops.datasets import AUTOTUNE, DatasetValue, Element
+from tfray.ops import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
+from tfray.ops.dataset_sources import as_string, slices
+from tfray.ops.datasets import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
 from tfray.ops.script_ops import lookup_function
 
 
@@ -54,19 +57,30 @@ def _dataset(
     )
 
 
-def _opener(ctx: KernelContext, region: str = "function") -> Callable[[], AbstractContextManager[Any]]:
-    return lambda: ctx.region(region)
+_draws: Final[WeakKeyDictionary[Region, bool]] = WeakKeyDictionary()
+"""Whether a function has random operations, for those that were asked about."""
+
+
+def _function(ctx: KernelContext, captures: Sequence[Any], name: str = "function") -> ElementFunction:
+    region: Region = ctx.attr(name)
+    draws = _draws.get(region)
+    if draws is None:
+        ops = [inner for op in region.get_operations() for inner in ops_within(op)]
+        draws = _draws[region] = any("seed2" in op.attrs for op in ops)
+    return ElementFunction(lambda: ctx.region(name), tuple(captures), draws)
 
 
 # -- sources -------------------------------------------------------------------------------------------
 
-TENSORS: Final = _dataset("TensorDataset", ["components: any*"], lambda ctx, *arrays: datasets.Tensors(arrays))
+TENSORS: Final = _dataset("TensorDataset", ["components: any*"], lambda ctx, *arrays: dataset_sources.Listed([arrays]))
 
-SLICES: Final = _dataset("TensorSliceDataset", ["components: any*"], lambda ctx, *arrays: datasets.Slices(arrays))
+SLICES: Final = _dataset(
+    "TensorSliceDataset", ["components: any*"], lambda ctx, *arrays: dataset_sources.Slices(arrays)
+)
 
 
 def _range_kernel(ctx: KernelContext, start: Any, stop: Any, step: Any) -> DatasetValue:
-    return datasets.Range(int(start), int(stop), int(step))
+    return dataset_sources.Range(int(start), int(stop), int(step))
 
 
 RANGE: Final = _dataset("RangeDataset", ["start: int64", "stop: int64", "step: int64"], _range_kernel)
@@ -76,11 +90,10 @@ def _generator_kernel(ctx: KernelContext, *arguments: Any) -> DatasetValue:
     types, shapes = ctx.attr("output_types"), ctx.attr("output_shapes")
     token = ctx.attr("token")
 
-    def open_iterator() -> Iterator[Element]:
-        for value in lookup_function(token)(*arguments):
-            yield tuple(checked(leaf, *kind) for leaf, kind in zip(value, zip(types, shapes, strict=True), strict=True))
+    def element(values: Sequence[Any]) -> Element:
+        return tuple(map(checked, values, types, shapes))
 
-    return datasets.Generated(open_iterator)
+    return dataset_sources.Generated(lambda: map(element, lookup_function(token)(*arguments)))
 
 
 def checked(value: Any, dtype: DType, shape: TensorShape) -> Any:
@@ -104,13 +117,12 @@ def _paths(value: Any) -> list[bytes]:
 def _text_kernel(ctx: KernelContext, filenames: Any, compression: Any) -> DatasetValue:
     kind = _as_text(compression)
 
-    def lines() -> Iterator[Element]:
-        for path in _paths(filenames):
-            with open_decompressed(path, kind) as file:
-                for line in file:
-                    yield (datasets.as_string(line.rstrip(b"\n").removesuffix(b"\r")),)
+    def lines(path: bytes) -> Iterator[Element]:
+        with open_decompressed(path, kind) as file:
+            for line in file:
+                yield (as_string(line.rstrip(b"\n").removesuffix(b"\r")),)
 
-    return datasets.Generated(lines)
+    return dataset_sources.Files(_paths(filenames), lines)
 
 
 TEXT_LINES: Final = _dataset("TextLineDataset", ["filenames: string", "compression: string"], _text_kernel)
@@ -161,12 +173,11 @@ MATCHING: Final = register(
 def _tfrecord_kernel(ctx: KernelContext, filenames: Any, compression: Any) -> DatasetValue:
     options = TFRecordOptions(_as_text(compression) or None)
 
-    def records() -> Iterator[Element]:
-        for path in _paths(filenames):
-            for record in tf_record_iterator(path, options):
-                yield (datasets.as_string(record),)
+    def records(path: bytes) -> Iterator[Element]:
+        for record in tf_record_iterator(path, options):
+            yield (as_string(record),)
 
-    return datasets.Generated(records)
+    return dataset_sources.Files(_paths(filenames), records)
 
 
 TF_RECORDS: Final = _dataset("TFRecordDataset", ["filenames: string", "compression: string"], _tfrecord_kernel)
@@ -177,19 +188,18 @@ def _fixed_length_kernel(ctx: KernelContext, filenames: Any, record: Any, header
     if size < 1:
         raise InvalidArgumentError(f"record_bytes is {size}, expected at least 1")
 
-    def records() -> Iterator[Element]:
-        for path in _paths(filenames):
-            contents = files.read_bytes(path)
-            body = len(contents) - skipped - left
-            if body < 0 or body % size:
-                raise InvalidArgumentError(
-                    f"{os.fsdecode(path)} has {len(contents)} bytes: {skipped} of header, {left} of footer and "
-                    f"{body} that are no multiple of records of {size}"
-                )
-            for begin in range(skipped, skipped + body, size):
-                yield (datasets.as_string(contents[begin : begin + size]),)
+    def records(path: bytes) -> Iterator[Element]:
+        contents = files.read_bytes(path)
+        body = len(contents) - skipped - left
+        if body < 0 or body % size:
+            raise InvalidArgumentError(
+                f"{os.fsdecode(path)} has {len(contents)} bytes: {skipped} of header, {left} of footer and "
+                f"{body} that are no multiple of records of {size}"
+            )
+        for begin in range(skipped, skipped + body, size):
+            yield (as_string(contents[begin : begin + size]),)
 
-    return datasets.Generated(records)
+    return dataset_sources.Files(_paths(filenames), records)
 
 
 FIXED_LENGTH_RECORDS: Final = _dataset(
@@ -202,13 +212,16 @@ FIXED_LENGTH_RECORDS: Final = _dataset(
 def _arrow_kernel(ctx: KernelContext, paths: Any) -> DatasetValue:
     names, types = ctx.attr("columns"), ctx.attr("output_types")
 
+    def rows_of(batch: Any) -> Iterator[Element]:
+        yield from slices(
+            [arrow_column(batch.column(name), dtype, name) for name, dtype in zip(names, types, strict=True)]
+        )
+
     def rows() -> Iterator[Element]:
         source = open_arrow([os.fsdecode(path) for path in _paths(paths)], ctx.attr("format"))
-        for batch in source.to_batches(columns=names):
-            columns = [arrow_column(batch.column(name), dtype, name) for name, dtype in zip(names, types, strict=True)]
-            yield from datasets.Slices(columns) if batch.num_rows else ()
+        return chain.from_iterable(map(rows_of, source.to_batches(columns=names)))
 
-    return datasets.Generated(rows)
+    return dataset_sources.Generated(rows)
 
 
 def open_arrow(paths: Sequence[str], file_format: str) -> Any:
@@ -261,7 +274,10 @@ ARROW: Final = _dataset("ArrowDataset", ["paths: string"], _arrow_kernel, attrs=
 def _map_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
     calls = ctx.attr("parallel_calls")
     workers = (os.cpu_count() or 1) if calls == AUTOTUNE else calls
-    return datasets.Mapped(parent, _opener(ctx), captures, workers)
+    function = _function(ctx, captures)
+    if workers > 1:
+        return dataset_threads.ParallelMapped(parent, function, workers)
+    return dataset_transformations.Mapped(parent, function)
 
 
 MAP: Final = _dataset(
@@ -270,14 +286,34 @@ MAP: Final = _dataset(
 
 
 def _filter_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
-    return datasets.Filtered(parent, _opener(ctx), captures)
+    return dataset_transformations.Filtered(parent, _function(ctx, captures))
 
 
 FILTER: Final = _dataset("FilterDataset", ["parent: variant", "captures: any*"], _filter_kernel, regions=("function",))
 
 
+def _take_while_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
+    return dataset_transformations.TakenWhile(parent, _function(ctx, captures))
+
+
+TAKE_WHILE: Final = _dataset(
+    "TakeWhileDataset", ["parent: variant", "captures: any*"], _take_while_kernel, regions=("function",)
+)
+
+
+def _scan_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Any) -> DatasetValue:
+    count = ctx.attr("states")
+    return dataset_transformations.Scanned(parent, inputs[:count], _function(ctx, inputs[count:]))
+
+
+SCAN: Final = _dataset("ScanDataset", ["parent: variant", "inputs: any*"], _scan_kernel, ("states",), ("function",))
+"""``state, element = function(*state, *element)``; the first states are the first inputs."""
+
+
 def _interleave_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
-    return datasets.Interleaved(parent, _opener(ctx), captures, ctx.attr("cycle_length"), ctx.attr("block_length"))
+    return dataset_transformations.Interleaved(
+        parent, _function(ctx, captures), ctx.attr("cycle_length"), ctx.attr("block_length")
+    )
 
 
 INTERLEAVE: Final = _dataset(
@@ -289,28 +325,30 @@ INTERLEAVE: Final = _dataset(
 )
 """``flat_map`` is the one with a cycle of 1."""
 
-ZIP: Final = _dataset("ZipDataset", ["parents: variant*"], lambda ctx, *parents: datasets.Zipped(parents))
+ZIP: Final = _dataset(
+    "ZipDataset", ["parents: variant*"], lambda ctx, *parents: dataset_transformations.Zipped(parents)
+)
 
 CHOOSE: Final = _dataset(
     "ChooseDataset",
     ["choices: variant", "parents: variant*"],
-    lambda ctx, choices, *parents: datasets.Chosen(choices, parents),
+    lambda ctx, choices, *parents: dataset_transformations.Chosen(choices, parents),
 )
 
 CONCATENATE: Final = _dataset(
-    "ConcatenateDataset", ["parents: variant*"], lambda ctx, *parents: datasets.Concatenated(parents)
+    "ConcatenateDataset", ["parents: variant*"], lambda ctx, *parents: dataset_transformations.Concatenated(parents)
 )
 
 
 def _take_kernel(ctx: KernelContext, parent: DatasetValue, count: Any) -> DatasetValue:
-    return parent if int(count) < 0 else datasets.Taken(parent, 0, int(count))
+    return parent if int(count) < 0 else dataset_transformations.Taken(parent, int(count))
 
 
 TAKE: Final = _dataset("TakeDataset", ["parent: variant", "count: int64"], _take_kernel)
 
 
 def _skip_kernel(ctx: KernelContext, parent: DatasetValue, count: Any) -> DatasetValue:
-    return datasets.Listed([]) if int(count) < 0 else datasets.Taken(parent, int(count), None)
+    return dataset_sources.Listed([]) if int(count) < 0 else dataset_transformations.Skipped(parent, int(count))
 
 
 SKIP: Final = _dataset("SkipDataset", ["parent: variant", "count: int64"], _skip_kernel)
@@ -319,7 +357,7 @@ SKIP: Final = _dataset("SkipDataset", ["parent: variant", "count: int64"], _skip
 def _shard_kernel(ctx: KernelContext, parent: DatasetValue, count: Any, index: Any) -> DatasetValue:
     if not 0 <= int(index) < int(count):
         raise InvalidArgumentError(f"shard: index {int(index)} is not one of {int(count)} shards")
-    return datasets.Taken(parent, int(index), None, int(count))
+    return dataset_transformations.Sharded(parent, int(count), int(index))
 
 
 SHARD: Final = _dataset("ShardDataset", ["parent: variant", "num_shards: int64", "index: int64"], _shard_kernel)
@@ -327,12 +365,12 @@ SHARD: Final = _dataset("ShardDataset", ["parent: variant", "num_shards: int64",
 REPEAT: Final = _dataset(
     "RepeatDataset",
     ["parent: variant", "count: int64"],
-    lambda ctx, parent, count: datasets.Repeated(parent, int(count)),
+    lambda ctx, parent, count: dataset_transformations.Repeated(parent, int(count)),
 )
 
 
 def _shuffle_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, seed: Any, seed2: Any) -> DatasetValue:
-    return datasets.Shuffled(parent, int(size), (int(seed), int(seed2)), ctx.attr("reshuffle"))
+    return dataset_transformations.Shuffled(parent, int(size), (int(seed), int(seed2)), ctx.attr("reshuffle"))
 
 
 SHUFFLE: Final = _dataset(
@@ -342,21 +380,28 @@ SHUFFLE: Final = _dataset(
     ("reshuffle",),
 )
 
-CACHE: Final = _dataset("CacheDataset", ["parent: variant"], lambda ctx, parent: datasets.Cached(parent))
+CACHE: Final = _dataset("CacheDataset", ["parent: variant"], lambda ctx, parent: dataset_transformations.Cached(parent))
+
+IGNORE_ERRORS: Final = _dataset(
+    "IgnoreErrorsDataset",
+    ["parent: variant"],
+    lambda ctx, parent: dataset_transformations.ErrorsIgnored(parent, ctx.attr("log_warning")),
+    ("log_warning",),
+)
 
 # -- batches -------------------------------------------------------------------------------------------
 
 BATCH: Final = _dataset(
     "BatchDataset",
     ["parent: variant", "batch_size: int64"],
-    lambda ctx, parent, size: datasets.Batched(parent, int(size), ctx.attr("drop_remainder")),
+    lambda ctx, parent, size: dataset_batches.Batched(parent, int(size), ctx.attr("drop_remainder")),
     ("drop_remainder",),
 )
 
 
 def _padded_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, *padding: Any) -> DatasetValue:
     shapes = [list(shape.sizes) for shape in ctx.attr("padded_shapes")]
-    return datasets.PaddedBatched(parent, int(size), shapes, padding, ctx.attr("drop_remainder"))
+    return dataset_batches.PaddedBatched(parent, int(size), shapes, padding, ctx.attr("drop_remainder"))
 
 
 PADDED_BATCH: Final = _dataset(
@@ -366,11 +411,11 @@ PADDED_BATCH: Final = _dataset(
     ("padded_shapes", "drop_remainder"),
 )
 
-UNBATCH: Final = _dataset("UnbatchDataset", ["parent: variant"], lambda ctx, parent: datasets.Unbatched(parent))
+UNBATCH: Final = _dataset("UnbatchDataset", ["parent: variant"], lambda ctx, parent: dataset_batches.Unbatched(parent))
 
 
 def _window_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, shift: Any, stride: Any) -> DatasetValue:
-    return datasets.Windows(parent, int(size), int(shift), int(stride), ctx.attr("drop_remainder"))
+    return dataset_batches.Windows(parent, int(size), int(shift), int(stride), ctx.attr("drop_remainder"))
 
 
 WINDOW: Final = _dataset(
@@ -382,7 +427,7 @@ WINDOW: Final = _dataset(
 
 
 def _prefetch_kernel(ctx: KernelContext, parent: DatasetValue, size: Any) -> DatasetValue:
-    return datasets.Prefetched(parent, 2 if int(size) == AUTOTUNE else int(size))
+    return dataset_threads.Prefetched(parent, 2 if int(size) == AUTOTUNE else int(size))
 
 
 PREFETCH: Final = _dataset("PrefetchDataset", ["parent: variant", "buffer_size: int64"], _prefetch_kernel)
@@ -394,8 +439,8 @@ PREFETCH: Final = _dataset("PrefetchDataset", ["parent: variant", "buffer_size: 
 def _reduce_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Any) -> tuple[Any, ...]:
     count = ctx.attr("states")
     state, captures = tuple(inputs[:count]), inputs[count:]
-    with ctx.region("function") as function:
-        for element in parent:
+    with ctx.region("function") as function, walked(parent, ctx) as elements:
+        for element in elements:
             state = function(*state, *element, *captures)
     return state
 

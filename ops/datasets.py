@@ -1,537 +1,221 @@
-"""The values behind dataset tensors: sequences that can be iterated over again and again.
+"""What a dataset is at run time, and where a program is in it.
 
-An element is a tuple of arrays. Iterating is lazy, and each iteration is independent of the others, so that one dataset
-serves several iterators.
+A `DatasetValue` is a sequence of elements that can be walked through over and over. `open` gives an iterator for one
+walk, a state machine that outlives its errors:
+
+- ``next()`` returns an element, or raises `StopIteration` at the end, and at every call after that.
+- Any other `Exception` stands at the place of an element that could not be made. The iterator that is asked again goes
+  on behind it.
+- `Interrupted`, which is no `Exception`, stands for no element: the walk was ended from outside, or nobody waits for
+  the element any longer. It passes through every iterator and changes as little as it can.
+
+Opening does no work and raises nothing: that is left to the first ``next()``. So errors have a place among elements.
+No iterator is a generator, for a generator is over after its first error, unless that is what is wanted.
 """
 
 from __future__ import annotations
 
-import itertools
-import queue
 import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import chain
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, OpError
-from tfray.framework.op_def import Array
+from tfray.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
+from tfray.framework.op_def import Array, KernelContext
+from tfray.ops.random_streams import RandomStreams
 
 Element = tuple[Any, ...]
 """One array for each component."""
 
-OpenFunction = Callable[[], Any]
-"""Context manager that yields a function of a compiled region, with buffers of its own."""
-
 AUTOTUNE: Final = -1
 """Stands for a number of parallel calls, or of prefetched elements, that is left to the dataset."""
+
+LOOK_S: Final = 0.25
+"""How often who waits for a function of the user's looks whether its iterator was closed."""
+
+Kept = TypeVar("Kept")
+
+_deadline: Final[ContextVar[float | None]] = ContextVar("tfray_dataset_deadline", default=None)
+"""`time.monotonic` value after which the step that asks for an element gives up. Other threads know of none."""
+
+
+class Interrupted(BaseException):
+    """Leaves the iterators of a walk that is closed, or that a step no longer waits for. Carries the step's error."""
+
+    def __init__(self, error: OpError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Walk:
+    """What belongs to one walk of an iterator through a dataset, from its initialisation on.
+
+    Attributes:
+        streams: The random numbers of the functions. They begin anew with the walk, not with a repetition within it.
+    """
+
+    def __init__(self) -> None:
+        self.streams = RandomStreams()
+        self._kept: weakref.WeakKeyDictionary[DatasetValue, Any] = weakref.WeakKeyDictionary()
+        self._lines: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def kept(self, dataset: DatasetValue, make: Callable[[], Kept]) -> Kept:
+        """What `dataset` keeps from one of its passes within the walk to the next, made by `make` the first time."""
+        with self._lock:
+            if dataset not in self._kept:
+                self._kept[dataset] = make()
+            kept: Kept = self._kept[dataset]
+            return kept
+
+    def add_line(self, line: Any) -> None:
+        """Call ``line.close()`` when the walk is closed, if `line` is still there."""
+        with self._lock:
+            self._lines.add(line)
+        if self._is_closed:
+            line.close()
+
+    def look(self) -> None:
+        """Raise `Interrupted` when the walk was closed, or the step has no time left: for turns that make nothing."""
+        if self._is_closed:
+            raise Interrupted(CancelledError("the iterator was closed while it made an element"))
+        self.remaining_s()
+
+    def remaining_s(self) -> float | None:
+        """Seconds that the step still waits; None without limit. Raises `Interrupted` when there are none."""
+        deadline = _deadline.get()
+        if deadline is None:
+            return None
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise Interrupted(DeadlineExceededError("the step ran past its timeout while it waited for an element"))
+        return remaining
+
+    def close(self) -> None:
+        """End its threads, and whoever waits in it. What a function of the user's does is not ended."""
+        with self._lock:
+            self._is_closed = True
+            lines = list(self._lines)
+        for line in lines:
+            line.close()
+
+    release = close
+    """As a resource of a device: its session is closed."""
 
 
 class DatasetValue(ABC):
     """A sequence of elements."""
 
     @abstractmethod
-    def __iter__(self) -> Iterator[Element]:
-        """A new pass over the elements."""
-
-    def rewind(self) -> None:
-        """Let the next pass be like the first one."""
-        for value in vars(self).values():
-            for each in value if isinstance(value, (list, tuple)) else (value,):
-                if isinstance(each, DatasetValue):
-                    each.rewind()
-
-
-# -- sources -------------------------------------------------------------------------------------------
-
-
-class Tensors(DatasetValue):
-    """One element."""
-
-    def __init__(self, components: Sequence[Array]) -> None:
-        self._element = tuple(components)
-
-    def __iter__(self) -> Iterator[Element]:
-        yield self._element
-
-
-class Slices(DatasetValue):
-    """The slices of arrays along their first axis."""
-
-    def __init__(self, components: Sequence[Array]) -> None:
-        self.components = tuple(components)
-        lengths = {len(component) for component in components}
-        if len(lengths) != 1:
-            raise InvalidArgumentError(f"the tensors have {sorted(lengths)} slices: all must have as many")
-        (self.length,) = lengths
-
-    def __iter__(self) -> Iterator[Element]:
-        columns = [_scalars(c) if c.dtype.kind == "O" and c.ndim == 1 else c for c in self.components]
-        return iter(zip(*columns, strict=True))
-
-
-def _scalars(strings: Array) -> Iterator[Array]:
-    return (as_string(text) for text in strings)
-
-
-def as_string(text: bytes) -> Array:
-    """A string as a tensor of rank 0."""
-    array = np.empty((), object)
-    array[()] = text
-    return array
-
-
-class Range(DatasetValue):
-    """Integers from `start` to `stop`, by `step`."""
-
-    def __init__(self, start: int, stop: int, step: int) -> None:
-        self._values = range(start, stop, step)
-
-    def __iter__(self) -> Iterator[Element]:
-        return ((np.int64(value),) for value in self._values)
-
-
-class Generated(DatasetValue):
-    """What a Python function's iterators give; `open_iterator` checks and converts the elements."""
-
-    def __init__(self, open_iterator: Callable[[], Iterator[Element]]) -> None:
-        self._open = open_iterator
-
-    def __iter__(self) -> Iterator[Element]:
-        return iter(self._open())
-
-
-# -- element by element --------------------------------------------------------------------------------
-
-
-class Mapped(DatasetValue):
-    """The results of a function.
-
-    Args:
-        parent: The elements.
-        open_function: Opens the function.
-        captures: Its further arguments.
-        workers: Number of threads; results keep their order.
-    """
-
-    def __init__(
-        self, parent: DatasetValue, open_function: OpenFunction, captures: Sequence[Any], workers: int = 1
-    ) -> None:
-        self._parent = parent
-        self._open = open_function
-        self._captures = tuple(captures)
-        self._workers = workers
-
-    def __iter__(self) -> Iterator[Element]:
-        if self._workers > 1:
-            return self._in_parallel()
-        return self._in_turn()
-
-    def _in_turn(self) -> Iterator[Element]:
-        with self._open() as function:
-            for element in self._parent:
-                yield function(*element, *self._captures)
-
-    def _in_parallel(self) -> Iterator[Element]:
-        from concurrent.futures import ThreadPoolExecutor
-
-        def call(element: Element) -> Element:
-            with np.errstate(all="ignore"), self._open() as function:
-                result: Element = function(*element, *self._captures)
-                return result
-
-        with ThreadPoolExecutor(self._workers, "tfray-map") as pool:
-            pending: deque[Any] = deque()
-            try:
-                for element in self._parent:
-                    pending.append(pool.submit(call, element))
-                    if len(pending) > 2 * self._workers:
-                        yield pending.popleft().result()
-                while pending:
-                    yield pending.popleft().result()
-            finally:
-                for future in pending:
-                    future.cancel()
-
-
-class Filtered(DatasetValue):
-    """The elements for which a predicate holds."""
-
-    def __init__(self, parent: DatasetValue, open_function: OpenFunction, captures: Sequence[Any]) -> None:
-        self._parent = parent
-        self._open = open_function
-        self._captures = tuple(captures)
-
-    def __iter__(self) -> Iterator[Element]:
-        with self._open() as predicate:
-            for element in self._parent:
-                if predicate(*element, *self._captures)[0]:
-                    yield element
-
-
-class Interleaved(DatasetValue):
-    """The elements of the datasets that a function makes, `block` of each of `cycle` at a time."""
-
-    def __init__(
-        self, parent: DatasetValue, open_function: OpenFunction, captures: Sequence[Any], cycle: int, block: int
-    ) -> None:
-        self._parent = parent
-        self._open = open_function
-        self._captures = tuple(captures)
-        self._cycle = cycle
-        self._block = block
-
-    def __iter__(self) -> Iterator[Element]:
-        with self._open() as function:
-            sources = (iter(function(*element, *self._captures)[0]) for element in self._parent)
-            yield from self._round_robin(sources)
-
-    def _round_robin(self, sources: Iterator[Iterator[Element]]) -> Iterator[Element]:
-        active: list[Iterator[Element]] = list(itertools.islice(sources, self._cycle))
-        turn = 0
-        while active:
-            turn %= len(active)
-            block = list(itertools.islice(active[turn], self._block))
-            yield from block
-            if len(block) == self._block:
-                turn += 1
-                continue
-            following = next(sources, None)
-            if following is None:
-                del active[turn]
-            else:
-                active[turn] = following
-                turn += 1
-
-
-class Concatenated(DatasetValue):
-    """The elements of several datasets, one after the other."""
-
-    def __init__(self, parents: Sequence[DatasetValue]) -> None:
-        self._parents = list(parents)
-
-    def __iter__(self) -> Iterator[Element]:
-        return itertools.chain.from_iterable(self._parents)
-
-
-class Chosen(DatasetValue):
-    """Elements of several datasets, the next from the one that `choices` names, until that one ends."""
-
-    def __init__(self, choices: DatasetValue, parents: Sequence[DatasetValue]) -> None:
-        self._choices = choices
-        self._parents = list(parents)
-
-    def __iter__(self) -> Iterator[Element]:
-        sources = [iter(parent) for parent in self._parents]
-        for (choice,) in self._choices:
-            if not 0 <= choice < len(sources):
-                raise InvalidArgumentError(f"there is no dataset {choice}: there are {len(sources)}")
-            element = next(sources[choice], None)
-            if element is None:
-                return
-            yield element
-
-
-class Zipped(DatasetValue):
-    """The components of the elements of several datasets side by side, as long as each has one."""
-
-    def __init__(self, parents: Sequence[DatasetValue]) -> None:
-        self._parents = list(parents)
-
-    def __iter__(self) -> Iterator[Element]:
-        # Not strict: the shortest ends it.
-        for elements in zip(*self._parents, strict=False):
-            yield tuple(component for element in elements for component in element)
-
-
-class Taken(DatasetValue):
-    """The elements from `start` to `stop`, by `step`."""
-
-    def __init__(self, parent: DatasetValue, start: int, stop: int | None, step: int = 1) -> None:
-        self._parent = parent
-        self._bounds = start, stop, step
-
-    def __iter__(self) -> Iterator[Element]:
-        return itertools.islice(iter(self._parent), *self._bounds)
-
-
-class Repeated(DatasetValue):
-    """The elements `count` times over; without end when it is negative."""
-
-    def __init__(self, parent: DatasetValue, count: int) -> None:
-        self._parent = parent
-        self._count = count
-
-    def __iter__(self) -> Iterator[Element]:
-        for _ in range(self._count) if self._count >= 0 else itertools.count():
-            empty = True
-            for element in self._parent:
-                empty = False
-                yield element
-            if empty:
-                return  # it would not end, and give nothing
-
-
-class Shuffled(DatasetValue):
-    """The elements in an order drawn from a buffer, anew in each pass if `reshuffle`.
-
-    Args:
-        parent: The elements.
-        size: Number of elements among which one is drawn.
-        seeds: Two integers; both 0 for an order that differs from process to process.
-        reshuffle: Whether passes differ.
-    """
-
-    def __init__(self, parent: DatasetValue, size: int, seeds: tuple[int, int], reshuffle: bool) -> None:
-        if size < 1:
-            raise InvalidArgumentError(f"shuffle: buffer_size is {size}, expected at least 1")
-        self._parent = parent
-        self._size = size
-        self._seeds = seeds if any(seeds) else tuple(np.random.SeedSequence().generate_state(2).tolist())
-        self._reshuffle = reshuffle
-        self._passes = itertools.count()
-
-    def rewind(self) -> None:
-        super().rewind()
-        self._passes = itertools.count()
-
-    def __iter__(self) -> Iterator[Element]:
-        number = next(self._passes) if self._reshuffle else 0
-        return self._shuffled(np.random.default_rng([*self._seeds, number]))
-
-    def _shuffled(self, generator: np.random.Generator) -> Iterator[Element]:
-        source = iter(self._parent)
-        buffer = list(itertools.islice(source, self._size))
-        for element in source:
-            chosen = int(generator.integers(len(buffer)))
-            yield buffer[chosen]
-            buffer[chosen] = element
-        generator.shuffle(buffer)
-        yield from buffer
-
-
-class Cached(DatasetValue):
-    """The elements, kept in memory from the first complete pass on."""
-
-    def __init__(self, parent: DatasetValue) -> None:
-        self._parent = parent
-        self._kept: list[Element] | None = None
-
-    def __iter__(self) -> Iterator[Element]:
-        return self._first_pass() if self._kept is None else iter(self._kept)
-
-    def _first_pass(self) -> Iterator[Element]:
-        kept = []
-        for element in self._parent:
-            kept.append(element)
-            yield element
-        self._kept = kept
-
-
-# -- batches -------------------------------------------------------------------------------------------
-
-
-class Batched(DatasetValue):
-    """`size` elements at a time, stacked along a new first axis."""
-
-    def __init__(self, parent: DatasetValue, size: int, drop_remainder: bool) -> None:
-        if size < 1:
-            raise InvalidArgumentError(f"batch: batch_size is {size}, expected at least 1")
-        self._parent = parent
-        self._size = size
-        self._drop = drop_remainder
-
-    def __iter__(self) -> Iterator[Element]:
-        return self._slices() if isinstance(self._parent, Slices) else self._stacks(iter(self._parent))
-
-    def _slices(self) -> Iterator[Element]:
-        """Stretches of arrays that lie in memory already."""
-        source: Any = self._parent
-        end = source.length - source.length % self._size if self._drop else source.length
-        for begin in range(0, end, self._size):
-            yield tuple(component[begin : min(begin + self._size, end)].copy() for component in source.components)
-
-    def _stacks(self, source: Iterator[Element]) -> Iterator[Element]:
-        while elements := list(itertools.islice(source, self._size)):
-            if len(elements) == self._size or not self._drop:
-                yield tuple(_stacked(column) for column in zip(*elements, strict=True))
-
-
-def _stacked(column: Sequence[Any]) -> Array:
-    first = np.asarray(column[0])
-    out = np.empty((len(column), *first.shape), first.dtype)
-    for row, value in enumerate(column):
-        if np.shape(value) != first.shape:
-            raise InvalidArgumentError(
-                f"batch: elements of shapes {list(first.shape)} and {list(np.shape(value))} cannot be stacked; "
-                "use padded_batch"
-            )
-        out[row] = value[()]  # of strings, not the array of rank 0 around one
-    return out
-
-
-class PaddedBatched(DatasetValue):
-    """`size` elements at a time, each padded at its end to one shape.
-
-    Args:
-        parent: The elements.
-        size: Number of elements in a batch.
-        shapes: For each component its shape, with None where the largest of the batch counts.
-        padding: For each component the value to pad with.
-        drop_remainder: Whether a last batch that is not full is left out.
-    """
-
-    def __init__(
-        self,
-        parent: DatasetValue,
-        size: int,
-        shapes: Sequence[Sequence[int | None]],
-        padding: Sequence[Any],
-        drop_remainder: bool,
-    ) -> None:
-        if size < 1:
-            raise InvalidArgumentError(f"padded_batch: batch_size is {size}, expected at least 1")
-        self._parent = parent
-        self._size = size
-        self._shapes = shapes
-        self._padding = padding
-        self._drop = drop_remainder
-
-    def __iter__(self) -> Iterator[Element]:
-        source = iter(self._parent)
-        while elements := list(itertools.islice(source, self._size)):
-            if len(elements) == self._size or not self._drop:
-                columns = zip(*elements, strict=True)
-                yield tuple(
-                    _padded(column, shape, padding)
-                    for column, shape, padding in zip(columns, self._shapes, self._padding, strict=True)
-                )
-
-
-def _padded(column: Sequence[Any], shape: Sequence[int | None], padding: Any) -> Array:
-    arrays = [np.asarray(value) for value in column]
-    if any(array.ndim != len(shape) for array in arrays):
-        raise InvalidArgumentError(f"padded_batch: an element has not the rank of padded shape {list(shape)}")
-    largest = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
-    for wanted, found in zip(shape, largest, strict=True):
-        if wanted is not None and found > wanted:
-            raise InvalidArgumentError(f"padded_batch: an element has size {found}, and the padded size is {wanted}")
-    full = [found if wanted is None else wanted for wanted, found in zip(shape, largest, strict=True)]
-    out = np.full((len(arrays), *full), padding, arrays[0].dtype)
-    for row, array in zip(out, arrays, strict=True) if len(full) else ():
-        row[tuple(map(slice, array.shape))] = array
-    if not full:
-        out[:] = [array[()] for array in arrays]
-    return out
-
-
-class Unbatched(DatasetValue):
-    """The slices of each element's components along their first axis."""
-
-    def __init__(self, parent: DatasetValue) -> None:
-        self._parent = parent
-
-    def __iter__(self) -> Iterator[Element]:
-        return itertools.chain.from_iterable(Slices(element) for element in self._parent)
-
-
-class Windows(DatasetValue):
-    """Datasets of `size` consecutive elements, one for each component; the next begins `shift` elements later."""
-
-    def __init__(self, parent: DatasetValue, size: int, shift: int, stride: int, drop_remainder: bool) -> None:
-        if min(size, shift, stride) < 1:
-            raise InvalidArgumentError("window: size, shift and stride must be at least 1")
-        self._parent = parent
-        self._size, self._shift, self._stride = size, shift, stride
-        self._drop = drop_remainder
-
-    def __iter__(self) -> Iterator[Element]:
-        source = iter(self._parent)
-        span = (self._size - 1) * self._stride + 1
-        buffer: list[Element] = []
-        while True:
-            buffer.extend(itertools.islice(source, max(0, span - len(buffer))))
-            if not buffer or (len(buffer) < span and self._drop):
-                return
-            window = buffer[: span : self._stride]
-            yield tuple(Listed([(value,) for value in column]) for column in zip(*window, strict=True))
-            missing = self._shift - len(buffer)
-            buffer = buffer[self._shift :]
-            if missing > 0:
-                next(itertools.islice(source, missing, missing), None)
-
-
-class Listed(DatasetValue):
-    """Elements that are there already."""
-
-    def __init__(self, elements: Sequence[Element]) -> None:
-        self._elements = elements
-
-    def __iter__(self) -> Iterator[Element]:
-        return iter(self._elements)
-
-
-# -- ahead of time -------------------------------------------------------------------------------------
-
-
-class Prefetched(DatasetValue):
-    """The elements, up to `size` of which a thread makes before they are asked for."""
-
-    def __init__(self, parent: DatasetValue, size: int) -> None:
-        self._parent = parent
-        self._size = size
-
-    def __iter__(self) -> Iterator[Element]:
-        return iter(self._parent) if self._size == 0 else _Prefetching(self._parent, self._size)
-
-
-class _Prefetching(Iterator[Element]):
-    """An iterator behind which a thread works; the thread ends with the elements, or when the iterator is dropped."""
-
-    def __init__(self, parent: DatasetValue, size: int) -> None:
-        self._ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(size)
-        self._ended: BaseException | None = None
-        stop = threading.Event()
-        # The thread must not hold the iterator, or nothing would ever drop it.
-        threading.Thread(target=_produce, args=(parent, self._ready, stop), name="tfray-prefetch", daemon=True).start()
-        weakref.finalize(self, _end, stop, self._ready)
-
-    def __next__(self) -> Element:
-        if self._ended is not None:
-            raise self._ended
-        element, self._ended = self._ready.get()
-        if self._ended is not None:
-            raise self._ended
-        result: Element = element
-        return result
-
-
-def _produce(parent: DatasetValue, ready: queue.Queue[Any], stop: threading.Event) -> None:
-    end: BaseException = StopIteration()
+    def open(self, walk: Walk) -> Iterator[Element]:
+        """An iterator for a new pass; the beginning of this module says what it does."""
+
+
+@contextmanager
+def walked(dataset: DatasetValue, ctx: KernelContext) -> Iterator[Iterator[Element]]:
+    """The elements, for an operation that walks through all of them. Its session may be closed meanwhile."""
+    walk = Walk()
+    key = "walk", id(walk)
+    ctx.resources.lookup_or_create(key, lambda: walk)
     try:
-        with np.errstate(all="ignore"):
-            for element in parent:
-                ready.put((element, None))
-                if stop.is_set():
-                    return
-    except Exception as error:  # noqa: BLE001 - raised where the element is asked for
-        end = error
-    ready.put((None, end))
+        yield dataset.open(walk)
+    except Interrupted as interrupted:
+        raise interrupted.error from None
+    finally:
+        ctx.resources.remove(key)
+        walk.close()
 
 
-def _end(stop: threading.Event, ready: queue.Queue[Any]) -> None:
-    stop.set()
-    while True:  # a producer that waits for room finds it, and sees that it is to stop
+# -- functions of elements -----------------------------------------------------------------------------
+
+
+OpenFunction = Callable[[], Any]
+"""Context manager that yields a function of a compiled region, with buffers of its own."""
+
+
+class ElementFunction:
+    """A function of elements: a compiled region, and what it takes besides.
+
+    Args:
+        open_function: Opens the region.
+        captures: Its further arguments.
+        draws: Whether it has random operations.
+    """
+
+    def __init__(self, open_function: OpenFunction, captures: tuple[Any, ...], draws: bool = False) -> None:
+        self._open = open_function
+        self._captures = captures
+        self._draws = draws
+
+    def open(self, walk: Walk) -> OpenedFunction:
+        """The function for one thread of a walk."""
+        return OpenedFunction(self._open(), self._captures, walk.streams if self._draws else None)
+
+
+class OpenedFunction:
+    """A function of elements with buffers of its own, which others get when it is dropped."""
+
+    __slots__ = ("_captures", "_function", "_opened", "_streams")
+
+    def __init__(self, opened: Any, captures: tuple[Any, ...], streams: RandomStreams | None) -> None:
+        self._function = opened.__enter__()
+        self._opened = opened
+        self._captures = captures
+        self._streams = streams
+
+    def __call__(self, *element: Any) -> Element:
+        if self._streams is None:
+            result: Element = self._function(*element, *self._captures)
+            return result
+        with self._streams.used():
+            result = self._function(*element, *self._captures)
+            return result
+
+    def __del__(self) -> None:
+        opened = getattr(self, "_opened", None)
+        if opened is not None:
+            opened.__exit__(None, None, None)
+
+
+# -- iterators of iterators ----------------------------------------------------------------------------
+
+
+def chained(sources: Iterator[Iterator[Element]]) -> Iterator[Element]:
+    """The elements of iterators, one after the other. An error of `sources` stands where its iterator would."""
+    return chain.from_iterable(_Sources(sources))
+
+
+class _Sources(Iterator[Iterator[Element]]):
+    """`chain` would be over after an error of its source: here it is an iterator that raises the error."""
+
+    __slots__ = ("_sources",)
+
+    def __init__(self, sources: Iterator[Iterator[Element]]) -> None:
+        self._sources = sources
+
+    def __next__(self) -> Iterator[Element]:
         try:
-            ready.get_nowait()
-        except queue.Empty:
-            return
+            return next(self._sources)
+        except StopIteration:
+            raise
+        except Exception as error:  # noqa: BLE001 (raised in its place)
+            return _raising(error)
 
 
-# -- iterators -----------------------------------------------------------------------------------------
+def _raising(error: Exception) -> Iterator[Element]:
+    raise error
+    yield ()
+
+
+# -- iterators of programs -----------------------------------------------------------------------------
 
 
 class IteratorResource:
@@ -544,8 +228,12 @@ class IteratorResource:
     def __init__(self, name: str) -> None:
         self.name = name
         self._dataset: DatasetValue | None = None
+        self._walk = Walk()
         self._elements: Iterator[Element] | None = None
         self._position = 0
+        """Elements that were taken, those included that were errors."""
+        self._is_at_end = False
+        self._is_released = False
         self._skipped = 0
         """Elements to pass over at the beginning, because a checkpoint says that they were taken."""
         self._lock = threading.Lock()
@@ -555,32 +243,63 @@ class IteratorResource:
         """Whether there is a dataset to iterate over."""
         return self._elements is not None
 
-    def restart(self, dataset: DatasetValue) -> None:
+    def restart(self, dataset: DatasetValue, deadline: float | None = None) -> None:
         """Begin at the first element of `dataset`."""
-        with self._lock:
+        with self._turn(deadline):
             self._skipped = 0
             self._begin(dataset)
 
-    def start(self, dataset: DatasetValue) -> None:
+    def start(self, dataset: DatasetValue, deadline: float | None = None) -> None:
         """Begin at the first element of `dataset`, unless it has begun already."""
-        with self._lock:
-            if self._elements is None:
-                self._begin(dataset)
+        if self._elements is None:
+            with self._turn(deadline):
+                if self._elements is None:
+                    self._begin(dataset)
 
     def _begin(self, dataset: DatasetValue) -> None:
-        self._dataset, self._elements, self._position = dataset, iter(dataset), 0
+        self._walk.close()
+        self._dataset, self._walk, self._elements = dataset, Walk(), None
+        elements = dataset.open(self._walk)
+        self._position, self._is_at_end = 0, False
         while self._position < self._skipped:
-            if next(self._elements, None) is None:
+            try:
+                next(elements)
+            except StopIteration:
                 raise InvalidArgumentError(
                     f"iterator {self.name!r} was saved after {self._skipped} elements, and its dataset has only "
                     f"{self._position}: it is another one"
-                )
+                ) from None
+            except Exception:  # noqa: BLE001, S110 (the error was raised when the element was taken)
+                pass
             self._position += 1
-        self._skipped = 0
+            self._walk.look()
+        self._elements, self._skipped = elements, 0
+
+    @contextmanager
+    def _turn(self, deadline: float | None) -> Iterator[None]:
+        """Have the iterator to oneself, until the step's deadline."""
+        wait_s = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
+        if not self._lock.acquire(timeout=wait_s):
+            raise DeadlineExceededError(f"the step ran past its timeout: another step uses iterator {self.name!r}")
+        try:
+            if self._is_released:
+                raise CancelledError(f"iterator {self.name!r} is closed, as is its session")
+            if deadline is None:
+                yield
+                return
+            token = _deadline.set(deadline)
+            try:
+                yield
+            finally:
+                _deadline.reset(token)
+        except Interrupted as interrupted:
+            raise interrupted.error from None
+        finally:
+            self._lock.release()
 
     def state(self) -> dict[str, Array]:
-        """How many elements were taken, for a checkpoint."""
-        with self._lock:
+        """How many elements were taken, those included that were errors: for a checkpoint."""
+        with self._turn(None):
             return {"position": np.array(self._position or self._skipped, np.int64)}
 
     def restore_state(self, arrays: Mapping[str, Array]) -> None:
@@ -588,21 +307,49 @@ class IteratorResource:
 
         An iterator that has not begun goes there when it does.
         """
-        with self._lock:
+        with self._turn(None):
             self._skipped = int(arrays["position"])
             if self._dataset is not None:
-                self._dataset.rewind()
                 self._begin(self._dataset)
 
-    def next(self) -> Element | None:
-        """The next element, or None at the end."""
-        with self._lock:
-            assert self._elements is not None
-            try:
-                element = next(self._elements, None)
-                self._position += element is not None
-                return element
-            except (OpError, StopIteration):
-                raise
-            except (ValueError, TypeError, OSError) as error:
+    def next(self, deadline: float | None = None) -> Element | None:
+        """The next element, or None at the end.
+
+        Args:
+            deadline: `time.monotonic` value after which to give up. The element is there for the next caller.
+
+        Raises:
+            OpError: The element could not be made. The next call gives the one after it.
+            DeadlineExceededError: There was no time left.
+            CancelledError: The session was closed.
+        """
+        if deadline is not None:
+            with self._turn(deadline):
+                return self._taken()
+        with self._lock:  # `_turn` takes longer than many an element
+            return self._taken()
+
+    def _taken(self) -> Element | None:
+        if self._is_released or self._elements is None:
+            raise CancelledError(f"iterator {self.name!r} is closed, as is its session")
+        if self._is_at_end:
+            return None
+        try:
+            element = next(self._elements)
+        except StopIteration:
+            self._is_at_end = True
+            return None
+        except Interrupted as interrupted:
+            raise interrupted.error from None
+        except Exception as error:
+            self._position += 1
+            if isinstance(error, (ValueError, TypeError, OSError)) and not isinstance(error, OpError):
                 raise InvalidArgumentError(f"the dataset failed: {type(error).__name__}: {error}") from error
+            raise
+        self._position += 1
+        return element
+
+    def release(self) -> None:
+        """End the threads behind the iterator, and the steps that wait for it: its session is closed."""
+        self._is_released = True
+        self._walk.close()

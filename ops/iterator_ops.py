@@ -12,7 +12,8 @@ from tfray.framework.graph import Operation
 from tfray.framework.op_def import KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.datasets import DatasetValue, IteratorResource, as_string
+from tfray.ops.dataset_sources import as_string
+from tfray.ops.datasets import DatasetValue, IteratorResource
 
 
 def _resource(ctx: KernelContext, name: str) -> IteratorResource:
@@ -39,7 +40,7 @@ ITERATOR: Final = register(
 
 
 def _make_kernel(ctx: KernelContext, iterator: IteratorResource, dataset: DatasetValue) -> None:
-    iterator.restart(dataset)
+    iterator.restart(dataset, ctx.step.deadline)
 
 
 MAKE_ITERATOR: Final = register(
@@ -50,6 +51,7 @@ MAKE_ITERATOR: Final = register(
         shape=no_outputs,
         kernels=on_cpu(_make_kernel),
         stateful=True,
+        uses_step=True,
         keeps_inputs=True,
     )
 )
@@ -62,12 +64,12 @@ def _element_shapes(op: Operation) -> list[TensorShape]:
 
 def _get_next_kernel(ctx: KernelContext, iterator: IteratorResource, *dataset: DatasetValue) -> list[Any]:
     if dataset:
-        iterator.start(dataset[0])
+        iterator.start(dataset[0], ctx.step.deadline)
     if not iterator.initialized:
         raise FailedPreconditionError(
             f"iterator {iterator.name!r} is not initialised: run its initializer before its elements"
         )
-    element = iterator.next()
+    element = iterator.next(ctx.step.deadline)
     if element is None:
         raise OutOfRangeError("end of sequence: the dataset has no more elements")
     types, shapes = ctx.attr("output_types"), ctx.attr("output_shapes")
@@ -94,6 +96,7 @@ GET_NEXT: Final = register(
         kernels=on_cpu(_get_next_kernel),
         gradient=not_differentiable,
         stateful=True,
+        uses_step=True,
         keeps_inputs=True,
     )
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -123,10 +125,38 @@ def stream_of(ctx: KernelContext) -> RandomStream:
 
 
 def stream_for(ctx: KernelContext, op_name: str, seed: int, seed2: int) -> RandomStream:
-    """The stream of an operation on the device of `ctx`."""
+    """The stream of an operation: that of the `RandomStreams` in use, or else that of the device of `ctx`."""
     seeds = seed, seed2
-    stream: RandomStream = ctx.resources.lookup_or_create(("random", op_name, *seeds), lambda: RandomStream(*seeds))
+    streams = _in_use.get() or ctx.resources
+    stream: RandomStream = streams.lookup_or_create(("random", op_name, *seeds), lambda: RandomStream(*seeds))
     return stream
+
+
+class RandomStreams:
+    """Streams that are not the device's: those of one iterator over a dataset, which begin when it does."""
+
+    def __init__(self) -> None:
+        self._streams: dict[Any, RandomStream] = {}
+        self._lock = threading.Lock()
+
+    def lookup_or_create(self, key: Any, make: Callable[[], RandomStream]) -> RandomStream:
+        """The stream of that key, made by `make` the first time."""
+        with self._lock:
+            if key not in self._streams:
+                self._streams[key] = make()
+            return self._streams[key]
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Within it random operations on this thread take their numbers from these streams."""
+        token = _in_use.set(self)
+        try:
+            yield
+        finally:
+            _in_use.reset(token)
+
+
+_in_use: Final[ContextVar[RandomStreams | None]] = ContextVar("tfray_random_streams", default=None)
 
 
 def uniform(generator: np.random.Generator, out: Array) -> None:

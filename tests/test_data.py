@@ -347,9 +347,10 @@ def test_errors_reach_the_reader_through_the_thread():
     element = Dataset.from_generator(failing, tf.int64, []).prefetch(1).make_one_shot_iterator().get_next()
     with tf.Session() as session:
         assert session.run(element) == 1
-        for _ in range(2):
-            with pytest.raises(tf.errors.OpError, match="the disk is gone"):
-                session.run(element)
+        with pytest.raises(tf.errors.OpError, match="the disk is gone"):
+            session.run(element)
+        with pytest.raises(tf.errors.OutOfRangeError):  # a generator that has raised is over
+            session.run(element)
 
 
 # -- iterators -----------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 REPLACEMENTS: Final = {
     "cudnn_rnn": "tf.nn.rnn_cell.LSTMCell with tf.nn.dynamic_rnn",
-    "data": "tf.data",
     "distribute": "tf.train.replica_device_setter, or tfray.train.Trainer",
     "eager": "tf.Session: operations run when a session runs them",
     "keras": "tf.keras",

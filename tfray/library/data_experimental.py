@@ -11,6 +11,7 @@ import numpy as np
 from tfray.library.datasets import AUTOTUNE as AUTOTUNE
 from tfray.library.datasets import Dataset, Options
 from tfray.library.saveable_resource import SaveableResource
+from tfray.ops import dataset_ops
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -28,8 +29,9 @@ def make_saveable_from_iterator(iterator: Any, external_state_policy: Any = None
     """The place of an iterator in its dataset, to be saved with the variables.
 
     Add it to the collection ``saveable_objects``, or to a Saver's ``var_list``. When it is restored, as many elements
-    are passed over as had been taken; so the dataset must give them in the same order, from a fixed seed where it
-    shuffles.
+    are passed over as had been taken, those included that were errors; so the dataset must give them in the same order,
+    from a fixed seed where it shuffles or draws. Functions run again for what is passed over: what they do besides, to
+    variables or queues, they do once more. TensorFlow saves the buffers of a dataset instead.
 
     Args:
         iterator: A `tf.data.Iterator`. One with an initializer has to be initialised before it is restored.
@@ -71,10 +73,35 @@ def unbatch() -> Transformation:
     return lambda dataset: dataset.unbatch()
 
 
+def ignore_errors(log_warning: bool = False) -> Transformation:
+    """The elements that can be made, for `Dataset.apply`: those that raise an error are left out.
+
+    Args:
+        log_warning: Log each error as a warning.
+    """
+    return lambda dataset: dataset._like(dataset_ops.IGNORE_ERRORS, log_warning=bool(log_warning))
+
+
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """The elements before the first for which `predicate` returns a false bool scalar, for `Dataset.apply`."""
+    return lambda dataset: dataset._where(dataset_ops.TAKE_WHILE, predicate, "take_while")
+
+
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+    """What a function makes of each element and of a state that it hands on, for `Dataset.apply`.
+
+    Args:
+        initial_state: A tensor or a nested structure.
+        scan_func: Function of a state and an element. It returns a pair: the next state, of the same structure, dtypes
+            and shapes, and an element of the result.
+    """
+    return lambda dataset: dataset._scanned(initial_state, scan_func)
+
+
 def sample_from_datasets(
     datasets: Sequence[Dataset], weights: Sequence[float] | None = None, seed: int | None = None
 ) -> Dataset:
-    """Elements of several datasets, each from one chosen at random, until the chosen one ends.
+    """Elements of several datasets, each from one chosen at random; those that have ended are left out.
 
     Args:
         datasets: Datasets with elements of one kind.
@@ -82,6 +109,9 @@ def sample_from_datasets(
         seed: Determines the choices; None for others in every pass.
     """
     probabilities = np.full(len(datasets), 1 / len(datasets)) if weights is None else np.asarray(weights, float)
+    # What is never chosen would never end.
+    datasets = [dataset for dataset, probability in zip(datasets, probabilities, strict=True) if probability]
+    probabilities = probabilities[probabilities != 0]
 
     def choices() -> Any:
         generator = np.random.default_rng(seed)
@@ -92,7 +122,10 @@ def sample_from_datasets(
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
-    """Elements of several datasets, the next from the one whose index `choice_dataset` gives, until that one ends."""
+    """Elements of several datasets, the next from the one whose index `choice_dataset` gives.
+
+    A choice of one that has ended is left out.
+    """
     return Dataset._chosen(list(datasets), choice_dataset)
 
 
@@ -101,9 +134,13 @@ __all__ = [
     "AutoShardPolicy",
     "Options",
     "choose_from_datasets",
+    "ignore_errors",
+    "make_saveable_from_iterator",
     "map_and_batch",
     "parallel_interleave",
     "sample_from_datasets",
+    "scan",
     "shuffle_and_repeat",
+    "take_while",
     "unbatch",
 ]

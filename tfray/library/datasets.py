@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Iterator as PythonIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,8 @@ class Dataset:
         shapes = _shapes_like(types, output_shapes)
 
         def flat_elements(*arguments: Any) -> PythonIterator[list[Any]]:
-            for element in generator(*arguments):
-                yield _flat_like(types, element)
+            # No generator: it would be over after an error, also where that of the program goes on.
+            return map(partial(_flat_like, types), generator(*arguments))
 
         attrs: dict[str, Any] = {
             "token": function_token(flat_elements),
@@ -190,10 +191,13 @@ class Dataset:
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which `predicate` returns a true bool scalar."""
+        return self._where(dataset_ops.FILTER, predicate, "filter")
+
+    def _where(self, definition: OpDef, predicate: Callable[..., Any], what: str) -> Dataset:
         traced = _Traced(predicate, self)
         if traced.kinds is not dtypes.bool_ or traced.shapes.rank not in (None, 0):
-            raise ValueError(f"filter: the predicate returns {traced.kinds!r} {traced.shapes}, expected a bool scalar")
-        return Dataset(traced.add(dataset_ops.FILTER, self), self._kinds, self.output_shapes)
+            raise ValueError(f"{what}: the predicate returns {traced.kinds!r} {traced.shapes}, expected a bool scalar")
+        return Dataset(traced.add(definition, self), self._kinds, self.output_shapes)
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` returns, one dataset after the other."""
@@ -218,7 +222,7 @@ class Dataset:
         made = traced.returned
         if not isinstance(made, Dataset):
             raise TypeError(f"the function must return a dataset, not {made!r}")
-        attrs = {"cycle_length": max(1, cycle_length), "block_length": block_length}
+        attrs: dict[str, Any] = {"cycle_length": max(1, cycle_length), "block_length": block_length}
         return Dataset(traced.add(dataset_ops.INTERLEAVE, self, **attrs), made._kinds, made.output_shapes)
 
     def concatenate(self, dataset: Dataset) -> Dataset:
@@ -373,15 +377,34 @@ class Dataset:
         """
         initial = nest.map_structure(convert_to_tensor, initial_state)
         first = nest.flatten(initial)
-        state = Dataset(self._variant, nest.map_structure(lambda t: t.dtype, initial), None)
-        state.output_shapes = nest.map_structure(lambda t: t.shape, initial)
-        pair = Dataset(self._variant, (state._kinds, self._kinds), (state.output_shapes, self.output_shapes))
-        traced = _Traced(reduce_func, pair)
+        traced = _Traced(reduce_func, self._beside(initial))
         if nest.flatten(traced.kinds) != [tensor.dtype for tensor in first]:
-            raise TypeError(f"reduce: the function returns {traced.kinds!r}, and the state is {state.output_types!r}")
+            raise TypeError(
+                f"reduce: the function returns {traced.kinds!r}, and the state is of {[t.dtype for t in first]}"
+            )
         kept = [_common(a.shape, b) for a, b in zip(first, nest.flatten(traced.shapes), strict=True)]
         results = traced.add_reduction(self, first, kept)
         return nest.pack_sequence_as(initial, results)
+
+    def _beside(self, state: Any) -> Dataset:
+        """What stands for elements that are pairs of a state and one of these."""
+        kinds = nest.map_structure(lambda tensor: tensor.dtype, state)
+        shapes = nest.map_structure(lambda tensor: tensor.shape, state)
+        return Dataset(self._variant, (kinds, self._kinds), (shapes, self.output_shapes))
+
+    def _scanned(self, initial_state: Any, scan_func: Callable[..., Any]) -> Dataset:
+        initial = nest.map_structure(convert_to_tensor, initial_state)
+        first = nest.flatten(initial)
+        traced = _Traced(scan_func, self._beside(initial))
+        if type(traced.kinds) is not tuple or len(traced.kinds) != 2:
+            raise TypeError(f"scan: the function must return a pair (state, element), not {traced.returned!r}")
+        dtypes_after, shapes_after = nest.flatten(traced.kinds[0]), nest.flatten(traced.shapes[0])
+        if dtypes_after != [t.dtype for t in first] or any(
+            not a.shape.is_compatible_with(b) for a, b in zip(first, shapes_after, strict=True)
+        ):
+            raise TypeError(f"scan: the function turns the state {first!r} into one of {dtypes_after} {shapes_after}")
+        variant = traced.add(dataset_ops.SCAN, self, first, states=len(first))
+        return Dataset(variant, traced.kinds[1], traced.shapes[1])
 
     def make_one_shot_iterator(self) -> Iterator:
         """An iterator over the elements, which begins by itself, once in a session.
@@ -651,12 +674,12 @@ class _Traced:
         controls = list(self.region.outer_controls)
         return list(graph.create_op(dataset_ops.REDUCE.name, inputs, attrs, control_inputs=controls).outputs)
 
-    def add(self, definition: OpDef, parent: Dataset, **attrs: Any) -> Tensor:
-        """The dataset that `definition` makes of the elements of `parent` with the function."""
+    def add(self, definition: OpDef, parent: Dataset, initial: Sequence[Tensor] = (), **attrs: Any) -> Tensor:
+        """The dataset that `definition` makes of the elements of `parent`, and of a state, with the function."""
         attrs = {**attrs, "function": self.region, "parameters": self._parameters}
         controls = list(self.region.outer_controls)
         graph = get_default_graph()
-        inputs = [graph.own(parent._variant), *self.region.captures]
+        inputs = [graph.own(parent._variant), *map(graph.own, initial), *self.region.captures]
         return graph.create_op(definition.name, inputs, attrs, control_inputs=controls).outputs[0]
 
 

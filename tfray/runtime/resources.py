@@ -46,9 +46,14 @@ class ResourceContainer:
             self._resources.pop(key, None)
 
     def clear(self) -> None:
-        """Drop every resource."""
+        """Drop every resource. Those with `release()`, behind which threads work, are told."""
         with self._lock:
+            resources = list(self._resources.values())
             self._resources.clear()
+        for resource in resources:
+            release = getattr(resource, "release", None)
+            if release is not None:
+                release()
 
 
 class VariableResource:
