@@ -254,6 +254,11 @@ class Graph:
         """The outermost graph around this one: itself, unless it is a region."""
         return self
 
+    @property
+    def runs_often(self) -> bool:
+        """Whether it is a function that a step calls over and over; see `Region`."""
+        return False
+
     def admits(self, graph: Graph) -> bool:
         """Whether tensors of `graph` may be used here: it is this one, or a region's, one of those around it."""
         return graph is self

@@ -28,6 +28,7 @@ class Region(Graph):
 
     Args:
         outer: The graph around it, itself a region perhaps.
+        runs_often: Whether it is a function that is called over and over, and each time sees what is there by then.
 
     Attributes:
         inputs: What the owning operation passes in: parameters, then captures, unless reordered by `set_inputs`.
@@ -36,9 +37,10 @@ class Region(Graph):
         outer_controls: Operations of the graph around it that must have run before the region does.
     """
 
-    def __init__(self, outer: Graph) -> None:
+    def __init__(self, outer: Graph, runs_often: bool = False) -> None:
         super().__init__()
         self.outer = outer
+        self._runs_often = runs_often
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
@@ -67,6 +69,11 @@ class Region(Graph):
     def seed(self, value: int | None) -> None:
         if value is not None:
             self.root.seed = value
+
+    @property
+    def runs_often(self) -> bool:
+        """Whether this is such a function, or within one."""
+        return self._runs_often or self.outer.runs_often
 
     def admits(self, graph: Graph) -> bool:
         """Whether tensors of `graph` may be used here: it is this one, or one of those around it."""

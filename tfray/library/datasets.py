@@ -27,6 +27,7 @@ from tfray.framework.region import Region
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape, as_shape
 from tfray.framework.traversal import reachable_backward
+from tfray.library.function_effects import with_effects
 from tfray.ops import dataset_ops, iterator_ops
 from tfray.ops.datasets import AUTOTUNE as AUTOTUNE
 from tfray.ops.script_ops import function_token
@@ -179,6 +180,9 @@ class Dataset:
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
         """The results of `map_func`, which is called once, to build its part of the graph.
+
+        All that the part does happens for each element, in the order of the program, whether the results depend on it
+        or not: updates of variables, `tf.print`, `tf.Assert`, `tf.py_func`. Variables are read for each element.
 
         Args:
             map_func: Function of an element, its components as arguments when it is a tuple, that returns a tensor
@@ -637,7 +641,7 @@ class _Traced:
         if not callable(function):
             raise TypeError(f"{function!r} is not a function")
         graph = get_default_graph()
-        self.region = Region(graph)
+        self.region = Region(graph, runs_often=True)
         with graph.name_scope(getattr(function, "__name__", "function").strip("<>_") or "function") as scope:
             pass
         with self.region.as_default(), self.region.name_scope(scope):
@@ -652,13 +656,13 @@ class _Traced:
         if isinstance(returned, Dataset):
             self.returned = returned
             self.kinds, self.shapes = returned._kinds, returned.output_shapes
-            self.region.outputs = [self.region.own(returned._variant)]
+            self.region.outputs = with_effects(self.region, [self.region.own(returned._variant)])
             return
         self.returned = _as_element(returned)
         leaves = nest.flatten(self.returned)
         self.kinds = nest.map_structure(_kind_of, self.returned)
         self.shapes = nest.map_structure(lambda leaf: leaf.shape, self.returned)
-        self.region.outputs = [self.region.own(_carrier(leaf)) for leaf in leaves]
+        self.region.outputs = with_effects(self.region, [self.region.own(_carrier(leaf)) for leaf in leaves])
 
     def add_reduction(self, parent: Dataset, initial: Sequence[Tensor], shapes: Sequence[TensorShape]) -> list[Tensor]:
         """The results of applying the function to a state and every element of `parent`."""

@@ -228,10 +228,12 @@ class Variable:
     def value(self) -> Tensor:
         """The value, as one cached read that all uses in a step share.
 
-        Under `tf.control_dependencies` it is a read of its own, which sees the updates that it depends on.
+        Under `tf.control_dependencies` it is a read of its own, which sees the updates that it depends on; likewise in
+        a function of a dataset, which reads anew for each element.
         """
         graph = get_default_graph()
-        return self.read_value() if any(graph._control) and not graph.finalized else self._snapshot
+        is_read_anew = (any(graph._control) and not graph.finalized) or graph.runs_often
+        return self.read_value() if is_read_anew else self._snapshot
 
     def read_value(self) -> Tensor:
         """A new read, which happens after the control dependencies of the current scope."""
