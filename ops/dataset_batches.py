@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.ops.dataset_sources import Listed, Slices, slices
-from tfray.ops.datasets import DatasetValue, Element, Walk, chained
+from tfray.ops.datasets import DatasetValue, Element, ElementFunction, Walk, chained
 
 
 class Batched(DatasetValue):
@@ -211,3 +211,53 @@ class _WindowIterator(Iterator[Element]):
             self._parent = None
         except Exception as error:  # noqa: BLE001 (raised by the windows that hold it)
             self._buffer.append(error)
+
+
+class GroupedByWindow(DatasetValue):
+    """The elements of the datasets that a function makes of groups, each of elements with one key.
+
+    A group is handed over when it is full; those that are left at the end follow, in the order of their keys. A group
+    for which the function fails is lost with its error.
+
+    Args:
+        parent: Elements behind their key and the size of its groups.
+        function: Function of a key and a dataset of the group that returns a dataset.
+    """
+
+    def __init__(self, parent: DatasetValue, function: ElementFunction) -> None:
+        self._parent = parent
+        self._function = function
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        function = self._function.open(walk)
+
+        def opened(group: tuple[int, list[Element]]) -> Iterator[Element]:
+            key, elements = group
+            dataset: DatasetValue = function(np.int64(key), Listed(elements))[0]
+            return dataset.open(walk)
+
+        return chained(map(opened, _KeyedGroups(self._parent.open(walk))))
+
+
+class _KeyedGroups(Iterator[tuple[int, list[Element]]]):
+    def __init__(self, parent: Iterator[Element]) -> None:
+        self._parent: Iterator[Element] | None = parent
+        self._groups: dict[int, list[Element]] = {}
+
+    def __next__(self) -> tuple[int, list[Element]]:
+        while self._parent is not None:
+            try:
+                key, size, *element = next(self._parent)
+            except StopIteration:
+                self._parent = None
+                break
+            if size < 1:
+                raise InvalidArgumentError(f"group_by_window: the size for key {key} is {size}, expected 1 or more")
+            group = self._groups.setdefault(int(key), [])
+            group.append(tuple(element))
+            if len(group) >= size:
+                return int(key), self._groups.pop(int(key))
+        if not self._groups:
+            raise StopIteration
+        key = min(self._groups)
+        return key, self._groups.pop(key)

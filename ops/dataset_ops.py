@@ -426,6 +426,16 @@ WINDOW: Final = _dataset(
 )
 
 
+def _group_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
+    return dataset_batches.GroupedByWindow(parent, _function(ctx, captures))
+
+
+GROUP_BY_WINDOW: Final = _dataset(
+    "GroupByWindowDataset", ["parent: variant", "captures: any*"], _group_kernel, regions=("function",)
+)
+"""Elements of the parent begin with their key and the size of its groups."""
+
+
 def _prefetch_kernel(ctx: KernelContext, parent: DatasetValue, size: Any) -> DatasetValue:
     return dataset_threads.Prefetched(parent, 2 if int(size) == AUTOTUNE else int(size))
 

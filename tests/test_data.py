@@ -309,6 +309,33 @@ def test_unbatch_and_windows():
     assert values(full.flat_map(lambda w: w.batch(3))) == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_groups_of_elements_with_one_key():
+    lengths = Dataset.from_tensor_slices((["a", "bb", "c", "dd", "e", "ff"], np.arange(6)))
+
+    def batch(key, group):
+        return group.batch(4).map(lambda text, number: {"key": key, "text": text, "number": number})
+
+    group = tf.contrib.data.group_by_window(
+        lambda text, number: tf.cast(tf.strings.length(text), tf.int64), batch, window_size_func=lambda key: key + 1
+    )
+    found = [(each["key"], each["text"].tolist(), each["number"].tolist()) for each in lengths.apply(group)]
+    assert found == [(1, [b"a", b"c"], [0, 2]), (2, [b"bb", b"dd", b"ff"], [1, 3, 5]), (1, [b"e"], [4])]
+    with pytest.raises(ValueError, match="window_size"):
+        tf.contrib.data.group_by_window(lambda x: x, batch)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected 1 or more"):
+        list(Dataset.range(2).apply(tf.contrib.data.group_by_window(lambda x: x, lambda key, group: group, 0)))
+
+
+def test_scans_and_beginnings():
+    scanned = Dataset.range(5).apply(tf.contrib.data.scan(np.int64(1), lambda state, x: (state * 2, (x, state))))
+    assert list(scanned) == [(0, 1), (1, 2), (2, 4), (3, 8), (4, 16)]
+    assert values(Dataset.range(9).apply(tf.data.experimental.take_while(lambda x: x % 4 < 3))) == [0, 1, 2]
+    with pytest.raises(TypeError, match="pair"):
+        Dataset.range(5).apply(tf.contrib.data.scan(np.int64(1), lambda state, x: x))
+    with pytest.raises(TypeError, match="state"):
+        Dataset.range(5).apply(tf.contrib.data.scan(1.0, lambda state, x: (x, x)))
+
+
 # -- prefetching ---------------------------------------------------------------------------------------
 
 

@@ -245,6 +245,31 @@ PIPELINES = {
         lambda: experimental.sample_from_datasets([source(9, 2), source(9, 2)], [1.0, 0.0], seed=1),
         [1, 2],
     ),
+    "group_by_window after": (
+        lambda: applied(
+            source(),
+            experimental.group_by_window(lambda x: tf.cast(x, tf.int64) % 2, lambda key, group: group.batch(2), 2),
+        ),
+        [ERROR, [2, 4], [1, 5], [6]],
+    ),
+    "group_by_window, key": (
+        lambda: applied(
+            Dataset.range(1, 7),
+            experimental.group_by_window(
+                lambda x: tf.cast(sound(x), tf.int64) % 2, lambda key, group: group.batch(2), 2
+            ),
+        ),
+        [ERROR, [2, 4], [1, 5], [6]],
+    ),
+    "group_by_window, group": (
+        lambda: applied(
+            Dataset.range(1, 7),
+            experimental.group_by_window(
+                lambda x: x % 2, lambda key, group: group.map(sound).filter(lambda x: x > 0).batch(2), 2
+            ),
+        ),
+        [ERROR, [2, 4], [6], [5]],
+    ),
     "reduce": (
         lambda: Dataset.from_tensors(0).map(lambda _: source().reduce(np.float64(0), lambda s, x: s + x)),
         [ERROR],

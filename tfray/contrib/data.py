@@ -8,6 +8,7 @@ from tfray.library.data import Dataset, FixedLengthRecordDataset, Iterator, Text
 from tfray.library.data_experimental import (
     Transformation,
     choose_from_datasets,
+    group_by_window,
     ignore_errors,
     map_and_batch,
     parallel_interleave,
@@ -31,6 +32,7 @@ __all__ = [
     "TextLineDataset",
     "batch_and_drop_remainder",
     "choose_from_datasets",
+    "group_by_window",
     "ignore_errors",
     "map_and_batch",
     "parallel_interleave",

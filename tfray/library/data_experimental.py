@@ -98,6 +98,30 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
     return lambda dataset: dataset._scanned(initial_state, scan_func)
 
 
+def group_by_window(
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: Any = None,
+    window_size_func: Callable[..., Any] | None = None,
+) -> Transformation:
+    """What a function makes of groups of elements that have the same key, for `Dataset.apply`.
+
+    Args:
+        key_func: Function of an element that returns an int64 scalar.
+        reduce_func: Function of a key and a dataset of up to `window_size` elements with that key. It returns a
+            dataset, whose elements are those of the result.
+        window_size: int64 scalar: elements in a group. The last of a key may have fewer.
+        window_size_func: Function of a key that returns the size, in place of `window_size`.
+
+    Raises:
+        ValueError: There are both sizes, or none.
+    """
+    if (window_size is None) == (window_size_func is None):
+        raise ValueError("group_by_window takes one of window_size and window_size_func")
+    size_func = window_size_func or (lambda _: window_size)
+    return lambda dataset: dataset._grouped(key_func, reduce_func, size_func)
+
+
 def sample_from_datasets(
     datasets: Sequence[Dataset], weights: Sequence[float] | None = None, seed: int | None = None
 ) -> Dataset:
@@ -134,6 +158,7 @@ __all__ = [
     "AutoShardPolicy",
     "Options",
     "choose_from_datasets",
+    "group_by_window",
     "ignore_errors",
     "make_saveable_from_iterator",
     "map_and_batch",

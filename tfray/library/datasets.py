@@ -38,6 +38,9 @@ from tfray.session import Session
 class Dataset:
     """A sequence of elements. Made by the functions whose names begin with ``from_``, and from other datasets.
 
+    An element that cannot be made is an error of the step that asks for it; the next step gets the element after it.
+    `tf.data.experimental.ignore_errors` leaves such elements out.
+
     Attributes:
         output_shapes: Static shape of each component, in the structure of an element.
     """
@@ -249,11 +252,11 @@ class Dataset:
         return Dataset(variant, first._kinds, nest.pack_sequence_as(first._kinds, shapes))
 
     def take(self, count: Any) -> Dataset:
-        """The first `count` elements; all when it is -1."""
+        """The first `count` elements, not counting errors; all when it is -1."""
         return self._like(dataset_ops.TAKE, convert_to_tensor(count, dtypes.int64))
 
     def skip(self, count: Any) -> Dataset:
-        """All but the first `count` elements; none when it is -1."""
+        """All but the first `count` elements; none when it is -1. An error among these makes it count anew."""
         return self._like(dataset_ops.SKIP, convert_to_tensor(count, dtypes.int64))
 
     def shard(self, num_shards: Any, index: Any) -> Dataset:
@@ -262,7 +265,7 @@ class Dataset:
         return self._like(dataset_ops.SHARD, *counts)
 
     def repeat(self, count: Any = None) -> Dataset:
-        """The elements `count` times over; without end when it is None or -1."""
+        """The elements `count` times over, errors too; without end when it is None or -1, unless there are none."""
         return self._like(dataset_ops.REPEAT, convert_to_tensor(-1 if count is None else count, dtypes.int64))
 
     def shuffle(
@@ -281,7 +284,7 @@ class Dataset:
         return self._like(dataset_ops.SHUFFLE, *counts, reshuffle=reshuffle)
 
     def cache(self, filename: str = "") -> Dataset:
-        """The elements, kept in memory from the first complete pass on.
+        """The elements, kept in memory from the first complete pass of an iterator on. Errors are not kept.
 
         Args:
             filename: Must be empty: elements are not kept in files. Write them with `tf.python_io.TFRecordWriter`.
@@ -298,6 +301,8 @@ class Dataset:
 
     def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
         """`batch_size` elements at a time, stacked along a new first axis; the last batch may be smaller.
+
+        An error takes the place of its batch, whose elements up to there are lost. The next batch begins behind it.
 
         Args:
             batch_size: int64 scalar.
@@ -361,7 +366,10 @@ class Dataset:
         return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed))
 
     def prefetch(self, buffer_size: Any) -> Dataset:
-        """The elements, up to `buffer_size` of which a thread makes ahead; `AUTOTUNE` for a few."""
+        """The elements, up to `buffer_size` of which a thread makes ahead; `AUTOTUNE` for a few.
+
+        Errors keep their places. The thread ends with the elements, the iterator or the session.
+        """
         return self._like(dataset_ops.PREFETCH, convert_to_tensor(buffer_size, dtypes.int64))
 
     # -- use -------------------------------------------------------------------------------------
@@ -409,6 +417,22 @@ class Dataset:
             raise TypeError(f"scan: the function turns the state {first!r} into one of {dtypes_after} {shapes_after}")
         variant = traced.add(dataset_ops.SCAN, self, first, states=len(first))
         return Dataset(variant, traced.kinds[1], traced.shapes[1])
+
+    def _grouped(
+        self, key_func: Callable[..., Any], reduce_func: Callable[..., Any], size_func: Callable[[Tensor], Any]
+    ) -> Dataset:
+        def keyed(*components: Any) -> Any:
+            key = convert_to_tensor(key_func(*components), dtypes.int64)
+            return key, convert_to_tensor(size_func(key), dtypes.int64), components
+
+        group = _DatasetKind(self._kinds, self.output_shapes)
+        pair = Dataset(self._variant, (dtypes.int64, group), (TensorShape([]), TensorShape([])))
+        traced = _Traced(reduce_func, pair)
+        made = traced.returned
+        if not isinstance(made, Dataset):
+            raise TypeError(f"group_by_window: reduce_func must return a dataset, not {made!r}")
+        variant = traced.add(dataset_ops.GROUP_BY_WINDOW, self.map(keyed))
+        return Dataset(variant, made._kinds, made.output_shapes)
 
     def make_one_shot_iterator(self) -> Iterator:
         """An iterator over the elements, which begins by itself, once in a session.
