@@ -54,8 +54,9 @@ class _ParallelIterator(Iterator[Element]):
         self._parent: Iterator[Element] | None = parent
         self._functions = _Functions(walk, function)
         self._limit = 2 * workers
-        # Its threads end when it is dropped, and so with the iterator.
         self._pool = ThreadPoolExecutor(workers, "tfray-map")
+        # Its threads end with the iterator: what nobody will see is not computed.
+        weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
         self._pending: deque[Future[Element]] = deque()
 
     def __next__(self) -> Element:

@@ -149,17 +149,23 @@ def test_closing_a_session_ends_who_waits_for_an_element(kind, gate):
     wait_for(lambda: len(prefetching()) == before)
 
 
-def test_threads_end_with_the_session_and_with_a_new_beginning():
-    before = len(prefetching())
-    iterator = Dataset.range(1000).repeat().prefetch(3).make_initializable_iterator()
+@pytest.mark.parametrize("kind", ["tfray-prefetch", "tfray-map"])
+def test_threads_end_with_the_session_and_with_a_new_beginning(kind):
+    def running():
+        return [thread for thread in threading.enumerate() if thread.name.startswith(kind)]
+
+    before = len(running())
+    numbers = Dataset.range(1000).repeat()
+    dataset = numbers.prefetch(3) if kind == "tfray-prefetch" else numbers.map(lambda x: x, num_parallel_calls=2)
+    iterator = dataset.make_initializable_iterator()
     following = iterator.get_next()
     session = tf.Session()
     for _ in range(5):
         session.run(iterator.initializer)
         assert session.run(following) == 0
-    wait_for(lambda: len(prefetching()) == before + 1)
+    wait_for(lambda: before < len(running()) <= before + 2)
     session.close()
-    wait_for(lambda: len(prefetching()) == before)
+    wait_for(lambda: len(running()) == before)
 
 
 def test_a_thread_that_exits_is_an_error_at_its_place():
