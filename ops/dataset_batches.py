@@ -233,7 +233,7 @@ class GroupedByWindow(DatasetValue):
 
         def opened(group: tuple[int, list[Element]]) -> Iterator[Element]:
             key, elements = group
-            dataset: DatasetValue = function(np.int64(key), Listed(elements))[0]
+            dataset: DatasetValue = function.call(np.int64(key), Listed(elements))[0]
             return dataset.open(walk)
 
         return chained(map(opened, _KeyedGroups(self._parent.open(walk))))

@@ -107,7 +107,7 @@ class _Functions:
         except IndexError:
             function = self._function.open(self._walk)
         with np.errstate(all="ignore"):
-            result = function(*element)
+            result = function.call(*element)
         self._idle.append(function)
         return result
 

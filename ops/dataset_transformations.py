@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,7 +25,18 @@ class Mapped(DatasetValue):
         self._function = function
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return itertools.starmap(self._function.open(walk), self._parent.open(walk))
+        return _MappedIterator(self._parent.open(walk), self._function.open(walk))
+
+
+class _MappedIterator(Iterator[Element]):
+    __slots__ = ("_function", "_results")
+
+    def __init__(self, parent: Iterator[Element], function: OpenedFunction) -> None:
+        self._function = function  # for as long as it is called
+        self._results = itertools.starmap(function.call, parent)
+
+    def __next__(self) -> Element:
+        return next(self._results)
 
 
 class Filtered(DatasetValue):
@@ -39,12 +51,13 @@ class Filtered(DatasetValue):
 
 
 class _FilteredIterator(Iterator[Element]):
-    __slots__ = ("_parent", "_predicate", "_walk")
+    __slots__ = ("_function", "_parent", "_predicate", "_walk")
 
     def __init__(self, walk: Walk, parent: Iterator[Element], predicate: OpenedFunction) -> None:
         self._walk = walk
         self._parent = parent
-        self._predicate = predicate
+        self._function = predicate  # for as long as it is called
+        self._predicate = predicate.call
 
     def __next__(self) -> Element:
         while True:
@@ -74,7 +87,7 @@ class _TakenWhileIterator(Iterator[Element]):
 
     def __next__(self) -> Element:
         element = next(self._parent)
-        if self._predicate(*element)[0]:
+        if self._predicate.call(*element)[0]:
             return element
         self._parent = iter(())
         raise StopIteration
@@ -109,7 +122,7 @@ class _ScannedIterator(Iterator[Element]):
         self._function = function
 
     def __next__(self) -> Element:
-        results = self._function(*self._state, *next(self._parent))
+        results = self._function.call(*self._state, *next(self._parent))
         count = len(self._state)
         self._state = results[:count]
         return results[count:]
@@ -128,7 +141,7 @@ class Interleaved(DatasetValue):
         function = self._function.open(walk)
 
         def opened(element: Element) -> Iterator[Element]:
-            dataset: DatasetValue = function(*element)[0]
+            dataset: DatasetValue = function.call(*element)[0]
             return dataset.open(walk)
 
         sources = map(opened, self._parent.open(walk))
@@ -396,6 +409,10 @@ class _RepeatedIterator(Iterator[Element]):
 # -- order and memory ----------------------------------------------------------------------------------
 
 
+_DRAWN_AT_ONCE: Final = 256
+"""Random numbers that a shuffle draws at a time."""
+
+
 class Shuffled(DatasetValue):
     """The elements in an order drawn from a buffer, anew in each pass of a walk if `reshuffle`.
 
@@ -424,8 +441,9 @@ class _ShuffledIterator(Iterator[Element]):
     def __init__(self, parent: Iterator[Element], size: int, generator: np.random.Generator) -> None:
         self._parent: Iterator[Element] | None = parent
         self._size = size
-        self._draw = generator.integers
-        self._shuffle = generator.shuffle
+        self._generator = generator
+        self._draws: list[int] = []
+        self._before_draws: Any = None
         self._buffer: list[Element] = []
         self._failed: Exception | None = None
         """An error behind the element that was drawn last."""
@@ -440,8 +458,7 @@ class _ShuffledIterator(Iterator[Element]):
                 element = next(self._parent)
             except StopIteration:
                 self._parent = None
-                self._shuffle(buffer)
-                buffer.reverse()
+                self._shuffle_rest()
             except Exception as error:
                 failed, self._failed = self._failed, error
                 if failed is not None:
@@ -451,7 +468,7 @@ class _ShuffledIterator(Iterator[Element]):
                     raise
             else:
                 if len(buffer) == self._size:
-                    chosen = int(self._draw(self._size))
+                    chosen = self._draws.pop() if self._draws else self._draw()
                     drawn, buffer[chosen] = buffer[chosen], element
                     return drawn
                 buffer.append(element)
@@ -459,6 +476,19 @@ class _ShuffledIterator(Iterator[Element]):
             return buffer.pop()
         failed, self._failed = self._failed, None
         raise failed or StopIteration
+
+    def _draw(self) -> int:
+        """A number below the size. Many are drawn at once, which are those that one by one would be."""
+        self._before_draws = self._generator.bit_generator.state
+        self._draws = self._generator.integers(self._size, size=_DRAWN_AT_ONCE).tolist()[::-1]
+        return self._draws.pop()
+
+    def _shuffle_rest(self) -> None:
+        if self._draws:  # go back behind the last that was used
+            self._generator.bit_generator.state = self._before_draws
+            self._generator.integers(self._size, size=_DRAWN_AT_ONCE - len(self._draws))
+        self._generator.shuffle(self._buffer)
+        self._buffer.reverse()
 
 
 class Cached(DatasetValue):

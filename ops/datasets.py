@@ -161,23 +161,27 @@ class ElementFunction:
 
 
 class OpenedFunction:
-    """A function of elements with buffers of its own, which others get when it is dropped."""
+    """A function of elements with buffers of its own, which others get when it is dropped.
 
-    __slots__ = ("_captures", "_function", "_opened", "_streams")
+    Attributes:
+        call: The function itself. Not to be used beyond the life of this object.
+    """
+
+    __slots__ = ("_opened", "call")
 
     def __init__(self, opened: Any, captures: tuple[Any, ...], streams: RandomStreams | None) -> None:
-        self._function = opened.__enter__()
+        function: Callable[..., Element] = opened.__enter__()
         self._opened = opened
-        self._captures = captures
-        self._streams = streams
 
-    def __call__(self, *element: Any) -> Element:
-        if self._streams is None:
-            result: Element = self._function(*element, *self._captures)
-            return result
-        with self._streams.used():
-            result = self._function(*element, *self._captures)
-            return result
+        def with_captures(*element: Any) -> Element:
+            return function(*element, *captures)
+
+        def with_streams(*element: Any) -> Element:
+            assert streams is not None
+            with streams.used():
+                return function(*element, *captures)
+
+        self.call = with_streams if streams is not None else with_captures if captures else function
 
     def __del__(self) -> None:
         opened = getattr(self, "_opened", None)

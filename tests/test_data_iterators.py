@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from processes import wait_for
 
 import tfray as tf
-from tfray.ops import dataset_batches, dataset_threads, dataset_transformations
-from tfray.ops.datasets import DatasetValue, IteratorResource
+from tfray.ops import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
+from tfray.ops.datasets import DatasetValue, IteratorResource, Walk
 
 Dataset = tf.data.Dataset
 WAIT_S = 20
@@ -261,6 +261,21 @@ def test_a_place_behind_errors_is_found_again(count, bad, taken):
     first.restore_state(state)
     assert all_outcomes(first) == all_outcomes(second) == rest
     assert first.next() is None and second.next() is None
+
+
+@given(count=st.integers(0, 700), size=st.integers(1, 300), seed=st.integers(1, 5))
+@settings(deadline=None, max_examples=40)
+def test_the_order_of_a_shuffle_is_that_of_numbers_drawn_one_by_one(count, size, seed):
+    generator = np.random.default_rng([seed, 0, 0])
+    numbers = list(range(count))
+    buffer, expected = numbers[:size], []
+    for number in numbers[size:]:
+        chosen = int(generator.integers(size))
+        expected.append(buffer[chosen])
+        buffer[chosen] = number
+    generator.shuffle(buffer)
+    shuffled = dataset_transformations.Shuffled(dataset_sources.Range(0, count, 1), size, (seed, 0), True)
+    assert [int(value) for (value,) in shuffled.open(Walk())] == expected + buffer
 
 
 def test_random_numbers_of_a_place_come_back(tmp_path):
