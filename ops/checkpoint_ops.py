@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -17,13 +18,14 @@ import numpy as np
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint import (
+    SAVED_AT,
     CheckpointFiles,
     Manifest,
     data_name,
     find_tensor,
     sibling,
-    write_manifest,
 )
+from tfray.formats.checkpoint_folder import write_manifest
 from tfray.formats.checkpoint_shard import FileEntry, Piece, ShardRecord, SliceEntry, write_shard
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework import dtypes
@@ -198,7 +200,7 @@ def merge_checkpoint(prefix: Any, records: Sequence[Tensor], name: str | None = 
 
 def _merge_kernel(ctx: KernelContext, prefix: Array, *records: Array) -> Array:
     shards = [_record(plain) for record in records for plain in json.loads(as_strings(record)[()])]
-    write_manifest(files.as_path(as_strings(prefix)[()]), Manifest.of_shards(shards))
+    write_manifest(files.as_path(as_strings(prefix)[()]), Manifest.of_shards(shards, {SAVED_AT: time.time()}))
     return prefix
 
 

@@ -22,11 +22,12 @@ from hypothesis import strategies as st
 import tfray as tf
 from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnavailableError
 from tfray.formats import files
-from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name, write_manifest
+from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name
+from tfray.formats.checkpoint_folder import stray_files, write_manifest
 from tfray.formats.checkpoint_shard import Piece, write_shard
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.formats.safetensors import save_safetensors
-from tfray.training.checkpoint_management import get_checkpoint_state, stray_files
+from tfray.training.checkpoint_management import get_checkpoint_state
 
 ARRAYS = {
     "weights": np.arange(300, dtype=np.float32).reshape(20, 15),
@@ -104,7 +105,7 @@ def test_files_are_on_the_disk_before_the_manifest_is_in_place(tmp_path, monkeyp
     write(tmp_path)
     *data, manifest, placed, folder = events
     assert {name for _, name in data} == {path.name for path in data_files(tmp_path)}
-    assert manifest[0] == "sync" and manifest[1].startswith("model.index.tmp-")
+    assert manifest[0] == "sync" and manifest[1].startswith("model.index.tfray-tmp-")
     assert placed == ("replace", "model.index") and folder == ("sync", tmp_path.name)
 
 
@@ -388,7 +389,7 @@ def test_killed_while_saving_200_times(tmp_path):
     steps = []
     for number in range(200):
         steps.append(kill_while_saving(tmp_path, rng, asynchronous=bool(number % 2)))
-        assert len(stray_files(tmp_path)) <= 2, "what interrupted saves leave does not pile up"
+        assert len(stray_files(f"{tmp_path}/m-", series=True)) <= 2, "what interrupted saves leave does not pile up"
     assert steps == sorted(steps) and steps[-1] > 200
 
 

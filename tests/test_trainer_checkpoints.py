@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +19,18 @@ from processes import kill_actor
 from training_models import FEATURES, OPTIMIZERS, classification_data, dense_model, scaling
 
 import tfray as tf
-from tfray.errors import InvalidArgumentError, NotFoundError, UnavailableError
+from tfray.errors import (
+    AbortedError,
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnavailableError,
+)
+from tfray.formats.checkpoint_folder import stray_files
+from tfray.formats.holder import Holder
 from tfray.training.checkpoint_interval import AutomaticInterval, FailureRecord, best_interval_s
-from tfray.training.checkpoint_management import stray_files
+from tfray.training.folder_lock import FolderLock
 
 STEPS = 24
 
@@ -102,9 +115,9 @@ def test_a_run_can_begin_anew(tmp_path):
 
 def test_what_interrupted_saves_leave_is_cleared_away(tmp_path):
     for name in (
-        "model.ckpt-3.data-00000-of-00001-abc.arrow",
-        "model.ckpt-3.index.tmp-0123456789ab",
-        "checkpoint.tmp-0123456789ab",
+        "model.ckpt-3.data-00000-of-00001-0123456789ab.arrow",
+        "model.ckpt-3.index.tfray-tmp-0123456789ab",
+        "checkpoint.tfray-tmp-0123456789ab",
     ):
         (tmp_path / name).write_bytes(b"half")
     (tmp_path / "notes.txt").write_text("mine")
@@ -123,10 +136,10 @@ def test_what_saves_leave_that_a_run_outlives_is_cleared_away(tmp_path):
 
     def on_step(record):
         if record.step == 3:
-            (tmp_path / "model.ckpt-3.data-00000-of-00001-abc.arrow").write_bytes(b"half")
+            (tmp_path / "model.ckpt-3.data-00000-of-00001-0123456789ab.arrow").write_bytes(b"half")
 
     trainer(tmp_path, 5, local=True, on_step=on_step).fit()
-    assert not stray_files(tmp_path)
+    assert not stray_files(f"{tmp_path}/model.ckpt-", series=True)
 
 
 def test_another_models_checkpoint_is_refused(tmp_path):
@@ -165,6 +178,236 @@ def test_sigterm_saves_and_ends_the_process(tmp_path):
     assert tf.train.latest_checkpoint(tmp_path) == f"{tmp_path}/model.ckpt-{last}"
     record = json.loads((tmp_path / "failures.json").read_text())
     assert record["finished"] and record["failures"] == 0
+
+
+# -- what a run may delete -----------------------------------------------------------------------------
+
+FOREIGN = (
+    "train.data-00000-of-00002.arrow",
+    "train.data-00000-of-00002-0123456789ab.arrow",  # another program's saver's, perhaps being written
+    "report.docx.tmp-0123456789ab",
+    "report.docx.tfray-tmp-0123456789ab",
+    "model.ckpt-3.data-00000-of-00001.arrow",
+    "model.ckpt-3.data-00000-of-00001-notes.arrow",
+    "model.ckpt-3.index.tmp-0123456789ab",
+    "model.ckpt-3.meta",
+    "model.ckpt.data-00000-of-00001-0123456789ab.arrow",
+    "best-4.data-00000-of-00001-0123456789ab.arrow",
+    "checkpoint.tmp-0123456789ab",
+    "checkpoint.bak",
+    ".tfray-tmp-0123456789ab",
+)
+
+
+def test_a_run_deletes_nothing_that_it_has_not_made(tmp_path):
+    for name in FOREIGN:
+        (tmp_path / name).write_text(name)
+    trainer(tmp_path, 12, local=True, save_every_steps=3, keep_checkpoints=1).fit()
+    trainer(tmp_path, 15, local=True, save_every_steps=1, keep_checkpoints=1).fit()
+    trainer(tmp_path, 6, local=True, save_every_steps=3, keep_checkpoints=1, resume=False).fit()
+    for name in FOREIGN:
+        assert (tmp_path / name).read_text() == name
+
+
+def test_a_copy_of_a_run_leaves_the_run_alone(tmp_path):
+    trainer(tmp_path / "run", 4, local=True, save_every_steps=1, keep_checkpoints=3).fit()
+    before = sorted(path.name for path in (tmp_path / "run").iterdir())
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    # Earlier versions, and TensorFlow, name checkpoints by absolute paths, which a copy has too.
+    paths = [f"{tmp_path}/run/model.ckpt-{step}" for step in (2, 3, 4)]
+    tf.train.update_checkpoint_state(tmp_path / "copy", paths[-1], paths)
+    longer = trainer(tmp_path / "copy", 9, local=True, save_every_steps=1, keep_checkpoints=3).fit()
+    assert longer.history[0].step == 5
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == before
+    assert not tf.train.checkpoint_exists(f"{tmp_path}/copy/model.ckpt-4")
+
+
+# -- damage --------------------------------------------------------------------------------------------
+
+
+def damage(prefix, suffix=".data-"):
+    """Change a byte in the middle of the largest such file of a checkpoint."""
+    path = max(Path(prefix).parent.glob(f"{Path(prefix).name}{suffix}*"), key=lambda path: path.stat().st_size)
+    contents = bytearray(path.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    path.write_bytes(contents)
+
+
+@pytest.mark.parametrize("suffix", [".data-", ".index"])
+def test_a_damaged_newest_checkpoint_is_told_of_and_the_one_before_taken(tmp_path, caplog, suffix):
+    expected = trainer(None, 12, local=True).fit()
+    trainer(tmp_path, 9, local=True, save_every_steps=3).fit()
+    damage(tmp_path / "model.ckpt-9", suffix)
+    resumed = trainer(tmp_path, 12, local=True, save_every_steps=3).fit()
+    assert resumed.history[0].step == 7
+    assert_same(resumed, expected)
+    (line,) = (record.getMessage() for record in caplog.records if "damaged" in record.getMessage())
+    assert f"{tmp_path}/model.ckpt-9 is damaged" in line and f"goes back to {tmp_path}/model.ckpt-6" in line
+    assert "\n" not in line
+    tf.train.load_variable(f"{tmp_path}/model.ckpt-9", "global_step")  # saved again
+
+
+def test_two_damaged_checkpoints_are_skipped(tmp_path):
+    trainer(tmp_path, 9, local=True, save_every_steps=3).fit()
+    damage(tmp_path / "model.ckpt-9")
+    for path in tmp_path.glob("model.ckpt-6.data-*"):
+        path.unlink()
+    assert trainer(tmp_path, 10, local=True).fit().history[0].step == 4
+
+
+def test_a_run_does_not_begin_anew_over_damaged_checkpoints(tmp_path):
+    trainer(tmp_path, 6, local=True, save_every_steps=3).fit()
+    for step in (3, 6):
+        damage(tmp_path / f"model.ckpt-{step}")
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("model*")}
+    with pytest.raises(DataLossError, match=r"model\.ckpt-6.*--resume-from.*resume=False"):
+        trainer(tmp_path, 8, local=True).fit()
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("model*")} == before
+    assert trainer(tmp_path, 8, local=True, resume=False).fit().history[0].step == 1
+
+
+def test_a_run_begins_where_it_is_told_to(tmp_path):
+    expected = trainer(None, 12, local=True).fit()
+    trainer(tmp_path / "a", 9, local=True, save_every_steps=3).fit()
+    again = trainer(tmp_path / "a", 10, local=True, resume_from=tmp_path / "a" / "model.ckpt-3").fit()
+    assert again.history[0].step == 4
+    other = trainer(tmp_path / "b", 12, local=True, resume_from=tmp_path / "a" / "model.ckpt-6").fit()
+    assert other.history[0].step == 7
+    assert_same(other, expected)
+    with pytest.raises(NotFoundError, match="resume_from"):
+        trainer(tmp_path / "a", 10, local=True, resume_from=tmp_path / "model.ckpt-3").fit()
+    damage(tmp_path / "a" / "model.ckpt-6")
+    with pytest.raises(DataLossError, match=r"begin from another.*model\.ckpt-9"):
+        trainer(tmp_path / "a", 12, local=True, resume_from=tmp_path / "a" / "model.ckpt-6").fit()
+    for options in ({"resume_from": "x"}, {"resume_from": "x", "checkpoint_dir": "y", "resume": False}):
+        with pytest.raises(InvalidArgumentError, match="resume_from"):
+            tf.train.RunConfig(**options)
+
+
+@pytest.mark.parametrize("contents", [None, b"", b"\n\n", b"\xff\xfe nothing", b"all_model_checkpoint_paths: 3"])
+def test_a_lost_state_file_does_not_restart_a_run(tmp_path, caplog, contents):
+    trainer(tmp_path, 12, local=True, save_every_steps=3).fit()
+    (tmp_path / "checkpoint").unlink() if contents is None else (tmp_path / "checkpoint").write_bytes(contents)
+    times = [path.stat().st_mtime for path in tmp_path.glob("*.index")]
+    for path in tmp_path.glob("*.index"):  # times of copied files tell nothing
+        os.utime(path, (max(times), max(times)))
+    os.utime(tmp_path / "model.ckpt-3.index", (max(times) + 9, max(times) + 9))
+    assert trainer(tmp_path, 14, local=True).fit().history[0].step == 13
+    assert "model.ckpt-12, the newest that is there" in caplog.text
+    assert tf.train.latest_checkpoint(tmp_path).endswith("-14")
+
+
+def test_in_doubt_a_run_asks(tmp_path):
+    """A run that began anew, and was interrupted, left its checkpoints among those of a longer one."""
+    trainer(tmp_path, 12, local=True, save_every_steps=3).fit()
+    trainer(tmp_path, 4, local=True, save_every_steps=4, resume=False).fit()
+    assert trainer(tmp_path, 5, local=True).fit().history[0].step == 5
+    (tmp_path / "checkpoint").unlink()
+    with pytest.raises(FailedPreconditionError, match=r"model\.ckpt-5 is the newest.*model\.ckpt-12.*--resume-from"):
+        trainer(tmp_path, 14, local=True).fit()
+
+
+def test_a_state_file_that_names_what_is_gone(tmp_path, caplog):
+    trainer(tmp_path, 9, local=True, save_every_steps=3).fit()
+    (tmp_path / "model.ckpt-9.index").unlink()
+    assert trainer(tmp_path, 10, local=True).fit().history[0].step == 7
+    assert "model.ckpt-9 is gone: training goes back to" in caplog.text
+    tf.train.update_checkpoint_state(tmp_path, "/elsewhere/other-3", ["/elsewhere/other-3"])
+    assert trainer(tmp_path, 11, local=True).fit().history[0].step == 11
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"{", b"[]", b"\xff", b'{"trained_s": NaN, "failures": 1, "finished": true}', b"[" * 100000]
+)
+def test_a_damaged_record_of_failures_does_not_block_training(tmp_path, caplog, contents):
+    trainer(tmp_path, 2, local=True).fit()
+    (tmp_path / "failures.json").write_bytes(contents)
+    assert trainer(tmp_path, 3, local=True).fit().history[0].step == 3
+    assert "failures.json cannot be read" in caplog.text
+    assert json.loads((tmp_path / "failures.json").read_text())["failures"] == 0
+
+
+# -- one run at a time ---------------------------------------------------------------------------------
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    """Another process holds the folder; when it is killed, its lock is stale, and known to be."""
+    program = PROGRAM.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    try:
+        process.stdout.readline()
+        held = rf"in use by process {process.pid} on .*, since .*choose another checkpoint_dir"
+        with pytest.raises(FailedPreconditionError, match=held):
+            trainer(tmp_path, 3, local=True).fit()
+        process.send_signal(signal.SIGSTOP)  # it is slow, not gone
+        with pytest.raises(FailedPreconditionError, match=held):
+            trainer(tmp_path, 3, local=True).fit()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert (tmp_path / "tfray.lock").exists()
+    trainer(tmp_path, 3, local=True).fit()
+    assert not (tmp_path / "tfray.lock").exists()
+
+
+def test_a_run_within_a_run_on_the_same_folder(tmp_path):
+    def on_step(record):
+        with pytest.raises(FailedPreconditionError, match="in use by process"):
+            trainer(tmp_path, 3, local=True).fit()
+
+    trainer(tmp_path, 2, local=True, on_step=on_step).fit()
+    trainer(tmp_path, 3, local=True).fit()
+
+
+def test_a_lock_of_another_machine_is_watched(tmp_path, monkeypatch):
+    monkeypatch.setattr("tfray.training.folder_lock.LEASE_S", 0.5)
+    monkeypatch.setattr("tfray.training.folder_lock.RENEWAL_S", 0.1)
+    lock = FolderLock(str(tmp_path))
+    lock.take()
+    there = Holder.from_bytes((tmp_path / "tfray.lock").read_bytes())
+    lock.release()
+    away = replace(there, space="elsewhere", host="elsewhere", token="0123456789ab")
+    (tmp_path / "tfray.lock").write_bytes(away.to_bytes())
+    with pytest.raises(FailedPreconditionError, match=r"process .* on elsewhere"):  # it is renewed meanwhile
+        renewed = threading.Timer(0.1, (tmp_path / "tfray.lock").write_bytes, [replace(away, renewals=1).to_bytes()])
+        renewed.start()
+        lock.take()
+    lock.take()  # it is not
+    lock.check()
+    (tmp_path / "tfray.lock").unlink()
+    lock.check()
+    (tmp_path / "tfray.lock").write_bytes(away.to_bytes())
+    with pytest.raises(AbortedError, match=r"taken over by process .* on elsewhere"):
+        lock.check()
+    lock.release()
+    assert (tmp_path / "tfray.lock").read_bytes() == away.to_bytes()
+
+
+def test_a_run_whose_lock_was_taken_over_saves_no_more(tmp_path):
+    def on_step(record):
+        if record.step == 5:
+            mine = Holder.from_bytes((tmp_path / "tfray.lock").read_bytes())
+            (tmp_path / "tfray.lock").write_bytes(replace(mine, token="0123456789ab").to_bytes())
+
+    with pytest.raises(AbortedError, match="taken over"):
+        trainer(tmp_path, 12, local=True, save_every_steps=2, on_step=on_step).fit()
+    assert tf.train.latest_checkpoint(tmp_path).endswith("-4")
+
+
+def test_a_lock_on_an_object_store(monkeypatch):
+    from pyarrow import fs
+
+    monkeypatch.setattr("tfray.training.folder_lock.SETTLE_S", 0.05)
+    tf.gfile.register_file_system("locked", fs._MockFileSystem())
+    tf.gfile.MakeDirs("locked://bucket/run")
+    first, second = FolderLock("locked://bucket/run"), FolderLock("locked://bucket/run")
+    first.take()
+    with pytest.raises(FailedPreconditionError, match="in use"):
+        second.take()
+    first.release()
+    second.take()
+    second.release()
 
 
 # -- the interval --------------------------------------------------------------------------------------

@@ -162,6 +162,7 @@ _TRAINING_OPTIONS: Final = (
     click.option(
         "--resume/--no-resume", default=None, help="Begin from the newest checkpoint, or from new initial values."
     ),
+    click.option("--resume-from", metavar="PATH", help="Begin from this checkpoint instead of the newest."),
     click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every step's numbers as JSON."),
     click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the run's curves as PNG."),
     click.option(

@@ -11,11 +11,9 @@ more memory is asked for than the files hold.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -24,16 +22,15 @@ from uuid import uuid4
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
+from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import FileEntry, ShardFile, ShardRecord, SliceEntry, checksum
 from tfray.framework.dtypes import DType, as_dtype
 
 INDEX_SUFFIX: Final = ".index"
 FORMAT_VERSION: Final = 1
-BACKGROUND_BYTES: Final = 64 << 20
-"""From this size on files are removed in the background."""
-
+SAVED_AT: Final = "saved_at"
+"""In a manifest's metadata: when it was made, in seconds since 1970, which the times of copied files do not tell."""
 _HEAD: Final = b'{"tfray_checkpoint":%d,"checksum":"' % FORMAT_VERSION
 _BETWEEN: Final = b'","manifest":'
 _TAIL: Final = b"}\n"
@@ -205,56 +202,6 @@ def sibling(prefix: str, name: str) -> str:
     """The path of a file in the folder of `prefix`."""
     folder = os.path.dirname(prefix)
     return f"{folder}/{name}" if folder and folder != "/" else folder + name
-
-
-def write_manifest(prefix: str, manifest: Manifest) -> None:
-    """Make a checkpoint of shards that are written: put the manifest in place, then remove what it replaced."""
-    files.replace_durably(prefix + INDEX_SUFFIX, manifest.to_bytes())
-    remove_data(prefix, keep=manifest.files)
-
-
-def remove_data(prefix: str, keep: Iterable[str] = ()) -> None:
-    """Remove the shard files of a prefix, complete or not, but those named.
-
-    Large ones go in the background: to give back gigabytes takes a file system a good part of a second.
-    """
-    base, kept = os.path.basename(prefix), set(keep)
-    folder = os.path.dirname(prefix) or "."
-    names = files.list_folder(folder) if files.is_folder(folder) else []
-    ours = [name for name in names if name.startswith((f"{base}.data-", f"{base}{INDEX_SUFFIX}.tmp-"))]
-    # By name, now: the next save of this prefix may have begun when they are removed.
-    paths = [sibling(prefix, name) for name in ours if name not in kept]
-    if sum(map(_size_of, paths)) < BACKGROUND_BYTES:
-        for path in paths:
-            _remove_quietly(path)
-    else:
-        threading.Thread(target=_remove_all, args=(paths,), name="tfray-remove").start()
-
-
-def _size_of(path: str) -> int:
-    try:
-        return files.stat(path).length
-    except NotFoundError:
-        return 0
-
-
-def _remove_quietly(path: str) -> None:
-    try:
-        files.remove(path)
-    except NotFoundError:
-        return  # another save of the same prefix, or the store itself, was faster
-
-
-def _remove_all(paths: Iterable[str]) -> None:
-    for path in paths:
-        with contextlib.suppress(OpError):  # what stays is no part of a checkpoint, and the next save tries again
-            files.remove(path)
-
-
-def remove_checkpoint(prefix: str) -> None:
-    """Remove the files of a checkpoint, the manifest first: what is left after an interruption is no checkpoint."""
-    _remove_quietly(prefix + INDEX_SUFFIX)
-    remove_data(prefix)
 
 
 # -- reading -------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ PathLike = str | bytes | os.PathLike[Any]
 CHUNK_BYTES: Final = 1 << 20
 WILDCARDS: Final = re.compile(r"[*?\[]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_TEMPORARY: Final = re.compile(r"(.+)\.tfray-tmp-[0-9a-f]{12}", re.DOTALL)
 
 
 class FileStatistics(NamedTuple):
@@ -177,9 +178,30 @@ def as_path(path: PathLike) -> str:
         raise InvalidArgumentError(f"{path!r} is not a path: expected a string") from error
 
 
+def given_path(path: PathLike, name: str) -> str:
+    """A path that a user gives as the argument `name`, as text; every such argument goes through here.
+
+    Raises:
+        InvalidArgumentError: It is none, or empty: what is joined to an empty one lies at the root of the file system.
+    """
+    try:
+        text = os.fsdecode(path)
+    except TypeError as error:
+        raise InvalidArgumentError(f"{name} must be a path, not {path!r}") from error
+    if not text.strip():
+        raise InvalidArgumentError(f"{name} is an empty path ({text!r}): give one, or is a variable unset?")
+    return text
+
+
 def locate(path: PathLike) -> tuple[Store, str, str]:
-    """The store of a path, the path within it, and the prefix that a path within it lacks."""
+    """The store of a path, the path within it, and the prefix that a path within it lacks.
+
+    Raises:
+        NotFoundError: The path is empty.
+    """
     text = as_path(path)
+    if not text.strip():
+        raise NotFoundError(f"the path is empty ({text!r}): no file or folder has it")
     if not _SCHEME.match(text):
         return _LOCAL, text, ""
     if text.startswith("file://"):
@@ -288,16 +310,29 @@ def write_bytes(path: PathLike, contents: bytes) -> None:
         file.write(contents)
 
 
-def replace_durably(path: PathLike, contents: bytes) -> None:
+def temporary_path(path: PathLike) -> str:
+    """A path beside `path` that nobody else uses, for what is to be renamed to it."""
+    return f"{as_path(path)}.tfray-tmp-{uuid4().hex[:12]}"
+
+
+def temporary_target(name: str) -> str | None:
+    """What a file of that name, if `temporary_path` gave it, was to be renamed to."""
+    match = _TEMPORARY.fullmatch(name)
+    return None if match is None else match[1]
+
+
+def replace_durably(path: PathLike, contents: bytes, synced: bool = True) -> None:
     """Put a file in place at once: whoever reads it, even after a loss of power, finds it as it was or as it is now.
 
-    On file systems of this machine it is on the disk afterwards, and so is what was put into its folder before.
+    On file systems of this machine it is on the disk afterwards, and so is what was put into its folder before; without
+    `synced`, once the system writes them there.
     """
-    temporary = f"{as_path(path)}.tmp-{uuid4().hex[:12]}"
+    temporary = temporary_path(path)
+    synced = synced and isinstance(locate(path)[0], LocalStore)
     try:
         with open_file(temporary, "wb") as file, failures_of(temporary):
             file.write(contents)
-            if isinstance(locate(path)[0], LocalStore):
+            if synced:
                 file.flush()
                 os.fsync(file.fileno())
         rename(temporary, path, overwrite=True)
@@ -305,10 +340,9 @@ def replace_durably(path: PathLike, contents: bytes) -> None:
         with suppress(OpError):
             remove(temporary)
         raise
-    store, inner, _ = locate(path)
-    if isinstance(store, LocalStore):
+    if synced:
         with failures_of(path):
-            _sync_folder(os.path.dirname(inner) or ".")
+            _sync_folder(os.path.dirname(locate(path)[1]) or ".")
 
 
 def _sync_folder(path: str) -> None:

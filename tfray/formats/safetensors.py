@@ -6,12 +6,12 @@ import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
-from uuid import uuid4
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
+from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from tfray.formats import files
 from tfray.formats.checkpoint import TensorEntry, assemble, find_tensor
 from tfray.formats.checkpoint_shard import SliceEntry, from_octets, to_octets
@@ -140,10 +140,15 @@ def save_safetensors(tensors: Mapping[str, Any], path: PathLike, metadata: Mappi
         position += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    temporary = f"{as_path(path)}.tmp-{uuid4().hex[:12]}"
-    with files.open_file(temporary, "wb") as file, files.failures_of(temporary):
-        file.write(struct.pack("<Q", len(text)) + text)
-        for name in header:
-            if name != _METADATA:
-                file.write(memoryview(to_octets(arrays[name]).data))
-    files.rename(temporary, path, overwrite=True)
+    temporary = files.temporary_path(path)
+    try:
+        with files.open_file(temporary, "wb") as file, files.failures_of(temporary):
+            file.write(struct.pack("<Q", len(text)) + text)
+            for name in header:
+                if name != _METADATA:
+                    file.write(memoryview(to_octets(arrays[name]).data))
+        files.rename(temporary, path, overwrite=True)
+    except OpError:
+        with suppress(OpError):
+            files.remove(temporary)
+        raise

@@ -90,7 +90,8 @@ class TensorBundle:
             raise UnimplementedError(f"{self._path} was written on a machine that stores the high byte first")
         if header.num_shards < 1:
             raise DataLossError(f"{self._path} is damaged: it has {header.num_shards} data files")
-        self._shards = int(header.num_shards)
+        self.shards = int(header.num_shards)
+        """Number of its data files."""
 
     @cached_property
     def tensors(self) -> Mapping[str, TensorEntry]:
@@ -122,14 +123,14 @@ class TensorBundle:
         return TensorEntry(name, dtype, shape, tuple(parts))
 
     def _slice_entry(self, entry: BundleEntry, dtype: DType, offset: Sequence[int], sizes: Sequence[int]) -> SliceEntry:
-        if entry.offset < 0 or entry.size < 0 or not 0 <= entry.shard_id < self._shards:
+        if entry.offset < 0 or entry.size < 0 or not 0 <= entry.shard_id < self.shards:
             raise DataLossError("it lies in no file")
         if _DTYPES.get(entry.dtype) is not dtype or _sizes(entry) != tuple(sizes):
             raise DataLossError("a slice has another dtype or shape than the whole says")
         count = math.prod(sizes)
         if entry.size < count if dtype.kind == "string" else entry.size != count * dtype.size:
             raise DataLossError(f"{entry.size} bytes do not make shape {list(sizes)} of {dtype.name}")
-        file = f"{self.prefix}.data-{entry.shard_id:05d}-of-{self._shards:05d}"
+        file = f"{self.prefix}.data-{entry.shard_id:05d}-of-{self.shards:05d}"
         return SliceEntry(file, tuple(offset), tuple(sizes), entry.offset, entry.size, entry.crc32c, 0, 0)
 
     def read(self, name: str, offset: Sequence[int] | None = None, shape: Sequence[int] | None = None) -> Any:

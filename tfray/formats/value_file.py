@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name, sibling, write_manifest
+from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name, sibling
+from tfray.formats.checkpoint_folder import write_manifest
 from tfray.formats.checkpoint_shard import Piece, write_shard
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tfray.errors import DataLossError, FailedPreconditionError, NotFoundError, OpError
+from tfray.errors import DataLossError, FailedPreconditionError, NotFoundError
 from tfray.formats import files
-from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, sibling
-from tfray.formats.checkpoint import remove_checkpoint as _remove_files
+from tfray.formats.checkpoint import INDEX_SUFFIX, SAVED_AT, ArrowCheckpoint, sibling
+from tfray.formats.checkpoint_folder import remove_checkpoint as _remove_files
 from tfray.formats.checkpoint_state import CheckpointState
-from tfray.formats.files import PathLike, as_path
+from tfray.formats.files import PathLike, as_path, given_path
+from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.training.retention import METRICS_FILE
 
 STATE_FILE: Final = "checkpoint"
-META_SUFFIX: Final = ".meta"
-
-_TEMPORARY: Final = re.compile(r"\.tmp-[0-9a-f]{12}$")
+OWN_FILES: Final = (STATE_FILE, METRICS_FILE)
+"""Files of a folder that savers replace."""
 
 
 def _state_path(folder: str, latest_filename: str | None) -> str:
@@ -173,18 +172,18 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[PathLike]) -> list[float
 
 
 def remove_checkpoint(
-    checkpoint_prefix: PathLike, checkpoint_format_version: Any = None, meta_graph_suffix: str = "meta"
+    checkpoint_prefix: PathLike, checkpoint_format_version: Any = None, meta_graph_suffix: str | None = "meta"
 ) -> None:
     """Remove the files of a checkpoint, its graph included. One that is not there is fine.
 
     Args:
         checkpoint_prefix: Path of the checkpoint.
         checkpoint_format_version: Accepted for TensorFlow 1's sake.
-        meta_graph_suffix: Suffix of the file of the graph.
+        meta_graph_suffix: Suffix of the file of the graph; None leaves that file.
     """
-    prefix = as_path(checkpoint_prefix)
-    meta = meta_graph_filename(prefix, meta_graph_suffix)
-    if files.exists(meta):  # first: what an interruption leaves is still known by its manifest
+    prefix = given_path(checkpoint_prefix, "checkpoint_prefix")
+    meta = None if meta_graph_suffix is None else meta_graph_filename(prefix, meta_graph_suffix)
+    if meta is not None and files.exists(meta):  # first: what an interruption leaves is still known by its manifest
         files.remove(meta)
     _remove_files(prefix)
 
@@ -234,52 +233,34 @@ def _wait_for_new(folder: PathLike, known: str | None, timeout: float | None, po
         time.sleep(poll_s)
 
 
-def stray_files(folder: PathLike, stem: str = "") -> list[str]:
-    """Paths of what interrupted saves have left in a folder: temporary files, and what belongs to no checkpoint.
-
-    Args:
-        folder: The folder.
-        stem: Of checkpoints, only those whose name begins so and goes on with a step; any when it is empty.
-    """
-    path = as_path(folder).rstrip("/")
-    names = files.list_folder(path or "/") if files.is_folder(path or "/") else []
-    complete = {name.removesuffix(INDEX_SUFFIX) for name in names if name.endswith(INDEX_SUFFIX)}
-    named: set[str] = set()
-    for prefix in {name.partition(".data-")[0] for name in names} & complete:
-        named |= _files_of(sibling(f"{path}/x", prefix), names)
-    strays = [name for name in names if name not in named and _is_stray(name, stem, complete)]
-    return [sibling(f"{path}/x", name) for name in strays]
-
-
 def unlisted_since(listed: Sequence[PathLike], moment: float) -> list[tuple[str, float]]:
     """Complete checkpoints that were saved after `moment` beside those `listed`, without being listed, and when.
 
     They are of the same series: their names differ in the step. An interruption of a save leaves one at most.
     """
     folder, last = os.path.split(as_path(listed[-1]))
-    stem, known = last.rstrip("0123456789"), {os.path.basename(as_path(path)) for path in listed}
-    names = [
-        name.removesuffix(INDEX_SUFFIX) for name in files.list_folder(folder or ".") if name.endswith(INDEX_SUFFIX)
-    ]
-    series = [name for name in names if name.startswith(stem) and name.removeprefix(stem).isdigit()]
-    paths = [sibling(as_path(listed[-1]), name) for name in series if name not in known]
-    found = [(path, time_saved) for path in paths for time_saved in get_checkpoint_mtimes([path])]
-    return sorted((each for each in found if each[1] > moment), key=lambda each: each[1])
+    known = {os.path.basename(as_path(path)) for path in listed}
+    found = series_in(folder, last.rstrip("0123456789"))
+    return [each for each in found if os.path.basename(each[0]) not in known and each[1] > moment]
 
 
-def _files_of(prefix: str, names: Iterable[str]) -> set[str]:
-    """Names of the files of a checkpoint; of one that cannot be read, of all that might be."""
+def series_in(folder: str, stem: str) -> list[tuple[str, float]]:
+    """The checkpoints of a folder whose name is `stem` and a step, as their manifests tell: path and time, by time."""
+    names = files.list_folder(folder or ".") if files.is_folder(folder or ".") else []
+    prefixes = [name.removesuffix(INDEX_SUFFIX) for name in names if name.endswith(INDEX_SUFFIX)]
+    series = [name for name in prefixes if name.startswith(stem) and name.removeprefix(stem).isdecimal()]
+    paths = [sibling(f"{folder.rstrip('/')}/x" if folder else "x", name) for name in series]
+    found = [(path, moment) for path in paths for moment in get_checkpoint_mtimes([path])]
+    return sorted(found, key=lambda each: each[1])
+
+
+def time_saved(prefix: str) -> float:
+    """When a checkpoint was saved, in seconds since 1970: by its manifest, or by that file's time."""
     try:
-        return set(ArrowCheckpoint(prefix).manifest.files)
-    except OpError:
-        return {name for name in names if name.startswith(os.path.basename(prefix) + ".data-")}
-
-
-def _is_stray(name: str, stem: str, complete: Collection[str]) -> bool:
-    """Whether a file that no manifest names is none that programs make themselves."""
-    if _TEMPORARY.search(name):
-        return name.startswith((f"{STATE_FILE}.", f"{METRICS_FILE}.", stem))
-    if ".data-" in name:
-        return name.startswith(stem) and name.endswith(".arrow")
-    prefix = name.removesuffix(META_SUFFIX)
-    return bool(stem) and prefix != name and prefix not in complete and prefix.removeprefix(stem).isdigit()
+        checkpoint = open_checkpoint(prefix)
+        saved_at = checkpoint.metadata.get(SAVED_AT) if isinstance(checkpoint, ArrowCheckpoint) else None
+        if isinstance(saved_at, (int, float)):
+            return float(saved_at)
+    except DataLossError:
+        pass  # whoever restores it hears of it
+    return next(iter(get_checkpoint_mtimes([prefix])), 0.0)

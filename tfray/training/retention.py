@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats import files
+from tfray.library import logging
 
 METRICS_FILE: Final = "checkpoint_metrics.json"
 """Beside the file ``checkpoint``: how good each checkpoint of the folder is."""
@@ -101,7 +102,9 @@ class Retention:
             plain: Any = json.loads(files.read_bytes(path))
             self._metrics = {str(name): float(value) for name, value in plain.items()}
         except (ValueError, TypeError, AttributeError) as error:
-            raise InvalidArgumentError(f"{path} cannot be read: {error}; remove it") from error
+            if self._best_to_keep:  # without it the best would be deleted
+                raise InvalidArgumentError(f"{path} cannot be read: {error}; remove it") from error
+            logging.warning("%s cannot be read (%s): what it tells of checkpoints is forgotten", path, error)
 
 
 def _metrics_path(folder: str) -> str:

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
-from tfray.formats import files
+from tfray.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError, OpError
+from tfray.formats import checkpoint_folder, files
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework.graph import Graph
+from tfray.library import logging
 from tfray.ops.random_streams import RANDOM_STATE, restore_states, states_of
 from tfray.runtime.device import Device
 from tfray.runtime.local import LocalRunner
 from tfray.session import Session
 from tfray.training import checkpoint_management
 from tfray.training.checkpoint_interval import AutomaticInterval, FailureRecord
+from tfray.training.checkpoint_utils import checkpoint_path
+from tfray.training.folder_lock import LOCK_FILE, FolderLock
 from tfray.training.preemption import EXIT_CODE, PreemptionNotice
 from tfray.training.saver import Saver
 
 NAME: Final = "model.ckpt"
 RECORD_FILE: Final = "failures.json"
 """Beside the checkpoints: how long was trained there, and how often training failed."""
+
+OWN_FILES: Final = (*checkpoint_management.OWN_FILES, RECORD_FILE, LOCK_FILE)
+"""Files beside the checkpoints that a run replaces."""
 
 _STEP: Final = re.compile(r"-(\d+)$")
 
@@ -43,6 +51,7 @@ class RunCheckpoints:
         save_every_s: Seconds from one to the next. Without either, what failures and measured costs suggest.
         keep: How many to keep.
         resume: Whether to begin from the newest one that is there.
+        resume_from: Begin from this checkpoint, or the newest of this folder, instead.
         asynchronous: Whether they are written in the background.
         assumed_s: Mean time between failures, as long as nothing is known.
 
@@ -59,14 +68,17 @@ class RunCheckpoints:
         save_every_s: float | None = None,
         keep: int = 5,
         resume: bool = True,
+        resume_from: files.PathLike | None = None,
         asynchronous: bool = False,
         assumed_s: float = 86400.0,
     ) -> None:
         self.step = 0
-        self._folder = None if folder is None else files.as_path(folder).rstrip("/") or "/"
+        self._folder = None if folder is None else files.given_path(folder, "checkpoint_dir").rstrip("/") or "/"
         self._every_steps = save_every_steps
         self._every_s = save_every_s
         self._resume = resume
+        self._resume_from = resume_from
+        self._lock = None if self._folder is None else FolderLock(self._folder)
         self._failures = FailureRecord(assumed_s)
         self._interval = AutomaticInterval(self._failures)
         self._notice = PreemptionNotice()
@@ -75,7 +87,13 @@ class RunCheckpoints:
         self._since = self._clock = time.monotonic()
         if folder is not None:
             with graph.as_default():
-                self._saver = Saver(max_to_keep=keep, asynchronous=asynchronous, allow_empty=True, takes_arrays=True)
+                self._saver = Saver(
+                    max_to_keep=keep,
+                    save_relative_paths=True,  # the folder may be moved, and a copy of it is not the folder
+                    asynchronous=asynchronous,
+                    allow_empty=True,
+                    takes_arrays=True,
+                )
 
     @property
     def active(self) -> bool:
@@ -85,35 +103,42 @@ class RunCheckpoints:
     # -- the beginning and the end ---------------------------------------------------------------
 
     def __enter__(self) -> RunCheckpoints:
-        """Take up the folder: make it, clear away what interrupted saves have left, and see how earlier runs ended."""
-        if self._folder is None:
+        """Take up the folder: make it, lock it, clear away what interrupted saves have left, see how runs ended.
+
+        Raises:
+            FailedPreconditionError: Another run saves there.
+        """
+        if self._folder is None or self._lock is None:
             return self
         files.make_folders(self._folder)
-        self._clear_away()
-        state = checkpoint_management.get_checkpoint_state(self._folder) if self._resume else None
-        if state is not None:
-            self._saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
-        self._read_record()
-        self._write_record(finished=False)
-        self._notice.watch()
+        self._lock.take()
+        try:
+            self._clear_away()
+            self._read_record()
+            self._write_record(finished=False)
+            self._notice.watch()
+        except BaseException:
+            self._lock.release()
+            raise
         self._since = self._clock = time.monotonic()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._folder is None:
+        if self._folder is None or self._lock is None:
             return
         self._notice.release()
-        if kind is None or kind is SystemExit:
-            self._clear_away()
-            self._write_record(finished=True)
+        try:
+            if kind is None or kind is SystemExit:
+                self._clear_away()
+                self._write_record(finished=True)
+        finally:
+            self._lock.release()
 
     def _clear_away(self) -> None:
-        """Remove what saves have left that were interrupted; call it while none is under way."""
-        assert self._folder is not None
-        for stray in checkpoint_management.stray_files(self._folder):
-            files.remove(stray)
+        """Remove what saves of runs here have left that were interrupted; call it while none is under way."""
+        checkpoint_folder.clear_away(f"{self._folder}/{NAME}-", series=True, also=OWN_FILES)
 
     @contextlib.contextmanager
     def settled(self) -> Iterator[None]:
@@ -129,15 +154,39 @@ class RunCheckpoints:
     def restore(self, session: Session) -> Mapping[str, Any]:
         """Give the variables the values of the newest checkpoint, if there is one; `step` is its step then, else 0.
 
+        One that is damaged is told of, and the one before is taken.
+
         Returns:
             The further arrays that were saved with it.
+
+        Raises:
+            DataLossError: All checkpoints are damaged, or the one that was asked for.
+            FailedPreconditionError: Which one is the newest is not clear.
+            InvalidArgumentError: The checkpoint was not saved by a `Trainer`.
+            NotFoundError: The checkpoint that was asked for is not there.
         """
         self.step, self._saved_step = 0, None
-        if self._folder is None:
-            return {}
-        path = checkpoint_management.latest_checkpoint(self._folder) if self._resume else None
-        if path is None:
-            return {}
+        candidates, damaged = self._candidates(), []
+        for path in candidates:
+            try:
+                arrays = self._restored(session, path)
+            except DataLossError as error:
+                damaged.append((path, error))
+                continue
+            if damaged:
+                what = "; ".join(error.message for _, error in damaged)
+                logging.warning(
+                    "checkpoint %s is damaged: training goes back to %s (%s)", damaged[0][0], path, _one_line(what)
+                )
+            self._take_up(candidates, [each for each, _ in damaged])
+            return arrays
+        if damaged:
+            path, first = damaged[0]
+            first.message = f"{first.message}; {self._instead_of(path)}"
+            raise first
+        return {}
+
+    def _restored(self, session: Session, path: str) -> Mapping[str, Any]:
         match = _STEP.search(path)
         if match is None:
             raise InvalidArgumentError(f"{path} was not saved by a Trainer: its name does not end in a step; {_REMEDY}")
@@ -146,10 +195,72 @@ class RunCheckpoints:
         except (NotFoundError, InvalidArgumentError) as error:
             error.message = f"{error.message}; the checkpoint is that of another model: {_REMEDY}"
             raise
-        self.step = self._saved_step = int(match[1])
         checkpoint = open_checkpoint(path)
         further = [name for name in checkpoint.tensors if name not in self._saver.names]
-        return {name: np.array(checkpoint.read(name)) for name in further}  # copies: the file may go meanwhile
+        arrays = {name: np.array(checkpoint.read(name)) for name in further}  # copies: the file may go meanwhile
+        self.step = self._saved_step = int(match[1])
+        return arrays
+
+    # -- which checkpoints there are -------------------------------------------------------------
+
+    def _candidates(self) -> list[str]:
+        """The checkpoints from which to begin: the newest, then those to go back to when it is damaged."""
+        if self._folder is None or not self._resume:
+            return []
+        if self._resume_from is not None:
+            path = checkpoint_path(self._resume_from)
+            if not checkpoint_management.checkpoint_exists(path):
+                raise NotFoundError(f"there is no checkpoint {path}, from which the run was to begin (resume_from)")
+            return [path]
+        try:
+            state = checkpoint_management.get_checkpoint_state(self._folder)
+            reason = "is missing, or names no checkpoint"
+        except DataLossError as error:
+            state, reason = None, f"cannot be read ({error.message})"
+        if state is not None:
+            listed = [state.model_checkpoint_path, *reversed(state.all_model_checkpoint_paths)]
+            here = list(dict.fromkeys(f"{self._folder}/{os.path.basename(path)}" for path in listed))
+            there = [path for path in here if checkpoint_management.checkpoint_exists(path)]
+            if there and there[0] != here[0]:
+                logging.warning("checkpoint %s is gone: training goes back to %s", here[0], there[0])
+            if there:
+                return there
+            reason = "names only checkpoints that are gone"
+        return self._unlisted(reason)
+
+    def _unlisted(self, reason: str) -> list[str]:
+        """The checkpoints that their manifests tell of, newest first; `reason` says why nothing else does."""
+        folder, state = self._folder, checkpoint_management.STATE_FILE
+        assert folder is not None
+        found = [path for path, _ in self._series()]
+        found.sort(key=checkpoint_management.time_saved, reverse=True)
+        if not found:
+            return []
+        last = max(found, key=lambda path: int(path.rpartition("-")[2]))
+        if last != found[0]:
+            raise FailedPreconditionError(
+                f"{folder}/{state} {reason}, and of the checkpoints there {found[0]} is the newest, while {last} has "
+                "the highest step: say from which one to go on with resume_from (--resume-from), or take another "
+                "checkpoint_dir"
+            )
+        logging.warning("%s/%s %s: training goes on from %s, the newest that is there", folder, state, reason, last)
+        return found
+
+    def _take_up(self, candidates: Sequence[str], damaged: Collection[str]) -> None:
+        """Let the saver delete, in their time, the checkpoints of this folder that are listed, but none elsewhere."""
+        if self._resume_from is not None:
+            candidates = [path for path, _ in reversed(self._series())]
+        self._saver.recover_last_checkpoints([path for path in reversed(candidates) if path not in damaged])
+
+    def _series(self) -> list[tuple[str, float]]:
+        assert self._folder is not None
+        return checkpoint_management.series_in(self._folder, f"{NAME}-")
+
+    def _instead_of(self, path: str) -> str:
+        """What to do about a damaged checkpoint."""
+        others = [each for each, _ in self._series() if each != path]
+        named = f" (there are {', '.join(others)})" if others else ""
+        return f"begin from another one with resume_from (--resume-from){named}, or anew with resume=False"
 
     # -- while training --------------------------------------------------------------------------
 
@@ -180,11 +291,13 @@ class RunCheckpoints:
         if self._folder is None or self.step == self._saved_step:
             return
         self.wait()
+        assert self._lock is not None
+        self._lock.check()
         started = time.monotonic()
         self._saver.save(session, f"{self._folder}/{NAME}", self.step, write_meta_graph=False, arrays=arrays())
         self._pause_s = time.monotonic() - started
         self._saved_step = self.step
-        self._resume = True  # the newest one is this run's
+        self._resume, self._resume_from = True, None  # the newest one is this run's
         self._since = time.monotonic()
         self._write_record(finished=False)
 
@@ -215,12 +328,15 @@ class RunCheckpoints:
         path = f"{self._folder}/{RECORD_FILE}"
         try:
             plain = json.loads(files.read_bytes(path))
-            self._failures.trained_s = float(plain["trained_s"])
-            self._failures.failures = int(plain["failures"]) + (not plain["finished"])
+            trained_s, failures = float(plain["trained_s"]), int(plain["failures"]) + (not plain["finished"])
+            if not (0 <= trained_s < math.inf and failures >= 0):
+                raise ValueError(f"it tells of {failures} failures in {trained_s} s")
         except NotFoundError:
             return
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataLossError(f"{path} cannot be read: {error}; remove it") from error
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            logging.warning("%s cannot be read (%s): a new one is begun", path, _one_line(error))
+            return
+        self._failures.trained_s, self._failures.failures = trained_s, failures
 
     def _write_record(self, finished: bool) -> None:
         now = time.monotonic()
@@ -250,6 +366,10 @@ def _devices_of(session: Session) -> dict[str, Device]:
     runner = session._runner
     assert isinstance(runner, LocalRunner)
     return runner.devices_by_name()
+
+
+def _one_line(what: object) -> str:
+    return " ".join(str(what).split())
 
 
 _REMEDY: Final = "choose another checkpoint_dir, or resume=False"

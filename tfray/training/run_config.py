@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.formats.files import PathLike
+from tfray.formats.files import PathLike, given_path
 from tfray.formats.step_stats import RunMetadata
 from tfray.library.partitioned_variables import Partitioner
 from tfray.placement.contributions import ReplicaOptions
@@ -160,7 +160,9 @@ class RunConfig:
         save_every_s: Seconds from one checkpoint to the next. Without either, the interval that loses least time is
             chosen from the measured cost of a save and the failures seen so far (Young and Daly's formula).
         keep_checkpoints: How many of the newest to keep; 0 for all.
-        resume: Begin from the newest checkpoint, if there is one; otherwise from new initial values.
+        resume: Begin from the newest checkpoint, if there is one; otherwise from new initial values. A checkpoint that
+            is damaged is told of, and the one before it is taken.
+        resume_from: Begin from this checkpoint (or the newest of this folder) instead, at each start of the run.
         asynchronous_checkpoints: Write checkpoints in the background: training pauses only while the state is copied.
         mean_time_between_failures_s: What to assume before any failure was seen; a day for each process that holds
             state when None.
@@ -203,9 +205,15 @@ class RunConfig:
     summary_steps: int | None = 100
     accumulate: int = 1
     bad_gradients: str | None = None
+    resume_from: PathLike | None = None
 
     def __post_init__(self) -> None:
         ReplicaOptions(self.accumulate, self.bad_gradients)
+        for name in ("checkpoint_dir", "resume_from"):
+            if getattr(self, name) is not None:
+                given_path(getattr(self, name), name)
+        if self.resume_from is not None and (self.checkpoint_dir is None or not self.resume):
+            raise InvalidArgumentError("resume_from says where to resume: it needs checkpoint_dir, and resume=True")
         if self.steps < 1:
             raise InvalidArgumentError(f"steps must be at least 1, got {self.steps}")
         for name in ("save_every_steps", "save_every_s", "mean_time_between_failures_s", "summary_steps"):

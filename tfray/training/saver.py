@@ -6,11 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.formats import files
+from tfray.formats import checkpoint_folder, files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike, as_path
@@ -110,6 +111,8 @@ class Saver:
         self._takes_arrays = takes_arrays
         self._records_name: str | None = None
         self._background = _Background()
+        self._one_at_a_time = threading.RLock()
+        self._writes_graphs = False
         self.names: frozenset[str] = frozenset()
         self.last_duration_s = 0.0
         self._snapshot_names: tuple[str, str] | None = None
@@ -226,7 +229,6 @@ class Saver:
             OpError: An earlier save in the background has failed.
         """
         self.build()
-        self.wait()
         if self._is_empty:
             return None
         latest_filename = latest_filename or checkpoint_management.STATE_FILE
@@ -234,19 +236,25 @@ class Saver:
         folder = os.path.dirname(path)
         if write_state and os.path.basename(path) == latest_filename:
             raise ValueError(f"{path!r} is the name of the file that names checkpoints: choose another path")
-        if write_meta_graph:
-            self._write_meta_graph(sess, path, meta_graph_suffix)
+
+        def write_graph(contents: bytes) -> None:
+            files.write_bytes(checkpoint_management.meta_graph_filename(path, meta_graph_suffix), contents)
 
         def finish() -> None:
             if write_state:
                 removed = self._retention.add(path, metric)
                 self._write_state(folder, path, latest_filename, removed)
+                suffix = meta_graph_suffix if self._writes_graphs else None  # else it is somebody else's
                 for old in removed:
-                    checkpoint_management.remove_checkpoint(old.path, meta_graph_suffix=meta_graph_suffix)
+                    checkpoint_management.remove_checkpoint(old.path, meta_graph_suffix=suffix)
                 if removed:  # until here they were listed: after an interruption, the next saver removes them
                     self._write_state(folder, path, latest_filename)
 
-        self._run_save(sess, path, arrays, finish)
+        with self._one_at_a_time:
+            self.wait()
+            self._writes_graphs |= write_meta_graph
+            begin = partial(write_graph, self._graph_bytes(sess)) if write_meta_graph else None
+            self._run_save(sess, path, arrays, begin, finish)
         return path
 
     def _path_for(self, sess: Any, save_path: PathLike, global_step: Any) -> str:
@@ -256,7 +264,14 @@ class Saver:
         step = int(global_step) if _is_number(global_step) else int(sess.run(global_step))
         return f"{path}-{step:08d}" if self._pad_step_number else f"{path}-{step}"
 
-    def _run_save(self, sess: Any, path: str, arrays: Mapping[str, Any] | None, finish: Callable[[], None]) -> None:
+    def _run_save(
+        self,
+        sess: Any,
+        path: str,
+        arrays: Mapping[str, Any] | None,
+        begin: Callable[[], None] | None,
+        finish: Callable[[], None],
+    ) -> None:
         definition, started = self.as_saver_def(), time.perf_counter()
         copy, write = self._snapshot_names or (None, definition.save_tensor_name)
         pieces = self._pieces(arrays)
@@ -265,10 +280,13 @@ class Saver:
 
         def complete() -> None:
             feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
-            if pieces:
-                feeds[self._records_name] = checkpoint_ops.write_pieces(path, [pieces])
-            sess.run(write, feeds)
-            finish()
+            with checkpoint_folder.saving(path):
+                if begin is not None:
+                    begin()
+                if pieces:
+                    feeds[self._records_name] = checkpoint_ops.write_pieces(path, [pieces])
+                sess.run(write, feeds)
+                finish()
             self.last_duration_s = time.perf_counter() - started
 
         if copy is None:
@@ -298,14 +316,11 @@ class Saver:
         )
         self._retention.write_metrics(folder)
 
-    def _write_meta_graph(self, sess: Any, path: str, suffix: str) -> None:
+    def _graph_bytes(self, sess: Any) -> bytes:
         graph = sess.graph
         if self._meta_graph is None or self._meta_graph[:2] != (graph, graph.version):
             self._meta_graph = graph, graph.version, meta_graph_bytes(graph, self.as_saver_def())
-        folder = os.path.dirname(path)
-        if folder and not files.is_folder(folder):
-            files.make_folders(folder)
-        files.write_bytes(checkpoint_management.meta_graph_filename(path, suffix), self._meta_graph[2])
+        return self._meta_graph[2]
 
     def export_meta_graph(
         self,
@@ -386,10 +401,8 @@ class Saver:
             found += checkpoint_management.unlisted_since(checkpoint_paths, found[-1][1])
         self._retention.replace(found)
         if found:
-            folder, name = os.path.split(found[-1][0])
-            self._retention.read_metrics(folder)
-            for stray in checkpoint_management.stray_files(folder or ".", name.rstrip("0123456789")):
-                files.remove(stray)
+            self._retention.read_metrics(os.path.dirname(found[-1][0]))
+            checkpoint_folder.clear_away(found[-1][0], series=True, also=checkpoint_management.OWN_FILES)
 
 
 def _is_number(value: Any) -> bool:

@@ -207,6 +207,7 @@ class Trainer:
             save_every_s=run.save_every_s,
             keep=run.keep_checkpoints,
             resume=run.resume,
+            resume_from=run.resume_from,
             asynchronous=run.asynchronous_checkpoints,
             assumed_s=run.mean_time_between_failures_s or DAY_S / holders,
         )

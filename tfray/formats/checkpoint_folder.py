@@ -1,0 +1,204 @@
+"""Checkpoints in a folder: put in place, replaced and removed, and what interrupted saves have left.
+
+Nothing is removed but what a save has made for certain: files that a manifest names and that have names as only saves
+make them, and, of saves that are over, files of such names that no manifest has. A save that is under way has a file
+``PREFIX.tfray-saving-TOKEN``, which tells whose it is, and nobody touches its files. So two saves of one prefix, by one
+process or several, do each other no harm, whatever their order: each has files of its own, and the manifest that is
+put in place last counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from tfray.errors import AbortedError, NotFoundError, OpError
+from tfray.formats import files
+from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, Manifest, is_manifest, sibling
+from tfray.formats.holder import Holder
+from tfray.formats.tensor_bundle import TensorBundle
+
+META_SUFFIX: Final = ".meta"
+BACKGROUND_BYTES: Final = 64 << 20
+"""From this size on files are removed in the background."""
+
+FOREIGN_SAVE_S: Final = 3600.0
+"""A save of a process that cannot be seen from here is taken to be over after so many seconds."""
+
+_DATA: Final = re.compile(r"(.+)\.data-\d{5}-of-\d{5}-[0-9a-f]{12}\.arrow", re.DOTALL)
+_SAVING: Final = re.compile(r"(.+)\.tfray-saving-[0-9a-f]{12}", re.DOTALL)
+
+
+# -- one checkpoint ------------------------------------------------------------------------------------
+
+
+def write_manifest(prefix: str, manifest: Manifest) -> None:
+    """Make a checkpoint of shards that are written: put the manifest in place, then remove what it replaced.
+
+    Raises:
+        AbortedError: A file of it is gone: somebody has removed it since it was written.
+    """
+    for entry in manifest.files.values():
+        path = sibling(prefix, entry.name)
+        if _size_of(path) != entry.size:
+            raise AbortedError(f"{path} is gone, or not as it was written: checkpoint {prefix} was not completed")
+    replaced = data_files(prefix) or []
+    files.replace_durably(prefix + INDEX_SUFFIX, manifest.to_bytes())
+    # Only what the manifest before had: other files of this prefix may be those of a save that is under way.
+    _remove_all(sibling(prefix, name) for name in replaced if name not in manifest.files)
+
+
+def data_files(prefix: str) -> list[str] | None:
+    """Names of the data files of a checkpoint, of tfray or TensorFlow; None when its manifest cannot be read."""
+    folder, base = os.path.split(prefix)
+    try:
+        contents = files.read_bytes(prefix + INDEX_SUFFIX)
+        if is_manifest(contents):
+            named = ArrowCheckpoint(prefix, contents).manifest.files
+            return [name for name in named if _base_of(_DATA, name) == base]
+        count = TensorBundle(prefix, contents).shards
+        names = re.compile(rf"{re.escape(base)}\.data-\d{{5}}-of-{count:05d}")
+        return [name for name in files.list_folder(folder or ".") if names.fullmatch(name)]
+    except NotFoundError:
+        return []
+    except OpError:
+        return None
+
+
+def remove_checkpoint(prefix: str) -> None:
+    """Remove the files of a checkpoint, the manifest first: what is left after an interruption is no checkpoint."""
+    names = data_files(prefix) or []
+    _remove_quietly(prefix + INDEX_SUFFIX)
+    _remove_all(sibling(prefix, name) for name in names)
+    clear_away(prefix)
+
+
+@contextlib.contextmanager
+def saving(prefix: str) -> Iterator[None]:
+    """A block that saves a checkpoint. When it fails, what it has left is removed."""
+    holder = Holder.new()
+    path = f"{prefix}.tfray-saving-{holder.token}"
+    try:
+        folder = sibling(prefix, "")
+        if folder and not files.is_folder(folder):
+            files.make_folders(folder)
+        files.write_bytes(path, holder.to_bytes())
+        yield
+    except BaseException:
+        holder.end()
+        with contextlib.suppress(OpError):  # what stays is cleared away by the next run; the error says more
+            clear_away(prefix)
+        raise
+    holder.end()
+    _remove_quietly(path)
+
+
+def _size_of(path: str) -> int:
+    try:
+        return files.stat(path).length
+    except NotFoundError:
+        return -1
+
+
+def _remove_all(paths: Iterable[str]) -> None:
+    """Remove files; large ones in the background: to give back gigabytes takes a good part of a second."""
+    found = list(paths)
+    if sum(max(0, _size_of(path)) for path in found) < BACKGROUND_BYTES:
+        for path in found:
+            _remove_quietly(path)
+    else:
+        threading.Thread(target=_remove_later, args=(found,), name="tfray-remove").start()
+
+
+def _remove_quietly(path: str) -> None:
+    try:
+        files.remove(path)
+    except NotFoundError:
+        return  # another save of the same prefix, or the store itself, was faster
+
+
+def _remove_later(paths: Iterable[str]) -> None:
+    for path in paths:
+        with contextlib.suppress(OpError):  # what stays is no part of a checkpoint, and the next run tries again
+            files.remove(path)
+
+
+# -- what interrupted saves have left ------------------------------------------------------------------
+
+
+def clear_away(prefix: str, series: bool = False, also: Collection[str] = ()) -> None:
+    """Remove what `stray_files` finds."""
+    _remove_all(stray_files(prefix, series, also))
+
+
+def stray_files(prefix: str, series: bool = False, also: Collection[str] = ()) -> list[str]:
+    """Paths of what interrupted saves have left.
+
+    Args:
+        prefix: Of which checkpoint.
+        series: Of all checkpoints whose names differ from that one in the step alone.
+        also: Names of files beside the checkpoints: what interrupted replacements of them have left, too.
+    """
+    folder, base = os.path.split(prefix)
+    folder = folder or "."
+    if not files.is_folder(folder):
+        return []
+    ours = re.compile(re.escape(base.rstrip("0123456789")) + r"\d*" if series else re.escape(base), re.DOTALL)
+    # What is there first, then who saves, then what manifests name: a save that ends meanwhile loses nothing.
+    names = files.list_folder(folder)
+    over, live = _saves(prefix, files.list_folder(folder))
+    bases = {base for base in map(_made_for, names) if base is not None and ours.fullmatch(base)} - live
+    found = [] if live else [name for name in names if files.temporary_target(name) in also]
+    for each in sorted(bases):
+        named = data_files(sibling(prefix, each))
+        for name in names:
+            if named is None and _base_of(_DATA, name) == each:
+                continue  # of a damaged checkpoint
+            if _made_for(name) == each and name not in (named or ()):
+                found.append(name)
+        if each in over and f"{each}{INDEX_SUFFIX}" not in names:
+            found += [name for name in names if name == each + META_SUFFIX]
+    # What tells of an interrupted save goes last: until then it says whose the graph is.
+    found.sort(key=lambda name: _SAVING.fullmatch(name) is not None)
+    return [sibling(prefix, name) for name in found]
+
+
+def _made_for(name: str) -> str | None:
+    """Of which checkpoint a save has made a file of such a name; None when none has."""
+    target = files.temporary_target(name)
+    if target is not None:
+        suffix = next((suffix for suffix in (INDEX_SUFFIX, META_SUFFIX) if target.endswith(suffix)), None)
+        return None if suffix is None else target.removesuffix(suffix)
+    return _base_of(_DATA, name) or _base_of(_SAVING, name)
+
+
+def _base_of(pattern: re.Pattern[str], name: str) -> str | None:
+    match = pattern.fullmatch(name)
+    return None if match is None else match[1]
+
+
+def _saves(prefix: str, names: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Of which checkpoints there are interrupted saves, and of which one is under way."""
+    over: set[str] = set()
+    live: set[str] = set()
+    for name in names:
+        base = _base_of(_SAVING, name)
+        if base is not None:
+            (live if _is_under_way(sibling(prefix, name)) else over).add(base)
+    return over, live
+
+
+def _is_under_way(path: str) -> bool:
+    try:
+        holder = Holder.from_bytes(files.read_bytes(path))
+        alive = None if holder is None else holder.is_alive
+        if alive is None:  # of a process that cannot be seen from here, or just being written
+            return time.time() - files.stat(path).mtime_nsec / 1e9 < FOREIGN_SAVE_S
+        return alive
+    except NotFoundError:
+        return False

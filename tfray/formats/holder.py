@@ -1,0 +1,120 @@
+"""Who made a file, so that others can tell whether its maker still runs: a process, and a token of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, Final
+from uuid import uuid4
+
+_BOOT_FILE: Final = "/proc/sys/kernel/random/boot_id"
+_ACTIVE: Final[set[str]] = set()
+"""Tokens of this process that are in use: a file with another one of its tokens is left over."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What a process writes into a file that stands for what it does.
+
+    Attributes:
+        host: Name of its machine.
+        process: Its number.
+        space: Where that number means anything: which start of which machine, and which of its process spaces.
+        started: When the process began, in the machine's own count: numbers of processes are used again.
+        token: Names this use.
+        since: When it began, in seconds since 1970.
+        renewals: How often the file was written anew, which tells other machines that the process lives.
+    """
+
+    host: str
+    process: int
+    space: str
+    started: int
+    token: str
+    since: float
+    renewals: int = 0
+
+    @classmethod
+    def new(cls) -> Holder:
+        """One for this process, in use until `end`."""
+        token = uuid4().hex[:12]
+        _ACTIVE.add(token)
+        number = os.getpid()
+        return cls(socket.gethostname(), number, _space(), _started(number) or 0, token, time.time())
+
+    def end(self) -> None:
+        """Say that it is not in use any more."""
+        _ACTIVE.discard(self.token)
+
+    @property
+    def is_alive(self) -> bool | None:
+        """Whether its process runs, and still uses it; None when this process cannot tell."""
+        if self.space != _space():
+            return None
+        if self.process == os.getpid() and self.started == (_started(self.process) or 0):
+            return self.token in _ACTIVE
+        return _started(self.process) == self.started
+
+    def __str__(self) -> str:
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
+        return f"process {self.process} on {self.host}, since {since}"
+
+    def to_bytes(self) -> bytes:
+        """The contents of a file."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Holder | None:
+        """What `to_bytes` gave; None for anything else."""
+        try:
+            plain: Any = json.loads(data)
+            found = cls(**plain)
+            fits = all(type(getattr(found, name)) is kind for name, kind in _KINDS.items())
+            return found if fits else None
+        except (ValueError, TypeError, RecursionError):
+            return None
+
+
+_KINDS: Final = {
+    "host": str,
+    "process": int,
+    "space": str,
+    "started": int,
+    "token": str,
+    "since": float,
+    "renewals": int,
+}
+
+
+@lru_cache(maxsize=1)
+def _space() -> str:
+    try:
+        with open(_BOOT_FILE) as file:
+            boot = file.read().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:  # not Linux: a machine has one space
+        return socket.gethostname()
+
+
+def _started(process: int) -> int | None:
+    """When a process began; None when there is none, 0 where that is not told."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None if os.path.exists(_BOOT_FILE) or not _exists(process) else 0
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def _exists(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # somebody else's
+    return True
