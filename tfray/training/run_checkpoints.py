@@ -294,7 +294,14 @@ class RunCheckpoints:
         assert self._lock is not None
         self._lock.check()
         started = time.monotonic()
-        self._saver.save(session, f"{self._folder}/{NAME}", self.step, write_meta_graph=False, arrays=arrays())
+        self._saver.save(
+            session,
+            f"{self._folder}/{NAME}",
+            self.step,
+            meta_graph_suffix=None,
+            write_meta_graph=False,
+            arrays=arrays(),
+        )
         self._pause_s = time.monotonic() - started
         self._saved_step = self.step
         self._resume, self._resume_from = True, None  # the newest one is this run's

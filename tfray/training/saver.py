@@ -112,7 +112,6 @@ class Saver:
         self._records_name: str | None = None
         self._background = _Background()
         self._one_at_a_time = threading.RLock()
-        self._writes_graphs = False
         self.names: frozenset[str] = frozenset()
         self.last_duration_s = 0.0
         self._snapshot_names: tuple[str, str] | None = None
@@ -196,7 +195,7 @@ class Saver:
         save_path: PathLike,
         global_step: Any = None,
         latest_filename: str | None = None,
-        meta_graph_suffix: str = "meta",
+        meta_graph_suffix: str | None = "meta",
         write_meta_graph: bool = True,
         write_state: bool = True,
         strip_default_attrs: bool = False,
@@ -212,7 +211,7 @@ class Saver:
             save_path: Path of the checkpoint.
             global_step: A number to add to the path, or the variable that holds it.
             latest_filename: Name of the file that names the newest checkpoint; ``checkpoint`` when None.
-            meta_graph_suffix: Suffix of the file of the graph.
+            meta_graph_suffix: Suffix of the file of the graph; None when there is none, to be written or deleted.
             write_meta_graph: Whether to write the graph as well.
             write_state: Whether to update the file that names the newest checkpoint.
             strip_default_attrs: Accepted for TensorFlow 1's sake.
@@ -237,23 +236,21 @@ class Saver:
         if write_state and os.path.basename(path) == latest_filename:
             raise ValueError(f"{path!r} is the name of the file that names checkpoints: choose another path")
 
-        def write_graph(contents: bytes) -> None:
-            files.write_bytes(checkpoint_management.meta_graph_filename(path, meta_graph_suffix), contents)
-
         def finish() -> None:
             if write_state:
                 removed = self._retention.add(path, metric)
                 self._write_state(folder, path, latest_filename, removed)
-                suffix = meta_graph_suffix if self._writes_graphs else None  # else it is somebody else's
                 for old in removed:
-                    checkpoint_management.remove_checkpoint(old.path, meta_graph_suffix=suffix)
+                    checkpoint_management.remove_checkpoint(old.path, meta_graph_suffix=meta_graph_suffix)
                 if removed:  # until here they were listed: after an interruption, the next saver removes them
                     self._write_state(folder, path, latest_filename)
 
         with self._one_at_a_time:
             self.wait()
-            self._writes_graphs |= write_meta_graph
-            begin = partial(write_graph, self._graph_bytes(sess)) if write_meta_graph else None
+            begin = None
+            if write_meta_graph and meta_graph_suffix is not None:
+                meta = checkpoint_management.meta_graph_filename(path, meta_graph_suffix)
+                begin = partial(files.write_bytes, meta, self._graph_bytes(sess))
             self._run_save(sess, path, arrays, begin, finish)
         return path
 
