@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import os
 import random
@@ -20,11 +22,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tfray as tf
-from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnavailableError
+from tfray.errors import AbortedError, DataLossError, InvalidArgumentError, OpError, UnavailableError
 from tfray.formats import files
 from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name
-from tfray.formats.checkpoint_folder import stray_files, write_manifest
+from tfray.formats.checkpoint_folder import clear_away, saving, stray_files, write_manifest
 from tfray.formats.checkpoint_shard import Piece, write_shard
+from tfray.formats.holder import Holder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.formats.safetensors import save_safetensors
 from tfray.training.checkpoint_management import get_checkpoint_state
@@ -158,6 +161,89 @@ def test_missing_and_cut_files_are_noticed(tmp_path):
     data_files(tmp_path)[1].unlink()
     with pytest.raises(DataLossError, match="is missing"):
         open_checkpoint(prefix).read("parts")
+
+
+# -- several saves at once -----------------------------------------------------------------------------
+
+
+def begun(folder, value):
+    """A save whose shards are written, and whose manifest is not; returns what puts that in place."""
+    prefix = f"{folder}/m-1"
+    under_way = saving(prefix)
+    under_way.__enter__()
+    record = write_shard(f"{folder}/{data_name(prefix, 0, 1)}", [Piece.whole("w", np.full(9, value))])
+
+    def finish():
+        write_manifest(prefix, Manifest.of_shards([record]))
+        under_way.__exit__(None, None, None)
+
+    return finish
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("order", sorted(set(itertools.permutations("aabbcc"))), ids="".join)
+def test_overlapping_saves_of_one_path_leave_the_last_one(tmp_path, order, before):
+    """Each letter is a save: it begins, and ends; between any two others tidy up, as new runs do."""
+    if before:
+        begun(tmp_path, 0)()
+    under_way = {}
+    for letter in order:
+        if letter in under_way:
+            under_way.pop(letter)()
+            np.testing.assert_array_equal(open_checkpoint(f"{tmp_path}/m-1").read("w"), np.full(9, ord(letter)))
+        else:
+            under_way[letter] = begun(tmp_path, ord(letter))
+        clear_away(f"{tmp_path}/m-2", series=True)
+        clear_away(f"{tmp_path}/m-1")
+    assert len(list(tmp_path.iterdir())) == 2, "a manifest and its data"
+
+
+def test_files_of_a_save_that_is_under_way_elsewhere_are_left_alone(tmp_path):
+    """Another process saves; when it is killed, what it has left goes."""
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import test_checkpoint_files as tests\n"
+        "finish = tests.begun(sys.argv[2], 5); print('begun', flush=True); sys.stdin.readline(); finish()\n"
+        "finish = tests.begun(sys.argv[2], 6); print('begun', flush=True); sys.stdin.readline()\n"
+    )
+    command = [sys.executable, "-c", program, str(Path(__file__).parent), str(tmp_path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with process:
+        process.stdout.readline()
+        clear_away(f"{tmp_path}/m-2", series=True)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        clear_away(f"{tmp_path}/m-2", series=True)
+        assert open_checkpoint(f"{tmp_path}/m-1").read("w")[0] == 5
+        assert len(list(tmp_path.iterdir())) == 4, "manifest, data, and what the second save has"
+        process.kill()
+    clear_away(f"{tmp_path}/m-2", series=True)
+    assert open_checkpoint(f"{tmp_path}/m-1").read("w")[0] == 5
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_save_of_another_machine_counts_as_under_way_for_a_while(tmp_path):
+    finish = begun(tmp_path, 1)
+    (mark,) = tmp_path.glob("*.tfray-saving-*")
+    holder = Holder.from_bytes(mark.read_bytes())
+    mark.write_bytes(dataclasses.replace(holder, space="elsewhere").to_bytes())
+    clear_away(f"{tmp_path}/m-1")
+    assert len(list(tmp_path.iterdir())) == 2
+    os.utime(mark, (0, 0))
+    clear_away(f"{tmp_path}/m-1")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(AbortedError, match="is gone"):
+        finish()
+
+
+def test_no_manifest_is_put_over_files_that_are_gone(tmp_path):
+    begun(tmp_path, 1)()
+    finish = begun(tmp_path, 2)
+    _, new = sorted(data_files(tmp_path), key=lambda path: path.stat().st_mtime_ns)
+    new.unlink()
+    with pytest.raises(AbortedError, match="is gone"):
+        finish()
+    assert open_checkpoint(f"{tmp_path}/m-1").read("w")[0] == 1
 
 
 @pytest.fixture(params=["part of another", "in memory"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -233,6 +235,41 @@ def test_a_failed_save_in_the_background_is_reported(tmp_path):
         with pytest.raises(AlreadyExistsError, match="file"):
             saver.wait()
         saver.wait()
+
+
+SAVING_TOO = """
+import sys
+import numpy as np
+import tfray as tf
+path, number = sys.argv[1], int(sys.argv[2])
+values = tf.Variable(np.full(50_000, number), name="values")
+saver = tf.train.Saver(max_to_keep=1)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for _ in range(20):
+        saver.save(session, path)
+        saver.recover_last_checkpoints([path])
+"""
+
+
+def test_two_processes_that_save_to_one_path_leave_what_can_be_restored(path):
+    command = [sys.executable, "-c", SAVING_TOO, path]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen([*command, str(number)], **pipes) for number in (1, 2)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    assert len(np.unique(tf.train.load_variable(path, "values"))) == 1
+    name = os.path.basename(path)
+    left = sorted(each.removeprefix(name).partition("-")[0] for each in os.listdir(os.path.dirname(path)))
+    assert left == [".data", ".index", ".meta", "checkpoint"]
 
 
 def partitioned(shards, axis=0):

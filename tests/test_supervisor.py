@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from processes import wait_for
 from test_event_files import events_in, kinds
 from test_hooks import counting_model, saved_steps
+from waiting import Task
 
 import tfray as tf
+from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 
 
 def test_a_supervised_session_is_ready(tmp_path):
@@ -146,3 +149,22 @@ def test_graphs_are_written_to_files(tmp_path):
     path = tf.train.write_graph(graph.as_graph_def(), str(tmp_path), "graph.pb", as_text=False)
     with open(path, "rb") as file:
         assert tf.GraphDef.FromString(file.read()).node[0].name == "one"
+
+
+@pytest.mark.parametrize("same_saver", [False, True])
+def test_a_save_in_the_background_and_one_of_the_same_step_by_hand(tmp_path, same_saver):
+    """Whichever ends last, what is there can be restored."""
+    tf.train.create_global_step()
+    values = tf.Variable(np.arange(200_000.0), name="values")
+    by_hand = tf.train.Saver()
+    supervisor = tf.train.Supervisor(logdir=tmp_path, save_model_secs=0, save_summaries_secs=0)
+    with supervisor.managed_session() as session:
+        for _ in range(10):
+            saves = [
+                Task(saver.save, session, supervisor.save_path, supervisor.global_step)
+                for saver in (supervisor.saver, supervisor.saver if same_saver else by_hand)
+            ]
+            path, _ = [save.result() for save in saves]
+            supervisor.saver.restore(session, path)
+            verify_checkpoint(open_checkpoint(path))
+            np.testing.assert_array_equal(session.run(values), np.arange(200_000.0))
