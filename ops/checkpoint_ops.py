@@ -129,7 +129,7 @@ def _uninitialized(resource: Any) -> FailedPreconditionError:
 
 
 def _write_groups(ctx: KernelContext, prefix: Array, groups: Sequence[Iterator[Piece]]) -> Array:
-    path = files.as_path(as_strings(prefix)[()])
+    path = files.given_path(as_strings(prefix)[()], "prefix")
     return np.array(write_pieces(path, groups, ctx.attr("shard"), ctx.attr("shards")), object)
 
 
@@ -200,7 +200,8 @@ def merge_checkpoint(prefix: Any, records: Sequence[Tensor], name: str | None = 
 
 def _merge_kernel(ctx: KernelContext, prefix: Array, *records: Array) -> Array:
     shards = [_record(plain) for record in records for plain in json.loads(as_strings(record)[()])]
-    write_manifest(files.as_path(as_strings(prefix)[()]), Manifest.of_shards(shards, {SAVED_AT: time.time()}))
+    manifest = Manifest.of_shards(shards, {SAVED_AT: time.time()})
+    write_manifest(files.given_path(as_strings(prefix)[()], "prefix"), manifest)
     return prefix
 
 
@@ -390,7 +391,7 @@ def restore_shard(
 
 
 def _restore_shard_kernel(ctx: KernelContext, prefix: Array, *resources: Any) -> None:
-    checkpoint = open_checkpoint(files.as_path(as_strings(prefix)[()]))
+    checkpoint = open_checkpoint(files.given_path(as_strings(prefix)[()], "prefix"))
     targets = list(zip(resources, ctx.attr("names"), ctx.attr("parts"), ctx.attr("expected"), strict=True))
     variables = [target for target in targets if target[3] is not None]
     for _, name, part, expected in variables:
@@ -500,7 +501,7 @@ def restore_tensor(
 
 
 def _restore_tensor_kernel(ctx: KernelContext, prefix: Array) -> Array:
-    checkpoint = open_checkpoint(files.as_path(as_strings(prefix)[()]))
+    checkpoint = open_checkpoint(files.given_path(as_strings(prefix)[()], "prefix"))
     name, part, shape = ctx.attr("tensor_name"), ctx.attr("part"), ctx.attr("shape")
     sizes = None if shape.rank is None else shape.as_list()
     _check_entry(ctx, checkpoint, name, part, (ctx.attr("dtype").name, sizes))

@@ -9,6 +9,7 @@ import uuid
 import pytest
 
 import tfray as tf
+from tfray import cli
 from tfray.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -16,6 +17,7 @@ from tfray.errors import (
     NotFoundError,
     PermissionDeniedError,
 )
+from tfray.library.timeline import Timeline
 
 
 @pytest.fixture(params=["local", "file", "arrow"])
@@ -165,3 +167,132 @@ def test_resources_lie_beside_the_program():
     assert tf.resource_loader.get_data_files_path() == here
     assert tf.resource_loader.get_path_to_datafile("x") == os.path.join(here, "x")
     assert b"beside the program" in tf.resource_loader.load_resource(os.path.basename(__file__))
+
+
+# -- empty paths ---------------------------------------------------------------------------------------
+
+
+def small_graph():
+    tf.reset_default_graph()
+    tf.train.create_global_step()
+    return tf.Variable(1.0, name="v")
+
+
+def with_saver(use):
+    def call(path):
+        small_graph()
+        saver = tf.train.Saver()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            return use(saver, session, path)
+
+    return call
+
+
+def of_session(use):
+    def call(path):
+        constant = tf.constant(1.0)
+        with tf.Session() as session:
+            return use(session, constant, path)
+
+    return call
+
+
+TAKES_A_PATH = {
+    "checkpoint_dir": lambda path: tf.train.RunConfig(checkpoint_dir=path),
+    "resume_from": lambda path: tf.train.RunConfig(checkpoint_dir="x", resume_from=path),
+    "Saver.save": with_saver(lambda saver, session, path: saver.save(session, path, 3)),
+    "Saver.restore": with_saver(lambda saver, session, path: saver.restore(session, path)),
+    "Saver.export_meta_graph": with_saver(lambda saver, session, path: saver.export_meta_graph(path)),
+    "get_checkpoint_state": tf.train.get_checkpoint_state,
+    "latest_checkpoint": tf.train.latest_checkpoint,
+    "update_checkpoint_state": lambda path: tf.train.update_checkpoint_state(path, "m-1"),
+    "remove_checkpoint": tf.train.remove_checkpoint,
+    "load_variable": lambda path: tf.train.load_variable(path, "v"),
+    "NewCheckpointReader": tf.train.NewCheckpointReader,
+    "CheckpointSaverHook": lambda path: tf.train.CheckpointSaverHook(path, save_steps=1),
+    "FileWriter": tf.summary.FileWriter,
+    "FileWriterCache": tf.summary.FileWriterCache.get,
+    "write_graph": lambda path: tf.train.write_graph(tf.get_default_graph(), path, "g"),
+    "name of write_graph": lambda path: tf.train.write_graph(tf.get_default_graph(), "there", path),
+    "SavedModelBuilder": tf.saved_model.builder.SavedModelBuilder,
+    "saved_model.load": of_session(lambda session, _, path: tf.saved_model.load(session, ["serve"], path)),
+    "saved_model.export": of_session(lambda session, x, path: tf.saved_model.export(session, path, {}, {"x": x})),
+    "load_model": tf.saved_model.load_model,
+    "dump": of_session(lambda session, x, path: tf.debug.dump(session, x, None, path)),
+    "DebugDump": tf.debug.DebugDump,
+    "Timeline.save": lambda path: Timeline(tf.RunMetadata().step_stats).save(path),
+    "slim.learning.train": lambda path: tf.contrib.slim.learning.train(tf.constant(1.0), path),
+    "save_weights": lambda path: tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))]).save_weights(path),
+    "ModelCheckpoint": tf.keras.callbacks.ModelCheckpoint,
+    "TensorBoard": tf.keras.callbacks.TensorBoard,
+}
+NOT_FOUND = {
+    "GFile for reading": lambda path: tf.gfile.GFile(path).read(),
+    "GFile for writing": lambda path: tf.gfile.GFile(path, "w").write("x"),
+    "ListDirectory": tf.gfile.ListDirectory,
+    "MakeDirs": tf.gfile.MakeDirs,
+    "Remove": tf.gfile.Remove,
+    "DeleteRecursively": tf.gfile.DeleteRecursively,
+    "Stat": tf.gfile.Stat,
+    "Copy": lambda path: tf.gfile.Copy(path, "there"),
+    "TFRecordWriter": tf.python_io.TFRecordWriter,
+    "tf_record_iterator": lambda path: list(tf.python_io.tf_record_iterator(path)),
+    "read_file": lambda path: tf.Session().run(tf.read_file(path)),
+    "write_file": lambda path: tf.Session().run(tf.write_file(path, "x")),
+    "TextLineDataset": lambda path: tf.Session().run(tf.data.TextLineDataset(path).make_one_shot_iterator().get_next()),
+    "import_meta_graph": tf.train.import_meta_graph,
+}
+MEANS_NONE = {
+    "RunConfig(logdir)": lambda path: tf.train.RunConfig(logdir=path),
+    "Supervisor": lambda path: (small_graph(), tf.train.Supervisor(logdir=path)),
+    "MonitoredTrainingSession": lambda path: (small_graph(), tf.train.MonitoredTrainingSession(checkpoint_dir=path)),
+    "summary_dir": lambda path: (small_graph(), tf.train.MonitoredTrainingSession(summary_dir=path)),
+}
+
+
+@pytest.mark.parametrize("path", ["", " ", "\t\n"], ids=repr)
+@pytest.mark.parametrize("name", [*TAKES_A_PATH, *NOT_FOUND])
+def test_empty_paths_are_refused(tmp_path, monkeypatch, name, path):
+    """They come from variables that are not set, and what is joined to them would lie at the root."""
+    monkeypatch.chdir(tmp_path)
+    kind = InvalidArgumentError if name in TAKES_A_PATH else NotFoundError
+    with pytest.raises(kind, match="empty"):
+        (TAKES_A_PATH | NOT_FOUND)[name](path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", MEANS_NONE)
+def test_where_an_empty_path_means_none_a_blank_one_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgumentError, match="empty"):
+        MEANS_NONE[name]("  ")
+    MEANS_NONE[name]("")
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_at_an_empty_path():
+    for path in ("", " "):
+        assert not tf.gfile.Exists(path) and not tf.gfile.IsDirectory(path) and tf.gfile.Glob(path) == []
+        assert list(tf.gfile.Walk(path)) == [] and not tf.train.checkpoint_exists(path)
+        assert not tf.saved_model.maybe_saved_model_directory(path)
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--checkpoint-dir", "--resume-from", "--logdir", "--json", "--plot", "--variables", "--timeline", "--working-dir"],
+)
+@pytest.mark.parametrize("path", ["", " "])
+def test_the_command_line_refuses_empty_paths(capsys, option, path):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", "nothing.py:build", option, path])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert option in said and "empty path" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["timeline", "nothing.py:build", "-o"], ["board"], ["checkpoint"], ["launch"]])
+def test_commands_refuse_empty_paths(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command, ""])
+    assert ended.value.code == 2 and "empty path" in capsys.readouterr().err

@@ -31,7 +31,7 @@ from rich.table import Table
 import tfray
 from tfray import listing, plan_report, report
 from tfray.actors import ray_runtime
-from tfray.command import INTERRUPTED, BadRequest, Group, OneLineErrors, reported_errors
+from tfray.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import exists
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
@@ -137,17 +137,19 @@ _TRAINING_OPTIONS: Final = (
     click.option("--local", is_flag=True, default=None, help="Train in this process, without Ray."),
     click.option(
         "--working-dir",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        type=GivenPath(exists=True, file_okay=False, path_type=Path),
         help="Folder to ship to the nodes of a Ray that it joins: what input functions import.",
     ),
     click.option(
         "--logdir",
+        type=GivenPath(),
         metavar="FOLDER",
         help="Where TensorBoard's event file goes. Without it: a new folder in $TFRAY_LOGDIR, which is `runs` unless "
         "set, and nowhere if set to nothing. See `tfray board`.",
     ),
     click.option(
         "--checkpoint-dir",
+        type=GivenPath(),
         metavar="FOLDER",
         help="Save checkpoints there, and go on from the newest one. Without it there are none.",
     ),
@@ -162,14 +164,14 @@ _TRAINING_OPTIONS: Final = (
     click.option(
         "--resume/--no-resume", default=None, help="Begin from the newest checkpoint, or from new initial values."
     ),
-    click.option("--resume-from", metavar="PATH", help="Begin from this checkpoint instead of the newest."),
-    click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every step's numbers as JSON."),
-    click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the run's curves as PNG."),
+    click.option("--resume-from", type=GivenPath(), metavar="PATH", help="Begin from this checkpoint, not the newest."),
+    click.option("--json", "json_path", type=GivenPath(path_type=Path), help="Write every step's numbers as JSON."),
+    click.option("--plot", "plot_path", type=GivenPath(path_type=Path), help="Draw the run's curves as PNG."),
     click.option(
-        "--variables", "variables_path", type=click.Path(path_type=Path), help="Write the trained variables as NPZ."
+        "--variables", "variables_path", type=GivenPath(path_type=Path), help="Write the trained variables as NPZ."
     ),
     click.option(
-        "--timeline", "timeline_path", type=click.Path(path_type=Path), help="Write a timeline of three steps as JSON."
+        "--timeline", "timeline_path", type=GivenPath(path_type=Path), help="Write a timeline of three steps as JSON."
     ),
     click.option("--progress/--no-progress", default=True, help="Show progress on standard error."),
     click.option("--debug", is_flag=True, help="Show Python's traceback of an error."),
@@ -480,7 +482,7 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     metavar="FIRST:LAST",
     help="Steps to record.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), default="timeline.json", show_default=True)
+@click.option("-o", "--output", type=GivenPath(path_type=Path), default="timeline.json", show_default=True)
 @click.option("--workers", type=int, metavar="N", help="Replicas of the model.")
 @click.option("--ps", "parameter_servers", type=int, metavar="P", help="Shards that hold the variables.")
 @click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N.")
@@ -604,7 +606,7 @@ def _built(target: str, settings: Sequence[str]) -> Any:
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
-@click.argument("logdir")
+@click.argument("logdir", type=GivenPath())
 @click.option("--host", default="localhost", show_default=True, help="Address to serve on; 0.0.0.0 for all.")
 @click.option("--port", type=int, default=6006, show_default=True, help="Port to serve on; 0 for any that is free.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -626,7 +628,7 @@ def board(logdir: str, host: str, port: int, arguments: Sequence[str]) -> None:
 
 
 @main.command()
-@click.argument("path")
+@click.argument("path", type=GivenPath())
 @click.option("--json", "as_json", is_flag=True, help="Print a list of records: name, dtype, shape, bytes, parts.")
 @click.option("--verify", is_flag=True, help="Read everything and compare it with its checksums.")
 @click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 import click
 
-from tfray.errors import OpError
+from tfray.errors import InvalidArgumentError, OpError
+from tfray.formats.files import given_path
 
 INTERRUPTED: Final = 130
 
@@ -18,6 +20,20 @@ class BadRequest(click.ClickException):
     """What the user asked for cannot be done."""
 
     exit_code = 2
+
+
+class GivenPath(click.Path):
+    """A path that is not empty: of a variable of the shell that is not set, an option gets an empty one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        if isinstance(value, (str, os.PathLike)):
+            name = "the path" if param is None else param.get_error_hint(ctx) if ctx is not None else str(param.name)
+            try:
+                given_path(value, name.replace("'", ""))
+            except InvalidArgumentError as error:
+                raise BadRequest(error.message) from error
+        return super().convert(value, param, ctx)
 
 
 class OneLineErrors(click.Command):

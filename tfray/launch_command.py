@@ -11,14 +11,14 @@ import click
 from tfray.actors import ray_runtime
 from tfray.actors.launch import Launch, Program, Task, TaskFailedError, on_nodes, script_on_nodes
 from tfray.actors.task_process import TaskProcess
-from tfray.command import BadRequest, OneLineErrors, reported_errors
+from tfray.command import BadRequest, GivenPath, OneLineErrors, reported_errors
 from tfray.framework.cpu_threads import thread_count
 
 _COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "bright_green", "bright_yellow")
 
 
 @click.command(cls=OneLineErrors, context_settings={"allow_interspersed_args": False})
-@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("script", type=GivenPath(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("--ps", "parameter_servers", type=int, default=1, show_default=True, metavar="P", help="Tasks `ps`.")
 @click.option("--workers", type=int, default=1, show_default=True, metavar="N", help="Tasks `worker`.")
@@ -26,7 +26,7 @@ _COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "
 @click.option("--cpus-per-task", type=float, metavar="C", help="CPUs that each task asks of a Ray that it joins; 1.")
 @click.option(
     "--working-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=GivenPath(exists=True, file_okay=False, path_type=Path),
     help="Folder with SCRIPT and what it imports, to be shipped to the nodes of a Ray that it joins.",
 )
 @click.option("--flags/--no-flags", default=True, help="Whether the script takes --job_name and its like.")

@@ -190,7 +190,7 @@ class EventFile:
     """
 
     def __init__(self, folder: files.PathLike, suffix: str = "") -> None:
-        folder = files.as_path(folder)
+        folder = files.given_path(folder, "folder")
         files.make_folders(folder)
         self.path = _free_path(folder, suffix)
         self._records = TFRecordWriter(self.path)

@@ -395,6 +395,8 @@ def glob(pattern: PathLike) -> list[str]:
     Args:
         pattern: A path in which ``*``, ``?`` and ``[...]`` stand for any characters but a slash.
     """
+    if not as_path(pattern).strip():
+        return []
     with failures_of(pattern):
         store, inner, prefix = locate(pattern)
         return sorted(prefix + path for path in store.glob(inner))

@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.events import Summary
+from tfray.formats.files import given_path
 from tfray.keras import backend
 from tfray.library.event_writer import FileWriter
 from tfray.ops.summary_ops import encode_image, make_histogram
@@ -181,7 +182,7 @@ class ModelCheckpoint(Callback):
         mode: str = "auto",
         period: int = 1,
     ) -> None:
-        self.filepath = filepath
+        self.filepath = given_path(filepath, "filepath")
         self.monitor = monitor
         self.save_best_only = save_best_only
         self.period = period
@@ -287,7 +288,7 @@ class TensorBoard(Callback):
         write_images: bool = False,
         update_freq: str | int = "epoch",
     ) -> None:
-        self.log_dir = log_dir
+        self.log_dir = given_path(log_dir, "log_dir")
         self.histogram_freq = histogram_freq
         self.write_graph = write_graph
         self.write_images = write_images

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.formats.files import given_path
 from tfray.framework import nest
 from tfray.framework.graph import Tensor
 from tfray.keras import layers as keras_layers
@@ -157,7 +158,7 @@ class Model(Trainable, Layer):
 
     def save_weights(self, filepath: str, overwrite: bool = True) -> None:
         """Write the weights to a file, in NumPy's format ``npz``."""
-        with open(filepath, "wb" if overwrite else "xb") as file:
+        with open(given_path(filepath, "filepath"), "wb" if overwrite else "xb") as file:
             np.savez(file, **{f"{i:04d}": value for i, value in enumerate(self.get_weights())})
 
     def load_weights(self, filepath: str) -> None:
@@ -166,7 +167,7 @@ class Model(Trainable, Layer):
         Raises:
             InvalidArgumentError: The file holds the weights of another model.
         """
-        with np.load(filepath, allow_pickle=False) as found:
+        with np.load(given_path(filepath, "filepath"), allow_pickle=False) as found:
             values = [found[name] for name in sorted(found.files)]
         shapes = [value.shape for value in values]
         wanted = [tuple(variable.shape.as_list()) for variable in self.variables]

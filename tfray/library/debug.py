@@ -26,6 +26,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import CancelledError, DataLossError, InternalError, InvalidArgumentError, NotFoundError
+from tfray.formats.files import given_path
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, default_session_scope
 from tfray.library.graph_tree import graph_tree as graph_tree
@@ -167,7 +168,7 @@ def dump(
     Returns:
         The values of the fetches.
     """
-    folder, matches = Path(folder), _matcher(tensors)
+    folder, matches = Path(given_path(folder, "folder")), _matcher(tensors)
     folder.mkdir(parents=True, exist_ok=True)
     entries: list[dict[str, Any]] = []
 
@@ -205,7 +206,7 @@ class DebugDump:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self._folder = Path(folder)
+        self._folder = Path(given_path(folder, "folder"))
         try:
             plain = json.loads((self._folder / _MANIFEST).read_text())
             self._entries = [(TensorDatum(**_fields(entry)), entry["file"], entry["dtype"]) for entry in plain]
@@ -379,7 +380,7 @@ class DumpingDebugWrapperSession(_WrapperSession):
 
     def __init__(self, sess: Session, session_root: str | Path, watch_fn: Any = None, **unused: Any) -> None:
         super().__init__(sess)
-        self._root = Path(session_root)
+        self._root = Path(given_path(session_root, "session_root"))
         self._watched = watch_fn
         self._runs = 0
 

@@ -49,7 +49,7 @@ class EventFileWriter:
     def __init__(
         self, logdir: files.PathLike, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
     ) -> None:
-        self._logdir = files.as_path(logdir)
+        self._logdir = files.given_path(logdir, "logdir")
         self._options = max(max_queue, 1), flush_secs, filename_suffix or ""
         self._lock = threading.Lock()
         self._log: _EventLog | None = None
@@ -358,7 +358,7 @@ class FileWriterCache:
     @classmethod
     def get(cls, logdir: files.PathLike) -> FileWriter:
         """The writer of a folder, made when there is none."""
-        key = files.as_path(logdir)
+        key = files.given_path(logdir, "logdir")
         with cls._lock:
             if key not in cls._writers:
                 cls._writers[key] = FileWriter(key)

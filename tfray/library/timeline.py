@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tfray.formats.files import PathLike, write_bytes
+from tfray.formats.files import PathLike, given_path, write_bytes
 from tfray.formats.step_stats import RunMetadata, StepStats
 from tfray.library.step_spans import StepSpan, as_json_value, flows, memory_changes, spans_of, stats_of
 
@@ -50,7 +50,7 @@ class Timeline:
 
     def save(self, path: PathLike, show_memory: bool = True) -> None:
         """Write the timeline to a file."""
-        write_bytes(path, self.generate_chrome_trace_format(show_memory=show_memory).encode())
+        write_bytes(given_path(path, "path"), self.generate_chrome_trace_format(show_memory=show_memory).encode())
 
     def _names(self, devices: dict[str, int]) -> list[dict[str, Any]]:
         events: list[dict[str, Any]] = []

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.formats.files import given_path
 
 _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+", re.UNICODE)
 
@@ -137,7 +138,7 @@ class VocabularyProcessor:
             "min_frequency": self.min_frequency,
             "words": self.vocabulary_._words,
         }
-        with open(filename, "w", encoding="utf-8") as file:
+        with open(given_path(filename, "filename"), "w", encoding="utf-8") as file:
             json.dump(content, file)
 
     @classmethod
@@ -147,6 +148,7 @@ class VocabularyProcessor:
         Raises:
             InvalidArgumentError: The file holds something else.
         """
+        given_path(filename, "filename")
         try:
             with open(filename, encoding="utf-8") as file:
                 content = json.load(file)

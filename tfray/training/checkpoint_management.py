@@ -33,9 +33,11 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
         latest_filename: Another name of the file.
 
     Raises:
-        DataLossError: The file cannot be read.
+        DataLossError: The file cannot be read. TensorFlow takes it for one that is not there, and a program that asks
+            whether to begin anew would then train over its own checkpoints.
+        InvalidArgumentError: The folder is an empty path; to TensorFlow that is the current folder.
     """
-    folder = as_path(checkpoint_dir)
+    folder = given_path(checkpoint_dir, "checkpoint_dir")
     path = _state_path(folder, latest_filename)
     try:
         text = files.read_bytes(path).decode()
@@ -108,7 +110,7 @@ def update_checkpoint_state(
 ) -> None:
     """Write the file ``checkpoint`` of a folder, replacing it at once; see `generate_checkpoint_state_proto`."""
     write_checkpoint_state(
-        save_dir,
+        given_path(save_dir, "save_dir"),
         model_checkpoint_path,
         all_model_checkpoint_paths,
         latest_filename,
@@ -157,7 +159,8 @@ def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = No
 
 def checkpoint_exists(checkpoint_prefix: PathLike) -> bool:
     """Whether there is a complete checkpoint of that path (without ``.index``); its contents are not read."""
-    return files.exists(as_path(checkpoint_prefix) + INDEX_SUFFIX)
+    prefix = as_path(checkpoint_prefix)
+    return bool(prefix.strip()) and files.exists(prefix + INDEX_SUFFIX)
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[PathLike]) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Any
 from tfray.errors import InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint import CheckpointFiles
-from tfray.formats.files import PathLike, as_path
+from tfray.formats.files import PathLike, given_path
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import TensorShape
@@ -31,7 +31,7 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: PathLike) -> None:
-        self._checkpoint: CheckpointFiles = open_checkpoint(as_path(filepattern))
+        self._checkpoint: CheckpointFiles = open_checkpoint(given_path(filepattern, "filepattern"))
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether there is a tensor of that name."""
@@ -77,7 +77,7 @@ def load_checkpoint(ckpt_dir_or_file: PathLike) -> CheckpointReader:
 
 def checkpoint_path(ckpt_dir_or_file: PathLike) -> str:
     """The path of a checkpoint, given that or its folder. Raises `NotFoundError` when the folder has none."""
-    path = as_path(ckpt_dir_or_file)
+    path = given_path(ckpt_dir_or_file, "ckpt_dir_or_file")
     if not files.is_folder(path):
         return path
     found = latest_checkpoint(path)

@@ -22,7 +22,8 @@ def write_graph(graph_or_graph_def: Graph | GraphDef, logdir: files.PathLike, na
         The path of the file.
     """
     definition = graph_or_graph_def.as_graph_def() if isinstance(graph_or_graph_def, Graph) else graph_or_graph_def
-    folder = files.as_path(logdir)
+    folder = files.given_path(logdir, "logdir")
+    files.given_path(name, "name")
     files.make_folders(folder)
     path = f"{folder.rstrip('/') or '/'}/{name}"
     contents = repr(to_graph_proto(definition)).encode() if as_text else definition.SerializeToString()

@@ -100,7 +100,7 @@ class CheckpointSaverHook(SessionRunHook):
     ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("CheckpointSaverHook takes a saver or a scaffold, not both")
-        self._folder = files.as_path(checkpoint_dir)
+        self._folder = files.given_path(checkpoint_dir, "checkpoint_dir")
         self._path = f"{self._folder.rstrip('/')}/{checkpoint_basename}"
         self._saver = saver
         self._scaffold = scaffold
@@ -263,7 +263,8 @@ class ProfilerHook(SessionRunHook):
     Args:
         save_steps: Steps from one time to the next.
         save_secs: Seconds from one time to the next.
-        output_dir: Folder of the files, and of an event file by which TensorBoard shows the steps in the graph.
+        output_dir: Folder of the files, and of an event file by which TensorBoard shows the steps in the graph; the
+            current one when ``""``.
         show_dataflow: Draw what flows from operation to operation.
         show_memory: Draw memory.
     """
@@ -276,7 +277,7 @@ class ProfilerHook(SessionRunHook):
         show_dataflow: bool = True,
         show_memory: bool = False,
     ) -> None:
-        self._folder = files.as_path(output_dir) or "."
+        self._folder = files.given_path(output_dir, "output_dir") if output_dir != "" else "."
         self._writer = FileWriterCache.get(self._folder)
         self._show = {"show_dataflow": show_dataflow, "show_memory": show_memory}
         self._timer = SecondOrStepTimer(save_secs, save_steps)

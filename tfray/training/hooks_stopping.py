@@ -168,7 +168,7 @@ def _folder(estimator: Any, eval_dir: str | None) -> str:
         if estimator is None:
             raise ValueError("early stopping needs eval_dir, the folder of the evaluations' event files")
         eval_dir = estimator.eval_dir()
-    return files.as_path(eval_dir)
+    return files.given_path(eval_dir, "eval_dir")
 
 
 def _metric(folder: str, name: str, min_steps: int) -> list[tuple[int, float]]:

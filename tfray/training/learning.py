@@ -184,6 +184,8 @@ def train(
         raise InvalidArgumentError("there is no train_op")
     if sync_optimizer is not None:
         raise InvalidArgumentError("sync_optimizer must be None: replicas work together under a tf.train.Trainer")
+    if logdir is not None:
+        files.given_path(logdir, "logdir")
     if logdir is None and trace_every_n_steps is not None:
         raise InvalidArgumentError("traces need a logdir")
     graph = graph or get_default_graph()

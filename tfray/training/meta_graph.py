@@ -122,7 +122,7 @@ def export_meta_graph(
         made.collection_def.pop(GraphKeys.SAVERS, None)
     if filename is not None:
         contents = json.dumps(made.to_plain(), indent=1).encode() if as_text else made.SerializeToString()
-        files.write_bytes(filename, contents)
+        files.write_bytes(files.given_path(filename, "filename"), contents)
     return made
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from tfray.config import ConfigProto, RunOptions
 from tfray.errors import OutOfRangeError
+from tfray.formats.files import given_path
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.library import logging
 from tfray.session import Session
@@ -381,7 +382,7 @@ def MonitoredTrainingSession(
     Args:
         master: Where to run, as for `tf.Session`.
         is_chief: Whether this worker initialises, saves and logs; others wait for it.
-        checkpoint_dir: Folder of the checkpoints; none are saved when None.
+        checkpoint_dir: Folder of the checkpoints; none are saved when None or ``""``.
         scaffold: What the model needs besides the training step.
         hooks: Hooks of every worker.
         chief_only_hooks: Further hooks of the chief.
@@ -394,12 +395,15 @@ def MonitoredTrainingSession(
         log_step_count_steps: Steps from one note of the steps per second to the next; None for none.
         max_wait_secs: Seconds that a worker waits for the chief.
         save_checkpoint_steps: Steps from one checkpoint to the next.
-        summary_dir: Folder of the event file; `checkpoint_dir` when None.
+        summary_dir: Folder of the event file; `checkpoint_dir` when None or ``""``.
         save_graph_def: Write the graph, as text, beside the checkpoints.
 
     Returns:
         A `MonitoredSession`.
     """
+    for name, given in (("checkpoint_dir", checkpoint_dir), ("summary_dir", summary_dir)):
+        if given:
+            given_path(given, name)
     scaffold = scaffold or Scaffold()
     if not is_chief:
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)

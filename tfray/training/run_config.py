@@ -212,6 +212,8 @@ class RunConfig:
         for name in ("checkpoint_dir", "resume_from"):
             if getattr(self, name) is not None:
                 given_path(getattr(self, name), name)
+        if self.logdir not in (None, ""):
+            given_path(self.logdir, "logdir")
         if self.resume_from is not None and (self.checkpoint_dir is None or not self.resume):
             raise InvalidArgumentError("resume_from says where to resume: it needs checkpoint_dir, and resume=True")
         if self.steps < 1:

@@ -28,7 +28,7 @@ def run_folder(logdir: files.PathLike | None) -> str | None:
     """The folder of a run's event file: `logdir`, for ``""`` a new one if it can be made, or None for none."""
     if logdir is None:
         return None
-    folder = files.as_path(logdir)
+    folder = files.given_path(logdir, "logdir") if logdir != "" else ""
     base = os.environ.get(FOLDER_VARIABLE, "runs")
     if folder or not base:
         return folder or None

@@ -259,7 +259,7 @@ class SavedModelBuilder:
     """
 
     def __init__(self, export_dir: PathLike) -> None:
-        self._folder = files.as_path(export_dir).rstrip("/") or "/"
+        self._folder = files.given_path(export_dir, "export_dir").rstrip("/") or "/"
         if files.exists(self._folder) and not (files.is_folder(self._folder) and not files.list_folder(self._folder)):
             raise InvalidArgumentError(f"{self._folder} is there already: export to a new folder")
         self._graphs: list[SavedGraph] = []
@@ -461,7 +461,7 @@ def read_saved_model(export_dir: PathLike) -> list[SavedGraph]:
         NotFoundError: There is none.
         DataLossError: It is damaged.
     """
-    folder = files.as_path(export_dir).rstrip("/")
+    folder = files.given_path(export_dir, "export_dir").rstrip("/")
     path = f"{folder}/{FILE_NAME}"
     try:
         contents = files.read_bytes(path)
@@ -485,7 +485,8 @@ def read_saved_model(export_dir: PathLike) -> list[SavedGraph]:
 
 def maybe_saved_model_directory(export_dir: PathLike) -> bool:
     """Whether a folder holds a saved model."""
-    return files.exists(f"{files.as_path(export_dir).rstrip('/')}/{FILE_NAME}")
+    folder = files.as_path(export_dir)
+    return bool(folder.strip()) and files.exists(f"{folder.rstrip('/')}/{FILE_NAME}")
 
 
 def load(
@@ -511,7 +512,7 @@ def load(
         NotFoundError: There is no model, or none with these tags.
         DataLossError: A file is damaged.
     """
-    folder = files.as_path(export_dir).rstrip("/")
+    folder = files.given_path(export_dir, "export_dir").rstrip("/")
     found = _with_tags(read_saved_model(folder), tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
     with _damage_reported(folder), sess.graph.as_default():

@@ -14,7 +14,7 @@ import numpy as np
 from tfray.formats import checkpoint_folder, files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
-from tfray.formats.files import PathLike, as_path
+from tfray.formats.files import PathLike, as_path, given_path
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.ops import checkpoint_ops, source_ops
 from tfray.ops.grouping_ops import group
@@ -255,7 +255,7 @@ class Saver:
         return path
 
     def _path_for(self, sess: Any, save_path: PathLike, global_step: Any) -> str:
-        path = as_path(save_path)
+        path = given_path(save_path, "save_path")
         if global_step is None:
             return path
         step = int(global_step) if _is_number(global_step) else int(sess.run(global_step))
@@ -351,7 +351,7 @@ class Saver:
             save_path: Path of a checkpoint of tfray or TensorFlow, or of a ``.safetensors`` file.
 
         Raises:
-            ValueError: `save_path` is None.
+            ValueError: `save_path` is None, or empty.
             NotFoundError: There is no such checkpoint, or it lacks a variable.
             InvalidArgumentError: A variable has another dtype or shape than in the checkpoint.
             DataLossError: A file is damaged; the message names it and the tensor.
@@ -364,7 +364,7 @@ class Saver:
             return
         definition = self.as_saver_def()
         restore = sess.graph.get_operation_by_name(definition.restore_op_name)
-        sess.run(restore, {definition.filename_tensor_name: as_path(save_path)})
+        sess.run(restore, {definition.filename_tensor_name: given_path(save_path, "save_path")})
 
     # -- what is kept ----------------------------------------------------------------------------
 

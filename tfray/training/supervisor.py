@@ -99,7 +99,7 @@ class Supervisor:
         self._save_summaries_secs = save_summaries_secs
         self._save_model_secs = save_model_secs
         self._stop_grace_secs = stop_grace_secs
-        self._logdir = None if not logdir else files.as_path(logdir)
+        self._logdir = None if not logdir else files.given_path(logdir, "logdir")
         with self._graph.as_default():
             self._init_op = _default(init_op, "init_op", GraphKeys.INIT_OP, global_variables_initializer)
             self._ready_op = _default(ready_op, "ready_op", GraphKeys.READY_OP, report_uninitialized_variables)
