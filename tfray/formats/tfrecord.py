@@ -290,18 +290,24 @@ class _Reader:
         """
         starts, at = self._whole_records()
         while not starts:
-            needed = self._needed()
-            chunk = self._read(min(max(needed, CHUNK_BYTES), MAX_READ_BYTES))
-            if not chunk:
+            if not self._extend(max(self._needed(), CHUNK_BYTES)):
                 if self._buffer:
                     raise self._loss(0, f"the file ends within it: {len(self._buffer)} bytes are there")
                 return []
-            self._buffer += chunk
             starts, at = self._whole_records()
         records = self._check(starts, at)
         self._buffer = self._buffer[at:]
         self._base += at
         return records
+
+    def _extend(self, count: int) -> bool:
+        """Read so many bytes more, or what is left. Whatever was declared, no more memory is taken than is there."""
+        parts = [self._buffer]
+        while count > 0 and (chunk := self._read(min(count, MAX_READ_BYTES))):
+            parts.append(chunk)
+            count -= len(chunk)
+        self._buffer = b"".join(parts)
+        return len(parts) > 1
 
     def _needed(self) -> int:
         """How many more bytes the record at the start of the buffer takes; its length is checked first."""
