@@ -540,12 +540,26 @@ def _decode_gif_kernel(ctx: KernelContext, contents: Any) -> Array:
 def _frames(ctx: KernelContext, image: Any, channels: int) -> Array:
     pillow, frames = _pillow(), []
     try:
-        for index in range(getattr(image, "n_frames", 1)):
+        count = getattr(image, "n_frames", 1)
+        _check_pixels(ctx, count, image)
+        for index in range(count):
             image.seek(index)
             frames.append(_pixels(ctx, image, channels))
+    except InvalidArgumentError:
+        raise
     except pillow.broken as error:
         raise InvalidArgumentError(f"{ctx.op_name}: the GIF image is damaged: {error}") from error
     return np.stack(frames)
+
+
+def _check_pixels(ctx: KernelContext, count: int, image: Any) -> None:
+    """Refuse frames that have more pixels together than Pillow allows one image: a small file may declare much."""
+    limit = _pillow().Image.MAX_IMAGE_PIXELS
+    if limit is not None and count * image.width * image.height > 2 * limit:
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: {count} frames of {image.height} x {image.width} pixels have together more than "
+            f"{2 * limit}, which is 2 * PIL.Image.MAX_IMAGE_PIXELS"
+        )
 
 
 def _frames_shape(op: Operation) -> list[TensorShape]:

@@ -20,16 +20,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from traced_memory import at_most
 
 import tfray as tf
 from tfray.errors import AbortedError, DataLossError, InvalidArgumentError, OpError, UnavailableError
 from tfray.formats import files
 from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name
 from tfray.formats.checkpoint_folder import clear_away, saving, stray_files, write_manifest
-from tfray.formats.checkpoint_shard import Piece, write_shard
+from tfray.formats.checkpoint_shard import Piece, checksum, write_shard
 from tfray.formats.holder import Holder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
-from tfray.formats.safetensors import save_safetensors
+from tfray.formats.safetensors import load_safetensors, save_safetensors
 from tfray.training.checkpoint_management import get_checkpoint_state
 
 ARRAYS = {
@@ -378,10 +379,7 @@ def signed_again(data, contents):
             break
         holder = inner
     holder[key] = data.draw(st.sampled_from([None, -1, 0, 2**62, 1e300, "x", [], {}, [1, 2], "../../etc/passwd", True]))
-    body = json.dumps(plain, separators=(",", ":")).encode()
-    from tfray.formats.checkpoint_shard import checksum
-
-    return b'{"tfray_checkpoint":1,"checksum":"%016x","manifest":%s}\n' % (checksum(body), body)
+    return signed(plain)
 
 
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -400,6 +398,134 @@ def test_anything_else_is_a_clear_error(tmp_path, data, resign):
 @given(data=st.data(), resign=st.booleans())
 def test_ten_thousand_other_files(tmp_path, data, resign):
     check_mutations(tmp_path, data, resign)
+
+
+# -- sizes that are declared ---------------------------------------------------------------------------
+
+
+def signed(plain):
+    """A manifest under a checksum that fits."""
+    body = json.dumps(plain, separators=(",", ":")).encode()
+    return b'{"tfray_checkpoint":1,"checksum":"%016x","manifest":%s}\n' % (checksum(body), body)
+
+
+def plain_manifest(prefix):
+    contents = Path(f"{prefix}.index").read_bytes()
+    return json.loads(contents[contents.index(b'"manifest":') + len(b'"manifest":') : -2])
+
+
+def two_huge_slices(plain):
+    """Of a tensor of 2**60 bytes, in a file that is said to have them."""
+    (name, entry), *_ = plain["files"].items()
+    entry["size"] = 1 << 61
+    part = plain["tensors"]["weights"]["slices"][0]
+    halves = [
+        {**part, "file": name, "offset": [start], "shape": [1 << 57], "length": 1 << 59, "position": 4096 + start}
+        for start in (0, 1 << 57)
+    ]
+    plain["tensors"] = {"weights": {"dtype": "float32", "shape": [1 << 58], "slices": halves}}
+
+
+def slices_that_share_bytes(plain):
+    part = plain["tensors"]["weights"]["slices"][0]
+    parts = [{**part, "offset": [20 * i, 0]} for i in range(1000)]
+    plain["tensors"] = {"weights": {"dtype": "float32", "shape": [20000, 15], "slices": parts}}
+
+
+def a_part_twice(plain):
+    """And the other one not at all: what is between would be whatever memory held."""
+    first, second = plain["tensors"]["parts"]["slices"]
+    plain["tensors"]["parts"]["slices"] = [first, {**second, "offset": [2, 0]}]
+
+
+def no_elements_of_many(plain):
+    part = {**plain["tensors"]["empty"]["slices"][0], "shape": [0, 1 << 62], "offset": [0, 0]}
+    plain["tensors"] = {"weights": {"dtype": "float64", "shape": [0, 1 << 62], "slices": [part]}}
+
+
+def of_a_hundred_dimensions(plain):
+    plain["tensors"]["step"] = {"dtype": "int64", "shape": [0] * 100, "slices": []}
+
+
+def another_key(key):
+    def change(plain):
+        name = next(iter(plain["files"]))
+        plain["files"] = {key if each == name else each: entry for each, entry in plain["files"].items()}
+        for tensor in plain["tensors"].values():
+            for part in tensor["slices"]:
+                part["file"] = key if part["file"] == name else part["file"]
+
+    return change
+
+
+def another_name(name):
+    def change(plain):
+        key = next(iter(plain["files"]))
+        plain["files"][key]["name"] = name
+        another_key(name)(plain)
+
+    return change
+
+
+ESCAPES = ("../../etc/passwd", "/etc/passwd", "..", ".", "", "a/b", "..\\b", "nul\0")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        two_huge_slices,
+        slices_that_share_bytes,
+        a_part_twice,
+        no_elements_of_many,
+        of_a_hundred_dimensions,
+        *map(another_key, [*ESCAPES, "other"]),
+        *map(another_name, ESCAPES),
+    ],
+)
+def test_a_manifest_that_was_made_to_harm_is_refused(tmp_path, change):
+    prefix = write(tmp_path)
+    plain = plain_manifest(prefix)
+    change(plain)
+    Path(f"{prefix}.index").write_bytes(signed(plain))
+    with at_most(16), pytest.raises(DataLossError):
+        opened = open_checkpoint(prefix)
+        for name in plain["tensors"]:
+            opened.read(name)
+
+
+def test_a_manifest_does_not_have_files_deleted_that_are_none_of_a_checkpoint(tmp_path):
+    prefix = write(tmp_path)
+    (tmp_path / "thesis.docx").write_bytes(b"x" * 10)
+    plain = plain_manifest(prefix)
+    plain["files"]["thesis.docx"] = {"name": "thesis.docx", "size": 10, "end": 0, "end_checksum": 0}
+    Path(f"{prefix}.index").write_bytes(signed(plain))
+    write(tmp_path)
+    Path(f"{prefix}.index").write_bytes(signed(plain))
+    tf.train.remove_checkpoint(prefix)
+    assert (tmp_path / "thesis.docx").exists()
+
+
+def safetensors(shape, dtype="F64", offsets=(0, 0), data=b"", names="a"):
+    header = {name: {"dtype": dtype, "shape": shape, "data_offsets": offsets} for name in names}
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        safetensors([0, 1 << 62]),
+        safetensors([1 << 61, 0, 1 << 61]),
+        safetensors([0] * 100),
+        safetensors([1 << 60], offsets=(0, 1 << 63)),
+        safetensors([True, 8], "U8", (0, 8), bytes(8)),
+        safetensors([100], "U8", (0, 100), bytes(100), names="abcdefgh"),
+    ],
+)
+def test_safetensors_that_declare_what_cannot_be(tmp_path, contents):
+    (tmp_path / "a.safetensors").write_bytes(contents)
+    with pytest.raises(DataLossError, match="no safetensors file"):
+        load_safetensors(tmp_path / "a.safetensors")
 
 
 # -- kill -9 -------------------------------------------------------------------------------------------

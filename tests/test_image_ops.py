@@ -328,6 +328,20 @@ def test_jpeg_files_can_be_decoded_smaller():
     assert run(tf.image.decode_jpeg(file, ratio=4)).shape == (8, 12, 3)
 
 
+def test_a_small_animation_that_declares_many_pixels_is_refused(monkeypatch):
+    from io import BytesIO
+
+    from PIL import Image
+
+    frames = [Image.fromarray(np.full((300, 400), 20 * level, np.uint8)) for level in range(5)]
+    stream = BytesIO()
+    frames[0].save(stream, "GIF", save_all=True, append_images=frames[1:])
+    assert run(tf.image.decode_gif(stream.getvalue())).shape == (5, 300, 400, 3)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 250_000)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="5 frames of 300 x 400 pixels"):
+        run(tf.image.decode_gif(stream.getvalue()))
+
+
 def test_all_frames_of_gif_files():
     from io import BytesIO
 

@@ -6,10 +6,11 @@ import random
 
 import numpy as np
 import pytest
+from traced_memory import at_most
 
 import tfray as tf
 from tests.op_samples.parsing_samples import example, floats, ints, words
-from tfray.errors import InvalidArgumentError
+from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import tensor_proto, wire
 from tfray.framework import dtypes
 from tfray.ops import example_parsing
@@ -182,5 +183,36 @@ def test_tensors_come_back_from_messages(dtype):
 
 def test_messages_of_huge_tensors_are_refused():
     shape = tensor_proto.TensorShapeProto(dim=[tensor_proto.TensorShapeDim(size=1 << 40)])
-    with pytest.raises(tf.errors.DataLossError, match="not the shape"):
+    with pytest.raises(tf.errors.DataLossError, match="declares shape"):
         tensor_proto.make_ndarray(tensor_proto.TensorProto(dtype=1, tensor_shape=shape))
+
+
+def proto_of(*sizes, dtype=1, **values):
+    shape = tensor_proto.TensorShapeProto(dim=[tensor_proto.TensorShapeDim(size=size) for size in sizes])
+    return tensor_proto.TensorProto(dtype=dtype, tensor_shape=shape, **values)
+
+
+@pytest.mark.parametrize(
+    "proto",
+    [
+        proto_of(1 << 31),
+        proto_of(1 << 31, float_val=[1.0]),
+        proto_of(1 << 20, 1 << 20, 1 << 20, 1 << 20, dtype=3, int_val=[1]),
+        proto_of(0, 1 << 62),
+        proto_of(*[0] * 100),
+        proto_of(1 << 30, dtype=7, string_val=[b"x"]),
+        proto_of(1 << 40, dtype=10, bool_val=[True]),
+    ],
+)
+def test_a_small_tensor_that_declares_a_huge_one_is_refused(proto):
+    data = proto.SerializeToString()
+    with at_most(16):
+        with pytest.raises(DataLossError, match="shape"):
+            tf.make_ndarray(tensor_proto.TensorProto.FromString(data))
+        with pytest.raises(InvalidArgumentError, match="shape"), tf.Session() as session:
+            session.run(tf.parse_tensor(data, tf.float32))
+
+
+def test_one_element_may_stand_for_many():
+    np.testing.assert_array_equal(tf.make_ndarray(proto_of(1000, 50, float_val=[2.0, 3.0]))[0, :3], [2, 3, 3])
+    assert tf.make_ndarray(proto_of(0, 1 << 40)).shape == (0, 1 << 40)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import gzip
 import pickle
 import struct
+import time
 import zlib
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from traced_memory import at_most
 
 import tfray as tf
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tfray.formats import crc32c, wire
 from tfray.formats.message import Field, Message
+from tfray.formats.tfrecord import masked_checksum
 
 # -- numbers -------------------------------------------------------------------------------------------
 
@@ -365,3 +368,22 @@ def test_misuse_is_refused(tmp_path):
         writer.write("text")
     with pytest.raises(tf.errors.FailedPreconditionError, match="closed"):
         writer.write(b"late")
+
+
+def test_a_huge_record_is_read_in_linear_time(tmp_path, monkeypatch):
+    """It comes in many reads; if each copied what was read before, this would take minutes."""
+    monkeypatch.setattr("tfray.formats.tfrecord.MAX_READ_BYTES", 512)
+    path = tmp_path / "records"
+    with tf.python_io.TFRecordWriter(path) as writer:
+        for size in (16 << 20, 3, 16 << 20):
+            writer.write(bytes(size))
+    started = time.perf_counter()
+    assert [len(record) for record in tf.python_io.tf_record_iterator(path)] == [16 << 20, 3, 16 << 20]
+    assert time.perf_counter() - started < 15
+
+
+def test_a_record_that_declares_more_than_there_is_takes_no_more_memory(tmp_path):
+    header = struct.pack("<Q", 1 << 40)
+    (tmp_path / "records").write_bytes(header + struct.pack("<I", masked_checksum(header)) + bytes(1000))
+    with at_most(20), pytest.raises(DataLossError, match="ends within it: 1012 bytes"):
+        list(tf.python_io.tf_record_iterator(tmp_path / "records"))

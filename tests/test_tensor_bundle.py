@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import struct
 from pathlib import Path
@@ -10,12 +11,24 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from traced_memory import at_most
 
 import tfray as tf
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.safetensors import load_safetensors, save_safetensors
-from tfray.formats.tensor_bundle import _ordered_signed
+from tfray.formats.sorted_table import MAGIC, read_table
+from tfray.formats.tensor_bundle import (
+    BundleEntry,
+    BundleHeader,
+    SliceExtent,
+    TensorSlice,
+    _ordered_signed,
+    _slice_of,
+)
+from tfray.formats.tensor_proto import TensorShapeDim, TensorShapeProto
+from tfray.formats.tfrecord import masked_checksum
+from tfray.formats.wire import varint
 
 FOLDER = Path(__file__).parent / "golden" / "checkpoints"
 PREFIX = str(FOLDER / "model-20")
@@ -175,3 +188,83 @@ def test_what_safetensors_cannot_hold_is_said(tmp_path):
         save_safetensors({"s": np.array([b"x"], object)}, tmp_path / "f.safetensors")
     with pytest.raises(NotFoundError):
         load_safetensors(tmp_path / "f.safetensors")
+
+
+# -- indices that were made to harm --------------------------------------------------------------------
+
+
+def block(entries, restarts=1):
+    """A block of a table, its trailer included; of entries ``(shared, rest of the key, value)``."""
+    body = b"".join(varint(n) + varint(len(k)) + varint(len(v)) + k + v for n, k, v in entries)
+    body += bytes(4 * restarts) + struct.pack("<I", restarts)
+    return body + b"\0" + struct.pack("<I", masked_checksum(body + b"\0"))
+
+
+def handle(offset, stored):
+    return varint(offset) + varint(len(stored) - 5)
+
+
+def table(data, handles):
+    """A table of data blocks, and the handles of them that its index has."""
+    nothing = block([])
+    index = block([(0, b"%06d" % i, each) for i, each in enumerate(handles)])
+    footer = handle(len(data), nothing) + handle(len(data) + len(nothing), index)
+    return data + nothing + index + footer.ljust(40, b"\0") + struct.pack("<Q", MAGIC)
+
+
+def test_a_table_is_read_as_it_is_made():
+    first, second = block([(0, b"", b"h"), (0, b"a", b"1")]), block([(0, b"bc", b"2"), (1, b"d", b"3")])
+    found = read_table(table(first + second, [handle(0, first), handle(len(first), second)]))
+    assert found == {b"": b"h", b"a": b"1", b"bc": b"2", b"bd": b"3"}
+
+
+def test_keys_that_repeat_the_one_before_do_not_take_all_memory():
+    """Half a megabyte in which every key has 100,000 bytes in common with the one before: 10 GB of keys."""
+    data = block([(0, b"k" * 100_000, b""), *[(100_000, b"", b"")] * 100_000])
+    with at_most(64), pytest.raises(DataLossError, match="keys of a block"):
+        read_table(table(data, [handle(0, data)]))
+
+
+def test_a_block_is_read_once():
+    data = block([(0, b"%05d" % i, b"v") for i in range(1000)])
+    with pytest.raises(DataLossError, match="overlaps the one before"):
+        read_table(table(data, [handle(0, data)] * 1000))
+
+
+def bundle(folder, entries):
+    """A checkpoint of TensorFlow with an index of these entries, and 64 bytes of data."""
+    (folder / "m.data-00000-of-00001").write_bytes(bytes(64))
+    header = BundleHeader(num_shards=1).SerializeToString()
+    data = block([(0, b"", header), *[(0, key, entry.SerializeToString()) for key, entry in sorted(entries.items())]])
+    (folder / "m.index").write_bytes(table(data, [handle(0, data)]))
+    return str(folder / "m")
+
+
+def entry_of(shape, size, slices=(), offset=0):
+    dims = TensorShapeProto(dim=[TensorShapeDim(size=each) for each in shape])
+    return BundleEntry(dtype=1, shape=dims, size=size, offset=offset, slices=slices)
+
+
+def slice_from(start, length):
+    return TensorSlice(extent=[SliceExtent(start=start, length=length)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "parts"),
+    [
+        ([0, 1 << 62], []),
+        ([0] * 100, []),
+        ([1 << 40], []),
+        ([1 << 40], [(0, 1 << 39), (1 << 39, 1 << 39)]),
+        ([32], [(0, 16), (16, 16)]),  # which take the 64 bytes twice
+        ([16], [(0, 8), (4, 8)]),
+    ],
+)
+def test_entries_that_declare_what_is_not_there(tmp_path, shape, parts):
+    slices = [slice_from(*part) for part in parts]
+    entries = {b"w": entry_of(shape, 0 if slices else 4 * math.prod(shape), slices)}
+    for each, (_, length) in zip(slices, parts, strict=True):
+        entries[_slice_of(each, shape, "w")[2]] = entry_of([length], 4 * length)
+    prefix = bundle(tmp_path, entries)
+    with at_most(16), pytest.raises(DataLossError):
+        open_checkpoint(prefix).read("w")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Final, Protocol
@@ -25,6 +25,7 @@ import numpy as np
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import FileEntry, ShardFile, ShardRecord, SliceEntry, checksum
+from tfray.formats.sizes import check_disjoint, element_count
 from tfray.framework.dtypes import DType, as_dtype
 
 INDEX_SUFFIX: Final = ".index"
@@ -160,14 +161,23 @@ def is_manifest(data: bytes) -> bool:
 
 
 def _manifest_from_plain(plain: Any) -> Manifest:
-    found = {str(name): FileEntry(**entry).checked() for name, entry in plain["files"].items()}
-    tensors = {}
+    found = {}
+    for key, fields in plain["files"].items():
+        found[key] = FileEntry(**fields).checked()
+        if key != found[key].name:
+            raise ValueError(f"file {found[key].name!r} is listed as {key!r}")
+    tensors, free = {}, {key: entry.size for key, entry in found.items()}
     for name, fields in plain["tensors"].items():
         slices = tuple(SliceEntry(**part).checked() for part in fields["slices"])
-        entry = TensorEntry(name, as_dtype(fields["dtype"]), _sizes(fields["shape"]), slices)
+        dtype, shape = as_dtype(fields["dtype"]), tuple(fields["shape"])
+        element_count(shape, dtype.size)
+        entry = TensorEntry(name, dtype, shape, slices)
         for part in slices:
             _check_slice(entry, part, found)
+            free[part.file] -= part.length
         tensors[name] = entry
+    if min(free.values(), default=0) < 0:
+        raise ValueError("its tensors take more bytes of a file than that has")
     return Manifest(tensors, found, dict(plain["metadata"]))
 
 
@@ -181,13 +191,6 @@ def _check_slice(entry: TensorEntry, part: SliceEntry, found: Mapping[str, FileE
     count = math.prod(part.shape)
     if part.length != count * entry.dtype.size and (entry.dtype.kind != "string" or part.length < 8 * count):
         raise ValueError(f"a part of tensor {entry.name!r} has {part.length} bytes, which its shape does not need")
-
-
-def _sizes(plain: Any) -> tuple[int, ...]:
-    sizes = tuple(plain)
-    if not all(type(size) is int and size >= 0 for size in sizes):
-        raise ValueError(f"{plain!r} is no shape")
-    return sizes
 
 
 # -- writing -------------------------------------------------------------------------------------------
@@ -236,7 +239,10 @@ class ArrowCheckpoint:
 
     def read(self, name: str, offset: Sequence[int] | None = None, shape: Sequence[int] | None = None) -> Any:
         """See `CheckpointFiles.read`. What lies in one slice is a read-only view of the file."""
-        return assemble(find_tensor(self, name), offset, shape, self._read_slice)
+        return assemble(find_tensor(self, name), offset, shape, self._read_slice, self._size_of)
+
+    def _size_of(self, file: str) -> int:
+        return self._shard(file).size
 
     def _read_slice(self, entry: TensorEntry, part: SliceEntry) -> Any:
         return self._shard(part.file).read(entry.name, entry.dtype, part)
@@ -268,8 +274,25 @@ def find_tensor(checkpoint: CheckpointFiles, name: str) -> TensorEntry:
     raise NotFoundError(f"checkpoint {checkpoint.prefix} has no tensor {name!r}{hint}")
 
 
-def assemble(entry: TensorEntry, offset: Sequence[int] | None, shape: Sequence[int] | None, read_slice: Any) -> Any:
-    """A part of a tensor from the slices that were saved, each given by ``read_slice(entry, slice)``."""
+def assemble(
+    entry: TensorEntry,
+    offset: Sequence[int] | None,
+    shape: Sequence[int] | None,
+    read_slice: Callable[[TensorEntry, SliceEntry], Any],
+    size_of: Callable[[str], int],
+) -> Any:
+    """A part of a tensor from the slices that were saved.
+
+    Args:
+        entry: The tensor.
+        offset: Where the part begins.
+        shape: Its shape.
+        read_slice: Gives the array of a slice.
+        size_of: Gives the size of a file, as it is there.
+
+    Raises:
+        DataLossError: The slices do not make the part, or are not there; no memory was taken then.
+    """
     wanted = _Box.of(entry, offset, shape)
     overlaps = [(part, _Box(part.offset, part.shape).intersect(wanted)) for part in entry.slices]
     pieces = [(part, common) for part, common in overlaps if common is not None]
@@ -282,10 +305,28 @@ def assemble(entry: TensorEntry, offset: Sequence[int] | None, shape: Sequence[i
         part, common = pieces[0]
         array = read_slice(entry, part)
         return array if common.shape == part.shape else array[common.within(part.offset)]
+    _check_pieces(entry, [part for part, _ in pieces], size_of)
     result = np.empty(wanted.shape, entry.dtype.numpy)
     for part, common in pieces:
         result[common.within(wanted.offset)] = read_slice(entry, part)[common.within(part.offset)]
     return result
+
+
+def _check_pieces(entry: TensorEntry, parts: Sequence[SliceEntry], size_of: Callable[[str], int]) -> None:
+    """Raise `DataLossError` unless slices lie beside each other, in the tensor and in files that are there."""
+    taken: dict[str, int] = {}
+    for part in parts:
+        taken[part.file] = taken.get(part.file, 0) + part.length
+    for file, length in taken.items():
+        if length > size_of(file):
+            raise DataLossError(
+                f"the parts of tensor {entry.name!r} take {length} bytes of {file}, which has {size_of(file)}"
+            )
+    try:
+        if parts:
+            check_disjoint([part.offset for part in parts], [part.shape for part in parts])
+    except ValueError as error:
+        raise DataLossError(f"tensor {entry.name!r} is damaged: {error}") from error
 
 
 class _Box:

@@ -102,7 +102,7 @@ class FileEntry:
         numbers = (self.size, self.end, self.end_checksum)
         if not all(type(number) is int and number >= 0 for number in numbers) or self.end > self.size:
             raise ValueError(f"{self!r} is no file")
-        if type(self.name) is not str or not self.name or "/" in self.name:
+        if type(self.name) is not str or self.name in ("", ".", "..") or set("/\\\0") & set(self.name):
             raise ValueError(f"{self.name!r} is no name of a file")
         return self
 
@@ -326,6 +326,7 @@ class ShardFile:
         self._path = path
         self._entry = entry
         self._file = MappedFile(path)
+        self.size = self._file.size
         if self._file.size != entry.size:
             raise DataLossError(f"{path} is damaged: it has {self._file.size} bytes, of {entry.size} that were written")
 

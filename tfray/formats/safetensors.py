@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from tfray.formats.checkpoint import TensorEntry, assemble, find_tensor
 from tfray.formats.checkpoint_shard import SliceEntry, from_octets, to_octets
 from tfray.formats.files import PathLike, as_path
 from tfray.formats.mapped_file import MappedFile
+from tfray.formats.sizes import element_count
 from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
 
@@ -71,23 +71,26 @@ class SafetensorsFile:
     def _read_header(self, length: int) -> tuple[Mapping[str, TensorEntry], Mapping[str, str]]:
         plain = json.loads(self._file.octets(8, length).tobytes())
         metadata = {str(key): str(value) for key, value in plain.pop(_METADATA, {}).items()}
-        tensors = {}
+        tensors, total = {}, 0
         for name, fields in plain.items():
             dtype, shape = _DTYPES.get(fields["dtype"]), tuple(fields["shape"])
             first, last = fields["data_offsets"]
             if dtype is None:
                 continue  # of 8 bits or fewer: no dtype of ours
-            if not all(type(size) is int and size >= 0 for size in (*shape, first, last)):
-                raise ValueError(f"tensor {name!r} has shape {list(shape)}, and bytes {first} to {last}")
-            if last - first != math.prod(shape) * dtype.size or 8 + length + last > self._file.size:
+            if not all(type(place) is int and place >= 0 for place in (first, last)):
+                raise ValueError(f"tensor {name!r} has bytes {first} to {last}")
+            if last - first != element_count(shape, dtype.size) * dtype.size or 8 + length + last > self._file.size:
                 raise ValueError(f"tensor {name!r}: bytes {first} to {last} are not there, or not its shape")
             part = SliceEntry(self.prefix, (0,) * len(shape), shape, 8 + length + first, last - first, 0, 0, 0)
             tensors[name] = TensorEntry(name, dtype, shape, (part,))
+            total += part.length
+        if total > self._file.size:
+            raise ValueError(f"its tensors take {total} bytes together, of {self._file.size}")
         return tensors, metadata
 
     def read(self, name: str, offset: Sequence[int] | None = None, shape: Sequence[int] | None = None) -> Any:
         """See `tfray.formats.checkpoint.CheckpointFiles.read`."""
-        return assemble(find_tensor(self, name), offset, shape, self._read_slice)
+        return assemble(find_tensor(self, name), offset, shape, self._read_slice, lambda _: self._file.size)
 
     def _read_slice(self, entry: TensorEntry, part: SliceEntry) -> Any:
         octets = self._file.octets(part.position, part.length)

@@ -39,8 +39,12 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
     if footer[at:-8].strip(b"\0"):
         raise DataLossError("its end is damaged")
     entries: dict[bytes, bytes] = {}
+    end = 0
     for _, value in _entries(_block(data, offset, size)):
         (offset, size), _ = _handle(value, 0)
+        if offset < end:  # each is read once, so that all together take no more time and memory than there is
+            raise DataLossError(f"the block at byte {offset} overlaps the one before, which ends at {end}")
+        end = offset + size + TRAILER_BYTES
         entries.update(_entries(_block(data, offset, size)))
     return entries
 
@@ -86,7 +90,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     end = len(block) - 4 * (restarts + 1)
     if end < 0:
         raise DataLossError(f"a block claims {restarts} restarts")
-    at, key = 0, b""
+    at, key, keys = 0, b"", 0
     while at < end:
         shared, at = read_varint(block, at, end)
         rest, at = read_varint(block, at, end)
@@ -95,5 +99,8 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
             raise DataLossError("an entry of a block reaches beyond it")
         key = key[:shared] + block[at : at + rest]
         at += rest
+        keys += len(key)
+        if keys > MAX_EXPANSION * len(block) + MAX_EXPANSION:
+            raise DataLossError(f"the keys of a block of {len(block)} bytes have more than {keys - len(key)}")
         yield key, block[at : at + length]
         at += length

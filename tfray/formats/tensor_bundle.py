@@ -19,6 +19,7 @@ from tfray.formats.checkpoint import TensorEntry, assemble, find_tensor
 from tfray.formats.checkpoint_shard import SliceEntry, from_octets
 from tfray.formats.mapped_file import MappedFile
 from tfray.formats.message import Field, Message
+from tfray.formats.sizes import element_count
 from tfray.formats.sorted_table import read_table
 from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeProto
 from tfray.formats.tfrecord import masked_checksum
@@ -110,7 +111,8 @@ class TensorBundle:
         return found
 
     def _tensor_entry(self, name: str, entry: BundleEntry) -> TensorEntry:
-        dtype, shape = _DTYPES[entry.dtype], _sizes(entry)
+        dtype = _DTYPES[entry.dtype]
+        shape = _sizes(entry, dtype)
         if not entry.slices:
             return TensorEntry(name, dtype, shape, (self._slice_entry(entry, dtype, [0] * len(shape), shape),))
         parts = []
@@ -125,7 +127,7 @@ class TensorBundle:
     def _slice_entry(self, entry: BundleEntry, dtype: DType, offset: Sequence[int], sizes: Sequence[int]) -> SliceEntry:
         if entry.offset < 0 or entry.size < 0 or not 0 <= entry.shard_id < self.shards:
             raise DataLossError("it lies in no file")
-        if _DTYPES.get(entry.dtype) is not dtype or _sizes(entry) != tuple(sizes):
+        if _DTYPES.get(entry.dtype) is not dtype or _sizes(entry, dtype) != tuple(sizes):
             raise DataLossError("a slice has another dtype or shape than the whole says")
         count = math.prod(sizes)
         if entry.size < count if dtype.kind == "string" else entry.size != count * dtype.size:
@@ -135,12 +137,15 @@ class TensorBundle:
 
     def read(self, name: str, offset: Sequence[int] | None = None, shape: Sequence[int] | None = None) -> Any:
         """See `tfray.formats.checkpoint.CheckpointFiles.read`."""
-        return assemble(find_tensor(self, name), offset, shape, self._read_slice)
+        return assemble(find_tensor(self, name), offset, shape, self._read_slice, lambda file: self._file(file).size)
+
+    def _file(self, path: str) -> MappedFile:
+        if path not in self._files:
+            self._files[path] = MappedFile(path)
+        return self._files[path]
 
     def _read_slice(self, entry: TensorEntry, part: SliceEntry) -> Any:
-        if part.file not in self._files:
-            self._files[part.file] = MappedFile(part.file)
-        octets = self._files[part.file].octets(part.position, part.length)
+        octets = self._file(part.file).octets(part.position, part.length)
         try:
             if octets.size != part.length:
                 raise DataLossError(f"it has {octets.size} bytes from {part.position} on, of {part.length}")
@@ -157,10 +162,14 @@ def _aligned(octets: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]
     return octets if octets.ctypes.data % max(1, dtype.size) == 0 else octets.copy()
 
 
-def _sizes(entry: BundleEntry) -> tuple[int, ...]:
+def _sizes(entry: BundleEntry, dtype: DType) -> tuple[int, ...]:
     sizes = tuple(dim.size for dim in entry.shape.dim)
-    if entry.shape.unknown_rank or any(size < 0 for size in sizes):
-        raise DataLossError("its shape is not known")
+    try:
+        if entry.shape.unknown_rank:
+            raise ValueError("its shape is not known")
+        element_count(sizes, dtype.size)
+    except ValueError as error:
+        raise DataLossError(str(error)) from error
     return sizes
 
 

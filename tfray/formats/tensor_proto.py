@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats.message import Field, Message
+from tfray.formats.sizes import element_count
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -35,7 +35,8 @@ DTYPE_NUMBERS: Final[dict[DType, int]] = {
 }
 """The numbers of dtypes on the wire."""
 
-MAX_ELEMENTS: Final = 1 << 31
+MAX_FILL_BYTES: Final = 256 << 20
+"""How large a tensor may be of which a message has only the elements that are repeated."""
 
 
 class TensorShapeDim(Message):
@@ -118,14 +119,24 @@ def make_tensor_proto(
 
 
 def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
-    """The array that a message holds. Raises `DataLossError` when it is broken."""
+    """The array that a message holds.
+
+    A message may hold fewer elements than its shape has: the last one stands for the rest. Such a tensor has at most
+    `MAX_FILL_BYTES` here, where TensorFlow knows no limit: a message of 18 bytes could ask for all memory.
+
+    Raises:
+        DataLossError: The message is broken, or its tensor too large for what it holds.
+    """
     dtype = next((dtype for dtype, number in DTYPE_NUMBERS.items() if number == tensor.dtype), None)
     if dtype is None or dtype is dtypes.resource:
         raise DataLossError(f"dtype {tensor.dtype} is not known")
     shape = [dim.size for dim in tensor.tensor_shape.dim]
-    if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape) or math.prod(shape) > MAX_ELEMENTS:
-        raise DataLossError(f"{shape} is not the shape of a tensor")
-    count = math.prod(shape)
+    try:
+        count = element_count(shape, dtype.size)
+    except ValueError as error:
+        raise DataLossError(f"{shape} is not the shape of a tensor: {error}") from error
+    if tensor.tensor_shape.unknown_rank:
+        raise DataLossError("the shape of the tensor is not known")
     if tensor.tensor_content:
         if dtype is dtypes.string or len(tensor.tensor_content) != count * dtype.size:
             raise DataLossError(f"{len(tensor.tensor_content)} bytes are no {dtype.name} tensor of shape {shape}")
@@ -134,6 +145,11 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
     if len(items) > count or (count and not len(items) and dtype is dtypes.string):
         raise DataLossError(f"{len(items)} elements are no tensor of shape {shape}")
     if len(items) < count:  # the last one stands for the rest
+        if count * items.itemsize > MAX_FILL_BYTES:
+            raise DataLossError(
+                f"a message with {len(items)} elements declares shape {shape}, of {count * items.itemsize} bytes: one "
+                f"that is filled with its last element may have {MAX_FILL_BYTES}"
+            )
         rest = items[-1:] if len(items) else np.zeros(1, dtype.numpy)
         items = np.concatenate([items, np.repeat(rest, count - len(items))])
     return items.reshape(shape)

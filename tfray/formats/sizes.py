@@ -1,0 +1,42 @@
+"""Sizes that files declare, looked at before memory is taken for them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+MAX_RANK: Final = 64
+"""What NumPy allows."""
+
+
+def element_count(shape: Sequence[int], item_bytes: int) -> int:
+    """How many elements an array of a declared shape has.
+
+    Args:
+        shape: The shape.
+        item_bytes: Size of an element.
+
+    Raises:
+        ValueError: No array can have that shape, not even one without elements.
+    """
+    if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > MAX_RANK:
+        raise ValueError(f"{list(shape)} is no shape")
+    # Dimensions of size 0 aside, as NumPy has it: places are computed from the others all the same.
+    if math.prod(size or 1 for size in shape) * max(1, item_bytes) >= 1 << 63:
+        raise ValueError(f"no array can have shape {list(shape)}")
+    return math.prod(shape)
+
+
+def check_disjoint(offsets: Sequence[Sequence[int]], shapes: Sequence[Sequence[int]]) -> None:
+    """Raise `ValueError` when two of several boxes have an element in common."""
+    boxes = list(zip(offsets, shapes, strict=True))
+    for axis in range(len(offsets[0])):  # mostly they lie one after the other
+        bounds = sorted((offset[axis], offset[axis] + shape[axis]) for offset, shape in boxes)
+        if all(end <= start for (_, end), (start, _) in itertools.pairwise(bounds)):
+            return
+    for number, (offset, shape) in enumerate(boxes):
+        for other, extent in boxes[:number]:
+            if all(max(a, b) < min(a + m, b + n) for a, m, b, n in zip(offset, shape, other, extent, strict=True)):
+                raise ValueError(f"the parts at {list(other)} and at {list(offset)} overlap")
