@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from processes import wait_for
@@ -10,6 +13,7 @@ from test_hooks import counting_model, saved_steps
 from waiting import Task
 
 import tfray as tf
+from tfray.errors import DataLossError, FailedPreconditionError
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 
 
@@ -168,3 +172,65 @@ def test_a_save_in_the_background_and_one_of_the_same_step_by_hand(tmp_path, sam
             supervisor.saver.restore(session, path)
             verify_checkpoint(open_checkpoint(path))
             np.testing.assert_array_equal(session.run(values), np.arange(200_000.0))
+
+
+def trained(folder):
+    """Checkpoints of three steps in a folder."""
+    with tf.Graph().as_default():
+        step, count = counting_model()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            saver = tf.train.Saver()
+            for _ in range(3):
+                session.run(count)
+                saver.save(session, f"{folder}/model.ckpt", step)
+
+
+@contextmanager
+def supervised(folder):
+    with tf.train.Supervisor(logdir=str(folder), save_model_secs=0).managed_session() as session:
+        yield session
+
+
+def monitored(folder):
+    return tf.train.MonitoredTrainingSession(checkpoint_dir=str(folder))
+
+
+@pytest.mark.parametrize("begin", [supervised, monitored])
+def test_a_damaged_newest_checkpoint_is_an_error_that_says_what_else_there_is(tmp_path, begin):
+    trained(tmp_path)
+    (data,) = tmp_path.glob("model.ckpt-3.data-*")
+    data.write_bytes(data.read_bytes()[:-1])
+    step, _ = counting_model()
+    also = r"damaged.*model\.ckpt-1, .*model\.ckpt-2: to go on.*update_checkpoint_state"
+    with pytest.raises(DataLossError, match=also), begin(tmp_path):
+        pass
+    tf.train.update_checkpoint_state(tmp_path, f"{tmp_path}/model.ckpt-2")
+    tf.reset_default_graph()
+    step, _ = counting_model()
+    with begin(tmp_path) as session:
+        assert session.run(step) == 2
+
+
+@pytest.mark.parametrize("contents", [None, ""])
+@pytest.mark.parametrize("begin", [supervised, monitored])
+def test_without_the_file_that_names_them_checkpoints_are_not_written_over(tmp_path, begin, contents):
+    trained(tmp_path)
+    (tmp_path / "checkpoint").unlink() if contents is None else (tmp_path / "checkpoint").write_text(contents)
+    before = sorted(tmp_path.glob("model.ckpt*"))
+    counting_model()
+    with pytest.raises(FailedPreconditionError, match=r"newest of them .*model\.ckpt-3"), begin(tmp_path):
+        pass
+    assert sorted(tmp_path.glob("model.ckpt*")) == before
+
+
+def test_a_copy_of_a_folder_leaves_the_original_alone(tmp_path):
+    trained(tmp_path / "run")
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    before = sorted((tmp_path / "run").iterdir())
+    step, count = counting_model()
+    with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path / "copy"), save_checkpoint_steps=1) as session:
+        for _ in range(8):
+            session.run(count)
+        assert session.run(step) >= 11
+    assert sorted((tmp_path / "run").iterdir()) == before

@@ -14,6 +14,7 @@ from tfray.formats.checkpoint_folder import remove_checkpoint as _remove_files
 from tfray.formats.checkpoint_state import CheckpointState
 from tfray.formats.files import PathLike, as_path, given_path
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.library import logging
 from tfray.training.retention import METRICS_FILE
 
 STATE_FILE: Final = "checkpoint"
@@ -145,14 +146,18 @@ def write_checkpoint_state(
 def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:
     """The path of the newest checkpoint of a folder, or None.
 
-    That is the one which the file ``checkpoint`` names as the newest; if it is gone, the newest that is left of those
-    it names.
+    That is the one which the file ``checkpoint`` names as the newest, wherever that is; if it is gone, the newest that
+    is left of those it names, where TensorFlow gives None. Whether it is damaged shows when it is read.
     """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None
     for path in dict.fromkeys([state.model_checkpoint_path, *reversed(state.all_model_checkpoint_paths)]):
         if checkpoint_exists(path):
+            if path != state.model_checkpoint_path:
+                logging.warning(
+                    "checkpoint %s is gone: %s is the newest that is left", state.model_checkpoint_path, path
+                )
             return str(path)
     return None
 
@@ -245,6 +250,12 @@ def unlisted_since(listed: Sequence[PathLike], moment: float) -> list[tuple[str,
     known = {os.path.basename(as_path(path)) for path in listed}
     found = series_in(folder, last.rstrip("0123456789"))
     return [each for each in found if os.path.basename(each[0]) not in known and each[1] > moment]
+
+
+def is_in(folder: PathLike, path: str) -> bool:
+    """Whether a checkpoint lies in a folder, however that is written."""
+    parent, here = os.path.dirname(path), as_path(folder).rstrip("/")
+    return parent == here or ("://" not in path and os.path.realpath(parent) == os.path.realpath(here or "/"))
 
 
 def series_in(folder: str, stem: str) -> list[tuple[str, float]]:

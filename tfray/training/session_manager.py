@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from tfray.config import ConfigProto, RunOptions
-from tfray.errors import AbortedError, DeadlineExceededError, FailedPreconditionError, UnavailableError
+from tfray.errors import (
+    AbortedError,
+    DataLossError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    NotFoundError,
+    UnavailableError,
+)
+from tfray.formats.files import as_path
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.library import logging
 from tfray.session import Session
-from tfray.training.checkpoint_management import get_checkpoint_state
+from tfray.training.checkpoint_management import checkpoint_exists, get_checkpoint_state, is_in, series_in
+
+_SERIES: Final = "model.ckpt-"
+"""How the checkpoints of monitored sessions and supervisors are called, unless a program says otherwise."""
 
 _FIRST_WAIT_S: Final = 0.05
 """Waits begin this short and double up to what the user allows."""
@@ -82,6 +94,10 @@ class SessionManager:
         Raises:
             RuntimeError: The model is not ready then, or there is nothing that would initialise it.
             ValueError: Both a folder and one checkpoint are given.
+            DataLossError: The newest checkpoint is damaged; the message says what else there is. A `tf.train.Trainer`
+                goes back to the one before; here, as in TensorFlow, the program decides.
+            FailedPreconditionError: There are checkpoints ``model.ckpt-STEP``, and no file ``checkpoint`` that names
+                one. TensorFlow begins anew then, and writes over them.
         """
         session, loaded = self._restore(
             master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
@@ -191,9 +207,12 @@ class SessionManager:
                 return session, True
             state = self._checkpoint_state(folder, max_wait_secs if wait_for_checkpoint else 0)
             if state is None:
+                _refuse_to_begin_over(folder)
                 return session, False
-            saver.restore(session, state.model_checkpoint_path)
-            saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+            with _told_what_else_there_is(folder, state.model_checkpoint_path):
+                saver.restore(session, state.model_checkpoint_path)
+            # Only what is here may be deleted in its time: of a copy of a folder the file may name the original's.
+            saver.recover_last_checkpoints([each for each in state.all_model_checkpoint_paths if is_in(folder, each)])
             return session, True
         except BaseException:
             session.close()
@@ -233,3 +252,29 @@ class SessionManager:
             return ""
         names = ", ".join(name.decode() if isinstance(name, bytes) else str(name) for name in np.ravel(found))
         return f"variables without a value: {names}"
+
+
+def _refuse_to_begin_over(folder: Any) -> None:
+    found = series_in(as_path(folder), _SERIES)
+    if found:
+        raise FailedPreconditionError(
+            f"{folder} has checkpoints, the newest of them {found[-1][0]}, but no file `checkpoint` that names one: to "
+            f"go on from there call tf.train.update_checkpoint_state({as_path(folder)!r}, {found[-1][0]!r}); to begin "
+            "anew take another folder"
+        )
+
+
+@contextmanager
+def _told_what_else_there_is(folder: Any, path: str) -> Iterator[None]:
+    """Let the error about a checkpoint that is damaged or gone say which others there are."""
+    try:
+        yield
+    except (DataLossError, NotFoundError) as error:
+        others = [each for each, _ in series_in(as_path(folder), path.rpartition("/")[2].rstrip("0123456789"))]
+        others = [each for each in others if each != path]
+        if others and (isinstance(error, DataLossError) or not checkpoint_exists(path)):
+            error.message += (
+                f"; there are also {', '.join(others)}: to go on from one call "
+                f"tf.train.update_checkpoint_state({as_path(folder)!r}, PATH)"
+            )
+        raise
