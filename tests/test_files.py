@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import os
 import uuid
+import zipfile
 
+import numpy as np
 import pytest
+from traced_memory import at_most
 
 import tfray as tf
 from tfray import cli
 from tfray.errors import (
     AlreadyExistsError,
+    DataLossError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
     PermissionDeniedError,
 )
+from tfray.formats.npy import read_npy, read_npz
 from tfray.library.timeline import Timeline
 
 
@@ -296,3 +301,47 @@ def test_commands_refuse_empty_paths(capsys, command):
     with pytest.raises(SystemExit) as ended:
         cli.main([*command, ""])
     assert ended.value.code == 2 and "empty path" in capsys.readouterr().err
+
+
+# -- NumPy's files -------------------------------------------------------------------------------------
+
+ARRAYS = {
+    "plain": np.arange(12.0).reshape(3, 4),
+    "columns": np.asfortranarray(np.arange(6).reshape(2, 3)),
+    "scalar": np.array(7, np.int8),
+    "none": np.zeros((0, 5)),
+    "text": np.array([b"ab", b"c"]),
+}
+
+
+def test_numpys_files_are_read(tmp_path):
+    np.savez(tmp_path / "all.npz", **ARRAYS)
+    np.savez_compressed(tmp_path / "small.npz", **ARRAYS)
+    for found in (read_npz(tmp_path / "all.npz"), read_npz(tmp_path / "small.npz")):
+        assert found.keys() == ARRAYS.keys()
+        for name, array in ARRAYS.items():
+            np.save(tmp_path / "one.npy", array)
+            for each in (found[name], read_npy(tmp_path / "one.npy")):
+                assert each.dtype == array.dtype and each.flags.writeable
+                np.testing.assert_array_equal(each, array)
+
+
+@pytest.mark.parametrize("shape", [(1 << 40,), (1 << 62, 0), (-1,), (1 << 70,)])
+def test_a_file_of_numpy_that_declares_more_than_it_has(tmp_path, shape):
+    header = repr({"descr": "<f8", "fortran_order": False, "shape": shape}).encode().ljust(118) + b"\n"
+    contents = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64)
+    (tmp_path / "a.npy").write_bytes(contents)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("a.npy", contents)
+    for read, path in ((read_npy, tmp_path / "a.npy"), (read_npz, tmp_path / "a.npz")):
+        with at_most(4), pytest.raises(DataLossError, match="is damaged"):
+            read(path)
+
+
+def test_nothing_of_numpys_files_is_unpickled(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{}]))
+    with pytest.raises(DataLossError, match="Python objects"):
+        read_npy(tmp_path / "a.npy")
+    np.savez(tmp_path / "a.npz", np.array([{}]))
+    with pytest.raises(DataLossError, match="Python objects"):
+        read_npz(tmp_path / "a.npz")

@@ -12,6 +12,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.files import given_path
+from tfray.formats.npy import read_npz
 from tfray.framework import nest
 from tfray.framework.graph import Tensor
 from tfray.keras import layers as keras_layers
@@ -166,9 +167,10 @@ class Model(Trainable, Layer):
 
         Raises:
             InvalidArgumentError: The file holds the weights of another model.
+            DataLossError: It is damaged.
         """
-        with np.load(given_path(filepath, "filepath"), allow_pickle=False) as found:
-            values = [found[name] for name in sorted(found.files)]
+        found = read_npz(given_path(filepath, "filepath"))
+        values = [found[name] for name in sorted(found)]
         shapes = [value.shape for value in values]
         wanted = [tuple(variable.shape.as_list()) for variable in self.variables]
         if shapes != wanted:

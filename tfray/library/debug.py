@@ -27,6 +27,7 @@ import numpy as np
 
 from tfray.errors import CancelledError, DataLossError, InternalError, InvalidArgumentError, NotFoundError
 from tfray.formats.files import given_path
+from tfray.formats.npy import read_npy
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, default_session_scope
 from tfray.library.graph_tree import graph_tree as graph_tree
@@ -229,10 +230,10 @@ class DebugDump:
 
     def _read(self, file: str, dtype: str) -> Any:
         path = self._folder / Path(file).name
+        array = read_npy(str(path))
         try:
-            array = np.load(path, allow_pickle=False)
             return array.view(as_dtype(dtype).numpy) if dtype in ("bfloat16",) else array
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             raise DataLossError(f"{path} is damaged: {error}") from error
 
 
