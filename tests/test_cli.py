@@ -449,6 +449,8 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path):
     assert "2x1" in listed.output and "all as they were written" in listed.output
     records = {record["name"]: record for record in json.loads(run("checkpoint", folder, "--json").output)}
     assert records["w"] == {"name": "w", "dtype": "float32", "shape": [2, 1], "bytes": 8, "parts": 1}
+    back = run("run", target, "--steps", "9", *options, "--resume-from", f"{folder}/model.ckpt-4")
+    assert "5 steps" in back.output
 
 
 @pytest.mark.parametrize(
@@ -457,6 +459,7 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path):
         (["run", "script.py:build", "--local", "--save-every", "5"], "checkpoint_dir"),
         (["run", "script.py:build", "--local", "--save-every", "soon"], "10m"),
         (["checkpoint", "/nowhere/at/all"], "no checkpoint"),
+        (["run", "script.py:build", "--local", "--resume-from", "a-3"], "resume_from"),
     ],
 )
 def test_requests_about_checkpoints_that_cannot_be_met(arguments, message):

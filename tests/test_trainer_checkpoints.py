@@ -247,6 +247,16 @@ def test_a_damaged_newest_checkpoint_is_told_of_and_the_one_before_taken(tmp_pat
     tf.train.load_variable(f"{tmp_path}/model.ckpt-9", "global_step")  # saved again
 
 
+def test_going_back_is_one_line_on_standard_error(tmp_path):
+    trainer(tmp_path, 9, local=True, save_every_steps=3).fit()
+    damage(tmp_path / "model.ckpt-9")
+    program = PROGRAM.format(tests=str(Path(__file__).parent), folder=str(tmp_path)).replace("100000", "10")
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.stdout.split() == ["7", "8", "9", "10"]
+    (line,) = ended.stderr.splitlines()
+    assert f"{tmp_path}/model.ckpt-9 is damaged: training goes back to {tmp_path}/model.ckpt-6" in line
+
+
 def test_two_damaged_checkpoints_are_skipped(tmp_path):
     trainer(tmp_path, 9, local=True, save_every_steps=3).fit()
     damage(tmp_path / "model.ckpt-9")
