@@ -11,6 +11,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from pyarrow import fs
 from traced_memory import at_most
 
 import tfray as tf
@@ -266,5 +267,7 @@ def test_entries_that_declare_what_is_not_there(tmp_path, shape, parts):
     for each, (_, length) in zip(slices, parts, strict=True):
         entries[_slice_of(each, shape, "w")[2]] = entry_of([length], 4 * length)
     prefix = bundle(tmp_path, entries)
-    with at_most(16), pytest.raises(DataLossError):
-        open_checkpoint(prefix).read("w")
+    tf.gfile.register_file_system("far", fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()))
+    for path in (prefix, "far:///m"):
+        with at_most(16), pytest.raises(DataLossError):
+            open_checkpoint(path).read("w")

@@ -505,6 +505,17 @@ def test_a_cluster_run_that_is_resumed_equals_one_that_was_not(
 
 
 @pytest.mark.ray
+def test_a_cluster_goes_back_from_a_damaged_checkpoint(ray_local, uninterrupted, tmp_path, caplog):
+    size = scaling(2, 2)
+    trainer(tmp_path, 10, size=size, save_every_steps=5).fit()
+    damage(tmp_path / "model.ckpt-10")
+    resumed = trainer(tmp_path, size=size, save_every_steps=5).fit()
+    assert resumed.history[0].step == 6
+    assert f"goes back to {tmp_path}/model.ckpt-5" in caplog.text
+    assert_same(resumed, uninterrupted)
+
+
+@pytest.mark.ray
 def test_a_run_goes_on_with_other_numbers_of_actors(ray_local, tmp_path):
     data = tf.train.array_input(*classification_data(), batch_size=24, shuffle_seed=1)
 

@@ -72,10 +72,12 @@ def data_files(prefix: str) -> list[str] | None:
 
 def remove_checkpoint(prefix: str) -> None:
     """Remove the files of a checkpoint, the manifest first: what is left after an interruption is no checkpoint."""
-    names = data_files(prefix) or []
+    names = data_files(prefix)
     _remove_quietly(prefix + INDEX_SUFFIX)
-    _remove_all(sibling(prefix, name) for name in names)
-    clear_away(prefix)
+    if names is None:  # it was damaged: what has names as only its saves make them
+        clear_away(prefix)
+    else:
+        _remove_all(sibling(prefix, name) for name in names)
 
 
 @contextlib.contextmanager

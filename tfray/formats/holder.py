@@ -57,7 +57,8 @@ class Holder:
             return None
         if self.process == os.getpid() and self.started == (_started(self.process) or 0):
             return self.token in _ACTIVE
-        return _started(self.process) == self.started
+        started = _started(self.process)
+        return started is not None and (started == self.started or 0 in (started, self.started))
 
     def __str__(self) -> str:
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
@@ -105,8 +106,8 @@ def _started(process: int) -> int | None:
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None if os.path.exists(_BOOT_FILE) or not _exists(process) else 0
+    except (FileNotFoundError, ProcessLookupError):  # not there, or not shown: somebody else's, or not Linux
+        return 0 if _exists(process) else None
     return None if fields[0] in (b"Z", b"X") else int(fields[19])
 
 

@@ -42,6 +42,7 @@ class MappedFile:
         if self._mapped is not None:
             octets: np.ndarray[Any, Any] = self._mapped[position : position + length]
             return octets
+        there = max(0, self.size - position)  # to read more would take the memory first
         with files.open_file(self.path) as file, files.failures_of(self.path):
-            file.seek(position)
-            return np.frombuffer(file.read(length), np.uint8)
+            file.seek(min(position, self.size))
+            return np.frombuffer(file.read(min(length, there)), np.uint8)

@@ -93,7 +93,7 @@ class FolderLock:
             return
         self._ended.set()
         if self._renewing is not None:
-            self._renewing.join()
+            self._renewing.join(2 * GUARD_S)  # more only where the file system does not answer
         with contextlib.suppress(NotFoundError), self._guarded():
             found = self._read()
             if found is not None and found.token == self._mine.token:
@@ -151,8 +151,8 @@ class FolderLock:
         while not self._ended.wait(RENEWAL_S):
             with contextlib.suppress(OpError), self._guarded():  # a save says what is wrong with the folder
                 assert self._mine is not None
-                found = self._read()
-                if found is None or found.token != self._mine.token:
+                found = self._read() or self._mine  # which somebody has removed
+                if found.token != self._mine.token:
                     return  # `check` tells
                 self._write(replace(found, renewals=found.renewals + 1))
 

@@ -155,7 +155,7 @@ class RunConfig:
         logdir: Folder for TensorBoard's event file; a new one in ``runs/`` (or ``$TFRAY_LOGDIR``) when ``""``, no
             event file when None.
         checkpoint_dir: Folder for checkpoints; None for none. A run that is started again on it goes on from the newest
-            one, and one that loses a parameter server goes back to it.
+            one, and one that loses a parameter server goes back to it. One run at a time saves there.
         save_every_steps: Steps from one checkpoint to the next.
         save_every_s: Seconds from one checkpoint to the next. Without either, the interval that loses least time is
             chosen from the measured cost of a save and the failures seen so far (Young and Daly's formula).

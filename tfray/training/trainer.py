@@ -73,6 +73,9 @@ class Trainer:
 
         Raises:
             InvalidArgumentError: The model function, the input or the configuration cannot be used.
+            FailedPreconditionError: Another run saves in `RunConfig.checkpoint_dir`, or it is not clear which
+                checkpoint there is the newest.
+            DataLossError: All checkpoints there are damaged.
             UnavailableError: A parameter server died and there are no checkpoints, or no worker is left.
             OpError: What an operation, or the input function, raised on a worker; the message names it.
         """
