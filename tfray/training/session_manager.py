@@ -205,6 +205,7 @@ class SessionManager:
             if path:
                 saver.restore(session, path)
                 return session, True
+            assert folder is not None
             state = self._checkpoint_state(folder, max_wait_secs if wait_for_checkpoint else 0)
             if state is None:
                 _refuse_to_begin_over(folder)
