@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import start_local_ray
-from processes import kill_actor
+from processes import kill_actor, wait_for
 from training_models import FEATURES, OPTIMIZERS, classification_data, dense_model, scaling
 
 import tfray as tf
@@ -27,6 +28,7 @@ from tfray.errors import (
     NotFoundError,
     UnavailableError,
 )
+from tfray.formats import files
 from tfray.formats.checkpoint_folder import stray_files
 from tfray.formats.holder import Holder
 from tfray.training.checkpoint_interval import AutomaticInterval, FailureRecord, best_interval_s
@@ -371,19 +373,31 @@ def test_a_run_within_a_run_on_the_same_folder(tmp_path):
 
 
 def test_a_lock_of_another_machine_is_watched(tmp_path, monkeypatch):
-    monkeypatch.setattr("tfray.training.folder_lock.LEASE_S", 0.5)
     monkeypatch.setattr("tfray.training.folder_lock.RENEWAL_S", 0.1)
-    lock = FolderLock(str(tmp_path))
+    lock, path = FolderLock(str(tmp_path)), tmp_path / "tfray.lock"
     lock.take()
-    there = Holder.from_bytes((tmp_path / "tfray.lock").read_bytes())
+    there = Holder.from_bytes(path.read_bytes())
     lock.release()
     away = replace(there, space="elsewhere", host="elsewhere", token="0123456789ab")
-    (tmp_path / "tfray.lock").write_bytes(away.to_bytes())
-    with pytest.raises(FailedPreconditionError, match=r"process .* on elsewhere"):  # it is renewed meanwhile
-        renewed = threading.Timer(0.1, (tmp_path / "tfray.lock").write_bytes, [replace(away, renewals=1).to_bytes()])
-        renewed.start()
-        lock.take()
-    lock.take()  # it is not
+    ended = threading.Event()
+
+    def renew():
+        for renewals in itertools.count():
+            files.replace_durably(path, replace(away, renewals=renewals).to_bytes(), synced=False)
+            if ended.wait(0.01):
+                return
+
+    renewing = threading.Thread(target=renew)
+    renewing.start()
+    wait_for(path.exists)
+    try:
+        with pytest.raises(FailedPreconditionError, match=r"process .* on elsewhere"):
+            lock.take()
+    finally:
+        ended.set()
+        renewing.join()
+    monkeypatch.setattr("tfray.training.folder_lock.LEASE_S", 0.3)
+    lock.take()  # of which there is no sign of life now
     lock.check()
     (tmp_path / "tfray.lock").unlink()
     lock.check()
