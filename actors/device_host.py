@@ -44,9 +44,10 @@ from tfray.framework.op_def import OpDef, adopt
 from tfray.ops import script_ops
 from tfray.placement.contributions import verdict_among
 from tfray.runtime.device import Device
-from tfray.runtime.executor import Step, StepExecution, ignore_float_errors
+from tfray.runtime.executor import StepExecution, ignore_float_errors
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.step import Step
 from tfray.runtime.tracing import DeviceTrace, TracedStep
 
 TIMED_STEPS: Final = 8
@@ -84,8 +85,10 @@ class _StepRecord:
             self.mailbox.deliver(items)
 
     def end(self, error: OpError) -> None:
-        """Let whoever waits in the step raise `error`."""
-        self.mailbox.abort(error)
+        """Let whoever waits or computes in the step raise `error`."""
+        self.mailbox.abort(error)  # first: a step that is made meanwhile finds it there
+        if self.step is not None:
+            self.step.end(error)
         self.advance()
 
     def check_reopened(self) -> None:

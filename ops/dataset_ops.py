@@ -48,6 +48,7 @@ def _dataset(
             outputs=("dataset: variant",),
             attrs=(*attrs, *regions, *(["parameters"] if regions else [])),
             regions=tuple(regions),
+            defers_regions=True,
             shape=_dataset_shape,
             kernels=on_cpu(Kernel(kernel)),
             gradient=not_differentiable,
@@ -452,6 +453,8 @@ def _reduce_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Any) -> tu
     with ctx.region("function") as function, walked(parent, ctx) as elements:
         for element in elements:
             state = function(*state, *element, *captures)
+            if ctx.step is not None and ctx.step.is_watched:
+                ctx.step.look()
     return state
 
 
@@ -469,6 +472,7 @@ REDUCE: Final = register(
         shape=_state_shapes,
         kernels=on_cpu(_reduce_kernel),
         gradient=not_differentiable,
+        uses_step=True,
         keeps_inputs=True,
         stateful=True,
     )

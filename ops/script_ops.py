@@ -83,6 +83,12 @@ def py_func(
     The operation runs on the CPU, in the process of the device on which it is placed. Gradients do not flow through
     it, and the static shapes of its results are unknown: use `Tensor.set_shape`.
 
+    A function is called on the thread of the step as long as nothing else in the step can go on meanwhile. Otherwise,
+    and in a step with a timeout, it has a thread of its own: several that are ready are called one after another, and
+    beside one that takes its time, so that they may wait for one another. In one branch or one turn of a loop they
+    always follow one another. Nothing can end a function that runs. At its timeout, or when its session is closed, a
+    step does not wait for functions on threads of their own any more, and drops what they return.
+
     Args:
         func: Takes one NumPy array for each of `inp`, read-only, a scalar as a NumPy scalar, a string as bytes.
             Returns one value, or a list or tuple with one value for each dtype in `Tout`.
@@ -116,6 +122,15 @@ def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
 
 
 def _py_func_kernel(ctx: KernelContext, *inputs: Array) -> list[Array]:
+    def call() -> list[Array]:
+        return _called(ctx, inputs)
+
+    outputs: list[Array] = call() if ctx.step is None else ctx.step.call(ctx.op_name, call)
+    return outputs
+
+
+def _called(ctx: KernelContext, inputs: Sequence[Array]) -> list[Array]:
+    """What the function of an operation returns for these inputs, as arrays of the dtypes that it declares."""
     token, wanted = ctx.attr("token"), ctx.attr("Tout")
     function = lookup_function(token)
     try:
@@ -173,6 +188,8 @@ PY_FUNC = register(
         attrs=("token", "Tout"),
         shape=unknown,
         kernels=on_cpu(_py_func_kernel),
+        blocking=True,
+        uses_step=True,
         stateful=True,
         keeps_inputs=True,
     )
@@ -185,6 +202,8 @@ PY_FUNC_STATELESS = register(
         attrs=("token", "Tout"),
         shape=unknown,
         kernels=on_cpu(_py_func_kernel),
+        blocking=True,
+        uses_step=True,
         keeps_inputs=True,
     )
 )

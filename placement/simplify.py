@@ -185,7 +185,7 @@ class _Simplifier:
         self, op: Operation, inputs: list[Tensor], controls: list[Operation]
     ) -> tuple[Operation, Sequence[Tensor]] | None:
         """Something simpler that gives the same outputs, or None."""
-        if op.op_def.stateful or op.op_def.blocking or op.op_def.regions:
+        if op.op_def.stateful or op.op_def.regions:
             return None
         if _forwards(op, inputs) and not controls and op not in self._kept and op.device in ("", inputs[0].device):
             return inputs[0].op, [inputs[0]]

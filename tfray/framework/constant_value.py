@@ -65,7 +65,7 @@ def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any], depth: int) -> Any | 
         return op.attrs["value"]
     if op.type == "Shape" and op.inputs[0].shape.is_fully_defined():
         return np.array(op.inputs[0].shape.sizes, dtype=tensor.dtype.numpy)
-    if op.op_def.stateful or op.op_def.blocking or op.op_def.regions or not op.inputs or not is_small(tensor.shape):
+    if op.op_def.stateful or op.op_def.regions or not op.inputs or not is_small(tensor.shape):
         return None
     if any(not is_small(source.shape) for source in op.inputs):
         return None

@@ -14,12 +14,12 @@ def is_stateful(op: Operation) -> bool:
 
 def is_blocking(op: Operation) -> bool:
     """Whether it may wait for another device or thread."""
-    return op.op_def.blocking or any(map(is_blocking, _inner(op)))
+    return op.op_def.blocking or any(map(is_blocking, _within_step(op)))
 
 
 def uses_step(op: Operation) -> bool:
     """Whether its kernel needs to know the running step."""
-    return op.op_def.uses_step or any(map(uses_step, _inner(op)))
+    return op.op_def.uses_step or any(map(uses_step, _within_step(op)))
 
 
 def has_kernel(op: Operation, device_type: str) -> bool:
@@ -38,6 +38,10 @@ def access_of(op: Operation) -> str | None:
 def accessed_handles(op: Operation) -> list[Tensor]:
     """The handles of the variables that it reads or updates."""
     return [tensor for tensor in op.inputs if tensor.dtype is dtypes.resource] if access_of(op) else []
+
+
+def _within_step(op: Operation) -> list[Operation]:
+    return [] if op.op_def.defers_regions else _inner(op)
 
 
 def _inner(op: Operation) -> list[Operation]:

@@ -55,7 +55,7 @@ class KernelContext(Protocol):
 
     @property
     def step(self) -> Any:
-        """The running `Step`; only for operations defined with ``uses_step=True``."""
+        """The running `Step`; only for operations defined with ``uses_step=True`` or with regions that run in it."""
 
     def attr(self, name: str) -> Any:
         """The value of an attribute of the operation."""
@@ -198,14 +198,15 @@ class OpDef:
         access: ``"read"`` or ``"update"`` when the first input is a resource and the operation reads or
             updates it, and every further input that is one: within a step, reads come before updates unless
             dependencies say otherwise.
-        blocking: May wait for another device or step; splits plans into segments. Its results share no memory with
-            anything else.
+        blocking: May wait for another device or step, or for code of the user's; splits plans into segments. Its
+            results share no memory with anything else, unless it keeps its inputs.
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
         forwards_input: Output 0 is input 0 unchanged: the operation may be left out of a compiled graph.
         regions: Names of the attributes that are regions (nested graphs), each of which takes the operation's last
             inputs; before these come as many parameters as the attribute ``parameters`` says, if there is one. The
             operation is stateful, and accesses variables, as the operations in its regions do.
+        defers_regions: Its regions run later, outside of the step that runs the operation: functions of datasets.
         shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
             from which shapes are computed; None when even the length is unknown.
     """
@@ -225,6 +226,7 @@ class OpDef:
     keeps_inputs: bool = False
     forwards_input: bool = False
     regions: tuple[str, ...] = ()
+    defers_regions: bool = False
     shape_value: Callable[[Operation], list[int | None] | None] | None = None
 
     input_arguments: tuple[Argument, ...] = field(init=False)

@@ -62,6 +62,15 @@ _SMALL_BYTES: Final = 1 << 20
 MAX_INLINED_DEPTH: Final = 8
 """Branches and loops nested deeper are called by their kernels: Python limits how deep blocks may be nested."""
 
+LOOK_AFTER: Final = 1 << 16
+"""Work, in elements that are read and written, after which a step looks whether it has been ended."""
+
+_CALL_WORK: Final = 1 << 10
+"""What the call of a kernel counts besides."""
+
+_TURNS_BETWEEN: Final = 64
+"""A loop with little work in a turn looks in every one of so many: to read the clock takes longer than a short turn."""
+
 SENT_IN_PLACE_BYTES: Final = 1 << 17
 """Results of this size on that are only sent are computed in the rendezvous's memory, if it has any."""
 
@@ -219,6 +228,15 @@ def _kernel(op: Operation, device: Device) -> Kernel:
     return kernel
 
 
+def _work_of(op: Operation) -> int:
+    """About how many elements an operation reads and writes; as much as `LOOK_AFTER` where that is not known."""
+    tensors = [tensor for tensor in (*op.inputs, *op.outputs) if tensor.dtype is not dtypes.resource]
+    sizes = [tensor.shape.num_elements() for tensor in tensors]
+    if op.op_def.access is None and op.op_def.stateful:
+        return LOOK_AFTER
+    return _CALL_WORK + sum(LOOK_AFTER if size is None else size for size in sizes)
+
+
 class _Program:
     """The text of a function, and what it refers to.
 
@@ -241,6 +259,7 @@ class _Program:
         self.line_ops: dict[int, tuple[Operation, list[tuple[Tensor, str]]]] = {}
         self.serial = itertools.count()
         self.depth = 0
+        self.work = self._work_looked_at = 0
         self._buffer_names: dict[tuple[int, tuple[int, ...], np.dtype[Any]], str] = {}
         self._lines: list[str] = []
         if traced:
@@ -263,6 +282,17 @@ class _Program:
         if len(self._lines) == length:
             self.add("pass")
         self.depth -= 1
+
+    def count_work(self, op: Operation) -> None:
+        """Note what `op` does, which comes next: write a look if much has been done since the last, or may be now."""
+        self.work += _work_of(op)
+        if self.work - self._work_looked_at >= LOOK_AFTER:
+            self.look(op)
+
+    def look(self, op: Operation, condition: str = "step.is_watched") -> None:
+        """Write a look whether the step has been ended; `op` is the operation to which it has come."""
+        self.add(f"if {condition}: step.look()", op)
+        self._work_looked_at = self.work
 
     def source(self, arguments: Sequence[str]) -> str:
         """The whole text."""
@@ -380,6 +410,7 @@ class _Emitter:
     def _write_loop(self, op: Operation) -> None:
         """A loop as Python's own ``while``."""
         program, count, serial = self._program, op.attrs["variables"], next(self._program.serial)
+        work = program.work
         arguments = [self.name(tensor) for tensor in op.inputs]
         variables = [f"w{serial}_{index}" for index in range(count)]
         iterations, *targets = [self.name(tensor) for tensor in op.outputs]
@@ -399,6 +430,8 @@ class _Emitter:
                 program.add(f"{stack}.append({kept})")
             _assign(program, variables, results[:count])
             program.add(f"{iterations} += 1")
+            is_due = f" and not {iterations} % {_TURNS_BETWEEN}" if program.work - work < LOOK_AFTER else ""
+            program.look(op, f"step.is_watched{is_due}")
         program.add(f"{iterations} = {program.refer('int32', np.int32)}({iterations})")
         _assign(program, targets[:count], variables)
         for stack in targets[count:]:
@@ -417,6 +450,8 @@ class _Emitter:
     def _write_group(self, group: FusedGroup) -> None:
         """A function of a part, and its run over all parts."""
         program, serial = self._program, next(self._program.serial)
+        for op in group.ops:
+            program.count_work(op)
         if program.traced:
             program.add("start = trace.now()")
         whole = {t: f"f{serial}_{i}" for i, (t, form) in enumerate(group.forms.items()) if form != "scalar"}
@@ -477,6 +512,7 @@ class _Emitter:
 
     def _write_operation(self, op: Operation) -> None:
         program, statement = self._program, self._statement(op)
+        program.count_work(op)
         inputs = [(tensor, self.name(tensor)) for tensor in op.inputs]
         if not program.traced:
             program.add(statement, op, inputs)
@@ -520,7 +556,7 @@ class _Emitter:
             return f"{function}({', '.join(arguments)})"
         function = self._program.refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)
         context = self._context(op)
-        if uses_step(op):
+        if uses_step(op) or (op.op_def.regions and not op.op_def.defers_regions):
             context += ".at(step)"
         if out is not None:
             arguments = [*arguments, f"out={out}"]
@@ -532,7 +568,8 @@ class _Emitter:
     def _context(self, op: Operation) -> str:
         name = f"{self._prefix}c{op.id}"
         if name not in self._program.namespace:
-            sends_copy, traced = self._program.sends_copy, self._program.traced
+            sends_copy = self._program.sends_copy
+            traced = self._program.traced and not op.op_def.defers_regions  # what runs later is in no recorded step
             regions = {
                 region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, sends_copy, traced))
                 for region in op.op_def.regions

@@ -15,6 +15,7 @@ from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Operation
 from tfray.framework.host_memory import keep_freed_memory
 from tfray.runtime.resources import ResourceContainer
+from tfray.runtime.step import Background
 
 
 @lru_cache(maxsize=1)
@@ -53,11 +54,13 @@ class Device:
         name: Full name, such as ``/job:worker/task:1/device:GPU:0``.
         xp: Its array module.
         resources: State that lives on it.
+        background: Stands for the step in what runs on it outside of steps.
     """
 
     name: str
     xp: Any = np
     resources: ResourceContainer = field(default_factory=ResourceContainer)
+    background: Background = field(default_factory=Background)
 
     @classmethod
     def open(cls, name: str) -> Device:
@@ -132,7 +135,7 @@ class OpContext:
         return self._attrs[name]
 
     def region(self, name: str) -> Any:
-        return self._regions[name](self.step)
+        return self._regions[name](self._device.background if self.step is None else self.step)
 
     def output_dtype(self, index: int = 0) -> Any:
         return self._output_dtypes[index]

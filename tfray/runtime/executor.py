@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from contextvars import ContextVar
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import DeadlineExceededError, InternalError
+from tfray.errors import DeadlineExceededError
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.plan import Plan, Segment
-from tfray.runtime.rendezvous import Mailbox, Rendezvous
+from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.step import Attempt, Step, Suspended
 
 _ignores_float_errors: Final = ContextVar("tfray_ignores_float_errors", default=False)
 """Whether `ignore_float_errors` has been called on this thread."""
@@ -27,155 +28,6 @@ def ignore_float_errors() -> None:
     """
     np.seterr(all="ignore")
     _ignores_float_errors.set(True)
-
-
-class Attempt(Protocol):
-    """What an operation tries on a resource that it shares with other steps, as long as it takes."""
-
-    when_done: Callable[[], None] | None
-    """Called once `done` has become true, on whichever thread brought it about."""
-
-    @property
-    def done(self) -> bool:
-        """Whether it has succeeded or failed."""
-
-    def result(self) -> Any:
-        """What the kernel returns. Raises the error with which it failed."""
-
-    def cancel(self) -> None:
-        """Give up."""
-
-
-class Suspended(BaseException):
-    """Leaves the kernel of an operation that has to wait. The executor calls it again when the attempt is done."""
-
-    def __init__(self, attempt: Attempt) -> None:
-        super().__init__()
-        self.attempt = attempt
-
-
-class Step:
-    """One execution of a compiled graph, as kernels see it.
-
-    Attributes:
-        id: Unique among the steps of one driver.
-        rendezvous: Takes what goes to other devices.
-        deadline: `time.monotonic` value after which waits give up, or None.
-        mailbox: Where the step waits; None when nothing in it can.
-        suspends: Whether the running segment may be left when its operation has to wait.
-        runs: The plans that the thread of the step advances, where a branch or a loop in one of them may have to wait.
-    """
-
-    __slots__ = ("_attempts", "_inbox", "_path", "deadline", "id", "mailbox", "rendezvous", "runs", "suspends")
-
-    def __init__(
-        self,
-        step_id: int,
-        rendezvous: Rendezvous | None = None,
-        deadline: float | None = None,
-        mailbox: Mailbox | None = None,
-    ) -> None:
-        self.id = step_id
-        self.rendezvous = rendezvous
-        self.deadline = deadline
-        self.mailbox = mailbox
-        self.suspends = False
-        self.runs: Sequence[PlanRun] = ()
-        self._attempts: dict[str, Attempt] = {}
-        self._inbox: dict[str, Any] = {}
-        self._path: list[int] = []
-
-    def send(self, key: str, destination: str, value: Any) -> None:
-        """Hand a tensor to another device (the Send operation)."""
-        assert self.rendezvous is not None
-        if isinstance(value, TensorList):
-            value = value.detached()
-        if not self._path:
-            self.rendezvous.send(key, destination, value)
-            return
-        # The turn of a loop does not wait for its end.
-        self.rendezvous.send(self._turn_key(key), destination, value)
-        self.rendezvous.flush()
-
-    def receive(self, key: str) -> Any:
-        """Wait for a tensor from another device, for a Recv operation within a branch or a loop."""
-        key = self._turn_key(key)
-        while key not in self._inbox:
-            self._hold(key)
-        return self._inbox.pop(key)
-
-    def arrived(self, key: str, value: Any) -> None:
-        """Keep a tensor for the `receive` that will ask for it."""
-        self._inbox[key] = value
-
-    @contextmanager
-    def turns(self) -> Iterator[Callable[[], None]]:
-        """Within a loop. Yields what to call at the end of each turn."""
-        path = self._path
-        path.append(0)
-
-        def next_turn() -> None:
-            path[-1] += 1
-
-        yield next_turn
-        path.pop()
-
-    def _turn_key(self, key: str) -> str:
-        """The key of an edge, with the turns of the loops in which it lies."""
-        return f"{'.'.join(map(str, self._path))}|{key}" if self._path else key
-
-    def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
-        """The result of the attempt that ``start(*arguments)`` begins, for kernels of blocking operations.
-
-        While it is not done, the calling thread runs what else is ready in the step, or waits, until the step is
-        aborted or its deadline passes.
-
-        Args:
-            op_name: The operation.
-            start: Called once, however often the kernel is.
-            *arguments: Arguments of `start`.
-        """
-        attempt = self._attempts.pop(op_name, None) if self._attempts else None
-        if attempt is None:
-            attempt = start(*arguments)
-        if not attempt.done:
-            self._wait(op_name, attempt)
-        return attempt.result()
-
-    def _wait(self, op_name: str, attempt: Attempt) -> None:
-        if self.mailbox is None:
-            raise InternalError("a step without a mailbox cannot wait", op_name=op_name)
-        attempt.when_done = self.mailbox.wake
-        self._attempts[op_name] = attempt
-        if self.suspends:
-            raise Suspended(attempt)
-        while not attempt.done:
-            self._hold(op_name)
-        del self._attempts[op_name]
-
-    def _hold(self, waiting_for: str) -> None:
-        """Within a branch or a loop, which cannot be left: wait until something happens, and run what is ready then."""
-        assert self.mailbox is not None
-        if self.rendezvous is not None:
-            self.rendezvous.flush()
-        for key, value in self.mailbox.take(self.deadline, waiting_for):
-            self.runs[0].deliver(key, value)
-        path, self._path = self._path, []
-        try:
-            for run in self.runs:
-                run.advance()
-        finally:
-            self._path, self.suspends = path, False
-
-    def cancel(self) -> None:
-        """Give up what the step still waits for."""
-        while self._attempts:
-            self._attempts.popitem()[1].cancel()
-
-    def check_deadline(self) -> None:
-        """Raise `DeadlineExceededError` when the deadline has passed."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise DeadlineExceededError("the step ran past its timeout")
 
 
 class PlanRun:
@@ -207,6 +59,11 @@ class PlanRun:
     def missing(self) -> list[str]:
         """Keys of the edges from which nothing has arrived yet."""
         return sorted(self._missing)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether every tensor sent to this device has arrived."""
+        return not self._missing
 
     @property
     def suspended(self) -> list[Segment]:
@@ -261,9 +118,10 @@ class PlanRun:
 
     def _run(self, segment: Segment) -> None:
         step = self._step
-        if step.deadline is not None:
-            step.check_deadline()
-        step.suspends = segment.suspends
+        if step.is_watched:
+            step.look()
+        # Where nothing else could go on, the thread may as well wait within the operation.
+        step.suspends = segment.suspends and not (len(step.runs) == 1 and self._has_no_other)
         values = self._values
         try:
             outputs = segment.run(step, [values[slot] for slot in segment.input_slots])
@@ -279,6 +137,10 @@ class PlanRun:
         self._unfinished -= 1
         for follower in segment.followers:
             self._count_down(follower)
+
+    @property
+    def _has_no_other(self) -> bool:
+        return not (self._ready or self._last or self._suspended or self._missing)
 
     def _resume(self) -> None:
         waiting = [(segment, attempt) for segment, attempt in self._suspended if not attempt.done]
@@ -305,6 +167,7 @@ def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list
     Raises:
         OpError: The step was aborted, or its deadline passed; of several operations that wait it names one.
     """
+    step.begin_calls()
     held = [segment.ops[0] for run in runs for segment in run.suspended]
     missing = [key for run in runs for key in run.missing]
     waiting_for = ", ".join([op.name for op in held[:4]] + missing[:4])

@@ -2,7 +2,8 @@
 
 All partitions of a step run on the calling thread, each advancing when what it waits for has arrived, so that a
 debugger sees every kernel and a step is deterministic. Only when a branch or a loop spans devices does each partition
-get a thread, since they wait for one another within it. NumPy and BLAS still use every core.
+get a thread, since they wait for one another within it, and functions of the program do when several are ready. NumPy
+and BLAS still use every core.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import numpy as np
 
 from tfray.errors import CancelledError, InternalError, OpError
 from tfray.runtime.device import Device, local_device_names
-from tfray.runtime.executor import PlanRun, Step, advance_all, run_plan, wait_for_more
+from tfray.runtime.executor import PlanRun, advance_all, run_plan, wait_for_more
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.step import Step
 from tfray.runtime.tracing import HARDWARE_TRACE, DeviceRecord, DeviceTrace, Observer, TracedRun, TracedStep
 
 _step_ids = itertools.count(1)
@@ -67,7 +69,7 @@ class LocalRunner:
     def __init__(self, cpu_count: int = 1, gpu_limit: int | None = None) -> None:
         self._devices = {name: Device.open(name) for name in local_device_names(cpu_count, gpu_limit)}
         self._closed = False
-        self._mailboxes: set[Mailbox] = set()
+        self._steps: set[Step] = set()
 
     @property
     def devices(self) -> list[str]:
@@ -86,21 +88,21 @@ class LocalRunner:
         return self._devices
 
     @contextmanager
-    def mailbox(self) -> Iterator[Mailbox]:
-        """Where a step can wait for other steps, until the session is closed."""
-        mailbox = Mailbox()
-        self._mailboxes.add(mailbox)
+    def running(self, step: Step) -> Iterator[None]:
+        """While a step runs, which a closing session ends."""
+        self._steps.add(step)
         try:
             self.devices_by_name()  # raises if the session has been closed meanwhile
-            yield mailbox
+            yield
         finally:
-            self._mailboxes.discard(mailbox)
+            self._steps.discard(step)
 
     def close(self) -> None:
-        """Drop all state. Steps in other threads that wait for others are cancelled; the rest finish."""
+        """Drop all state. Steps in other threads are cancelled: they end as soon as they look, or wait."""
         self._closed = True
-        for mailbox in list(self._mailboxes):
-            mailbox.abort(CancelledError("the session was closed while the step waited"))
+        closed = CancelledError("the session was closed while the step ran")
+        for step in [*self._steps, *(device.background for device in self._devices.values())]:
+            step.end(closed)
         for device in self._devices.values():
             device.resources.clear()
 
@@ -129,21 +131,16 @@ class LocalStep:
 
         Args:
             feeds: For each partition, its fed values as NumPy arrays.
-            timeout_s: Seconds after which to give up between segments.
+            timeout_s: Seconds after which to give up.
 
         Returns:
             For each partition, its fetched values as NumPy arrays.
         """
         self._runner.devices_by_name()
-        if self._single is not None:
+        if self._single is not None and timeout_s is None:
             return [self._run_single(self._single, feeds[0])]
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        if self._spans:
-            return self._run_threads(feeds, deadline)
-        if not self._waits:
-            return self._run_all(feeds, deadline, None)
-        with self._runner.mailbox() as mailbox:
-            return self._run_all(feeds, deadline, mailbox)
+        return self._run_threads(feeds, deadline) if self._spans else self._run_all(feeds, deadline)
 
     def run_traced(
         self,
@@ -157,13 +154,8 @@ class LocalStep:
         plans = [plan.traced() for plan in self._plans]
         traces = {plan.device.name: DeviceTrace(devices[plan.device.name], level, observer) for plan in plans}
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        if self._spans:
-            results = self._run_threads(feeds, deadline, traces)
-        elif self._waits:
-            with self._runner.mailbox() as mailbox:
-                results = self._run_all(feeds, deadline, mailbox, traces)
-        else:
-            results = self._run_all(feeds, deadline, None, traces)
+        run = self._run_threads if self._spans else self._run_all
+        results = run(feeds, deadline, traces)
         return results, [traces[plan.device.name].record(plan.buffer_bytes) for plan in plans]
 
     def _run_threads(
@@ -176,28 +168,32 @@ class LocalStep:
         errors: list[BaseException] = []
         step_id = next(_step_ids)
         plans = self._plans if traces is None else [plan.traced() for plan in self._plans]
+        mailboxes = {plan.device.name: Mailbox() for plan in plans}
+        rendezvous = _ThreadRendezvous(mailboxes)
         with ExitStack() as scopes:
-            mailboxes = {plan.device.name: scopes.enter_context(self._runner.mailbox()) for plan in plans}
-            rendezvous = _ThreadRendezvous(mailboxes)
+            steps: dict[str, Step] = {}
+            for name, mailbox in mailboxes.items():
+                if traces is None:
+                    steps[name] = Step(step_id, rendezvous, deadline, mailbox)
+                else:
+                    steps[name] = TracedStep({name: traces[name]}, step_id, rendezvous, deadline, mailbox)
+                scopes.enter_context(self._runner.running(steps[name]))
 
             def run(plan: Plan, values: Sequence[Any]) -> list[Any]:
                 device = plan.device
-                mailbox = mailboxes[device.name]
+                step = steps[device.name]
                 try:
                     with device.activate():
                         fed = [device.asarray(value) for value in values]
-                        if traces is None:
-                            fetched = run_plan(plan, Step(step_id, rendezvous, deadline, mailbox), fed, mailbox)
+                        if isinstance(step, TracedStep):
+                            fetched = step.run(plan, fed)
                         else:
-                            traced = TracedStep(
-                                {device.name: traces[device.name]}, step_id, rendezvous, deadline, mailbox
-                            )
-                            fetched = traced.run(plan, fed)
+                            fetched = run_plan(plan, step, fed, mailboxes[device.name])
                         return [device.to_host(value) for value in fetched]
                 except BaseException as error:
                     errors.append(error)
-                    for other in mailboxes.values():
-                        other.abort(CancelledError("another device of the step failed"))
+                    for other in steps.values():
+                        other.end(CancelledError("another device of the step failed"))
                     raise
 
             pool = scopes.enter_context(ThreadPoolExecutor(max(1, len(plans) - 1), "tfray-device"))
@@ -214,10 +210,11 @@ class LocalStep:
         self,
         feeds: Sequence[Sequence[Any]],
         deadline: float | None,
-        mailbox: Mailbox | None,
         traces: dict[str, DeviceTrace] | None = None,
     ) -> list[list[Any]]:
+        """Run all partitions on this thread."""
         plans, step_id = self._plans, next(_step_ids)
+        mailbox = Mailbox() if self._waits else None
         rendezvous = _LocalRendezvous() if len(plans) > 1 else None
         start: Callable[..., PlanRun] = PlanRun
         if traces is None:
@@ -234,7 +231,7 @@ class LocalStep:
             runs.append(run)
         step.runs = runs
         try:
-            with np.errstate(all="ignore"):
+            with self._runner.running(step), np.errstate(all="ignore"):
                 advance_all(runs)
                 while mailbox is not None and any(run.suspended for run in runs):
                     wait_for_more(runs, step, mailbox)
@@ -255,12 +252,9 @@ class LocalStep:
         if device.type != "CPU":
             values = [device.asarray(value) for value in values]
         with np.errstate(all="ignore"):
-            outputs = plan.segments[0].run(_NO_STEP, values)
+            outputs = plan.segments[0].run(device.background, values)
         results = [outputs[i] for i in self._outputs if i is not None]
         return results if device.type == "CPU" else [device.to_host(value) for value in results]
 
     def close(self) -> None:
         """Nothing to release: the plans go with this object."""
-
-
-_NO_STEP = Step(0)

@@ -115,7 +115,8 @@ class _Liveness:
         behind = set().union(*(self.roots[tensor] for tensor in op.inputs)) if op.inputs else set()
         for tensor in op.outputs:
             fills_buffer = tensor.value_index == 0 and self.kernel_of(op).accepts_out
-            fresh = fills_buffer or op.op_def.blocking or tensor in self.copied_reads
+            waited_for = op.op_def.blocking and not op.op_def.keeps_inputs
+            fresh = fills_buffer or waited_for or tensor in self.copied_reads
             self.roots[tensor] = {tensor} if fresh else behind | {tensor}
 
     def _set_ends(self) -> None:

@@ -21,10 +21,11 @@ import numpy as np
 
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.device import Device
-from tfray.runtime.executor import PlanRun, Step, run_plan
+from tfray.runtime.executor import PlanRun, run_plan
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
 from tfray.runtime.resources import VariableResource
+from tfray.runtime.step import Attempt, Call, Step
 from tfray.runtime.traced_op import TracedOp
 
 HARDWARE_TRACE: Final = 2
@@ -111,6 +112,7 @@ class DeviceTrace:
         thread: Number and name of the thread on which it ran.
         waited: Whether it has waited since a Recv within a branch or a loop was last done.
         resumed: When the wait of that Recv was over.
+        called: The operation whose function has been called last, and when it began and ended.
     """
 
     clock = staticmethod(time.perf_counter_ns)
@@ -130,6 +132,7 @@ class DeviceTrace:
         self.thread = (0, "")
         self.resumed = 0
         self.waited = False
+        self.called: tuple[str, int, int] | None = None
         self.start = self.end = time.perf_counter_ns()
 
     def _synchronized(self) -> int:
@@ -149,6 +152,8 @@ class DeviceTrace:
         """An operation has run and returned `values`."""
         if self.resumed > start:
             start, self.resumed = self.resumed, 0
+        if self.called is not None and self.called[0] == op.name:
+            (_, start, end), self.called = self.called, None
         if self._observer is not None and values:
             self._observer(self._device.name, op, values)
         self._spans.append((op, start, end, [self._measure(op, i, value) for i, value in enumerate(values)]))
@@ -346,6 +351,15 @@ class TracedStep(Step):
         for trace in self.traces.values():
             trace.resumed = time.perf_counter_ns() if trace.waited else 0
             trace.waited = False
+        return value
+
+    def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
+        """The result of an attempt; the time of a function that was called is the operation's own."""
+        attempt = self._attempts.get(op_name)
+        value = super().complete(op_name, start, *arguments)
+        if isinstance(attempt, Call):
+            for trace in self.traces.values():
+                trace.called = op_name, attempt.began, attempt.ended
         return value
 
     def run(self, plan: Plan, feeds: Sequence[Any]) -> list[Any]:

@@ -16,9 +16,11 @@ from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.replicate import compile_replica_step
-from tfray.runtime.executor import PlanRun, Step, advance_all, wait_for_more
+from tfray.runtime.executor import PlanRun, advance_all, wait_for_more
 from tfray.runtime.local import LocalRunner
 from tfray.runtime.plan import Plan
+from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.step import Step
 from tfray.runtime.step_report import run_metadata
 from tfray.runtime.tracing import HARDWARE_TRACE, DeviceTrace, TracedRun, TracedStep
 from tfray.session import Session
@@ -78,13 +80,13 @@ class LocalReplica:
             The fetched values, and the variables whose gradients were not finite.
         """
         record = None if trace is None else DeviceTrace(self._device, HARDWARE_TRACE)
-        with self._runner.mailbox() as mailbox, np.errstate(all="ignore"):
-            held = _HeldBack()
-            step, plans = Step(number, held, None, mailbox), self._plans
-            start: Callable[[Plan, Any, Sequence[Any]], PlanRun] = PlanRun
-            if record is not None:
-                step = TracedStep({SHARD: record}, number, held, None, mailbox)
-                start, plans = TracedRun, {name: plan.traced() for name, plan in plans.items()}
+        held = _HeldBack()
+        step, plans = Step(number, held, None, Mailbox()), self._plans
+        start: Callable[[Plan, Any, Sequence[Any]], PlanRun] = PlanRun
+        if record is not None:
+            step = TracedStep({SHARD: record}, number, held, None, Mailbox())
+            start, plans = TracedRun, {name: plan.traced() for name, plan in plans.items()}
+        with self._runner.running(step), np.errstate(all="ignore"):
             fed = [self._device.asarray(values[i]) for i in self._feeds]
             for name, plan in plans.items():
                 held.runs[name] = start(plan, step, fed if name == _REPLICA else ())

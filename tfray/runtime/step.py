@@ -1,0 +1,347 @@
+"""One execution of a compiled graph, as kernels see it: where they wait, and what ends them.
+
+A step ends early when its deadline passes, or when somebody ends it: a session that closes, a device that failed. Who
+waits in it is woken. Who computes looks now and then: generated code at `Step.is_watched`, which is false in a step
+that has no deadline and that nobody has ended, between the turns of loops and before operations that may take long.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import copy_context
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from tfray.errors import DeadlineExceededError, InternalError, OpError
+from tfray.framework.tensor_list import TensorList
+from tfray.runtime.rendezvous import Mailbox, Rendezvous
+
+if TYPE_CHECKING:
+    from tfray.runtime.executor import PlanRun
+
+NEXT_CALL_S: Final = 0.02
+"""How long a function may take before the one after it, which is ready too, is called beside it."""
+
+
+class Attempt(Protocol):
+    """What an operation tries on a resource that it shares with other steps, as long as it takes."""
+
+    when_done: Callable[[], None] | None
+    """Called once `done` has become true, on whichever thread brought it about."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it has succeeded or failed."""
+
+    def result(self) -> Any:
+        """What the kernel returns. Raises the error with which it failed."""
+
+    def cancel(self) -> None:
+        """Give up."""
+
+
+class Call:
+    """A function that may take as long as it likes: an attempt that somebody has to run.
+
+    Attributes:
+        when_done: See `Attempt`.
+        done: Whether the function has returned or raised.
+        began: When it was called, by `time.perf_counter_ns`.
+        ended: When it was through.
+    """
+
+    __slots__ = ("_error", "_function", "_is_given_up", "_thread", "_value", "began", "done", "ended", "when_done")
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.when_done: Callable[[], None] | None = None
+        self.done = False
+        self.began = self.ended = 0
+        self._function = function
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._is_given_up = False
+        self._thread: threading.Thread | None = None
+
+    def run(self) -> None:
+        """Call the function on this thread."""
+        self.began = time.perf_counter_ns()
+        try:
+            self._value = self._function()
+        except Exception as error:  # noqa: BLE001 (`result` raises it)
+            self._error = error
+        self._finish()
+
+    def start(self, before: Call | None) -> None:
+        """Call the function on a thread of its own: when `before`, started likewise, has ended, or takes its time.
+
+        So functions are called in one order, and not at once, unless they are slow or wait for one another.
+        """
+
+        def run() -> None:
+            if before is not None and before._thread is not None:
+                before._thread.join(NEXT_CALL_S)
+            if self._is_given_up:
+                return
+            try:
+                self.run()
+            except BaseException as error:  # noqa: BLE001 (`result` raises it, on the thread of the step)
+                self._error = error
+                self._finish()
+
+        # A daemon: the program may end though the function does not.
+        self._thread = threading.Thread(target=copy_context().run, args=(run,), name="tfray-call", daemon=True)
+        self._thread.start()
+
+    def _finish(self) -> None:
+        self.ended = time.perf_counter_ns()
+        self.done = True
+        if self.when_done is not None:
+            self.when_done()
+
+    def result(self) -> Any:
+        """What the function has returned. Raises what it has raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def cancel(self) -> None:
+        """Do not call the function if that has not happened yet. Nothing can end it."""
+        self._is_given_up = True
+
+
+class Suspended(BaseException):
+    """Leaves the kernel of an operation that has to wait. The executor calls it again when the attempt is done."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__()
+        self.attempt = attempt
+
+
+class Step:
+    """One execution of a compiled graph, as kernels see it.
+
+    Attributes:
+        id: Unique among the steps of one driver.
+        rendezvous: Takes what goes to other devices.
+        deadline: `time.monotonic` value after which waits give up, or None.
+        mailbox: Where the step waits; None when nothing in it can.
+        is_watched: Whether `look` may raise: there is a deadline, or the step has been ended.
+        suspends: Whether the running segment may be left when its operation has to wait.
+        runs: The plans that the thread of the step advances, where a branch or a loop in one of them may have to wait.
+    """
+
+    __slots__ = (
+        "_attempts",
+        "_calls",
+        "_error",
+        "_inbox",
+        "_path",
+        "deadline",
+        "id",
+        "is_watched",
+        "mailbox",
+        "rendezvous",
+        "runs",
+        "suspends",
+    )
+
+    def __init__(
+        self,
+        step_id: int,
+        rendezvous: Rendezvous | None = None,
+        deadline: float | None = None,
+        mailbox: Mailbox | None = None,
+    ) -> None:
+        self.id = step_id
+        self.rendezvous = rendezvous
+        self.deadline = deadline
+        self.mailbox = mailbox
+        self.is_watched = deadline is not None
+        self.suspends = False
+        self.runs: Sequence[PlanRun] = ()
+        self._error: OpError | None = None
+        self._calls: list[Call] = []
+        self._attempts: dict[str, Attempt] = {}
+        self._inbox: dict[str, Any] = {}
+        self._path: list[int] = []
+
+    def end(self, error: OpError) -> None:
+        """End the step early, from any thread: whoever computes or waits in it raises `error`."""
+        self._error = error
+        self.is_watched = True
+        if self.mailbox is not None:
+            self.mailbox.abort(error)
+
+    def look(self) -> None:
+        """Raise what has ended the step, or `DeadlineExceededError` when its deadline has passed."""
+        if self._error is not None:
+            raise copy.copy(self._error)  # which will name an operation, and others may raise it too
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise DeadlineExceededError("the step ran past its timeout")
+
+    def send(self, key: str, destination: str, value: Any) -> None:
+        """Hand a tensor to another device (the Send operation)."""
+        assert self.rendezvous is not None
+        if isinstance(value, TensorList):
+            value = value.detached()
+        if not self._path:
+            self.rendezvous.send(key, destination, value)
+            return
+        # The turn of a loop does not wait for its end.
+        self.rendezvous.send(self._turn_key(key), destination, value)
+        self.rendezvous.flush()
+
+    def receive(self, key: str) -> Any:
+        """Wait for a tensor from another device, for a Recv operation within a branch or a loop."""
+        key = self._turn_key(key)
+        while key not in self._inbox:
+            self._hold(key)
+        return self._inbox.pop(key)
+
+    def arrived(self, key: str, value: Any) -> None:
+        """Keep a tensor for the `receive` that will ask for it."""
+        self._inbox[key] = value
+
+    @contextmanager
+    def turns(self) -> Iterator[Callable[[], None]]:
+        """Within a loop. Yields what to call at the end of each turn, which raises what has ended the step."""
+        path = self._path
+        path.append(0)
+
+        def next_turn() -> None:
+            path[-1] += 1
+            if self.is_watched:
+                self.look()
+
+        yield next_turn
+        path.pop()
+
+    def _turn_key(self, key: str) -> str:
+        """The key of an edge, with the turns of the loops in which it lies."""
+        return f"{'.'.join(map(str, self._path))}|{key}" if self._path else key
+
+    def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
+        """The result of the attempt that ``start(*arguments)`` begins, for kernels of blocking operations.
+
+        While it is not done, the calling thread runs what else is ready in the step, or waits, until the step is
+        aborted or its deadline passes.
+
+        Args:
+            op_name: The operation.
+            start: Called once, however often the kernel is.
+            *arguments: Arguments of `start`.
+        """
+        attempt = self._attempts.pop(op_name, None) if self._attempts else None
+        if attempt is None:
+            attempt = start(*arguments)
+        if not attempt.done:
+            self._wait(op_name, attempt)
+        return attempt.result()
+
+    def call(self, op_name: str, function: Callable[[], Any]) -> Any:
+        """What a function of the user's returns, for kernels of blocking operations. It may wait for another one.
+
+        It is called on the thread of the step as long as nothing else in the step could go on meanwhile and there is no
+        deadline; else on a thread of its own, which nobody waits for any more once the step is ended.
+
+        Args:
+            op_name: The operation.
+            function: Called once, however often the kernel is.
+        """
+        if self.mailbox is None or (not self.suspends and self._calls_here(0)):
+            return function()
+        return self.complete(op_name, self._call, function)
+
+    def _calls_here(self, attempts: int) -> bool:
+        """Whether nothing goes on in the step, besides so many attempts, while the thread is in a function."""
+        if self.deadline is not None or len(self._attempts) > attempts:
+            return False
+        # Several plans on one thread send to one another only; to one by itself others may send.
+        return len(self.runs) > 1 or self.runs[0].has_all
+
+    def _call(self, function: Callable[[], Any]) -> Call:
+        call = Call(function)
+        self._calls.append(call)
+        return call
+
+    def begin_calls(self) -> None:
+        """Call the functions that are ready, now that nothing else is."""
+        if not self._calls:
+            return
+        calls, self._calls = self._calls, []
+        if self._calls_here(1):
+            calls[0].run()
+            return
+        for before, call in pairwise([None, *calls]):
+            assert call is not None
+            call.start(before)
+
+    def _wait(self, op_name: str, attempt: Attempt) -> None:
+        if self.mailbox is None:
+            raise InternalError("a step without a mailbox cannot wait", op_name=op_name)
+        attempt.when_done = self.mailbox.wake
+        self._attempts[op_name] = attempt
+        if self.suspends:
+            raise Suspended(attempt)
+        while not attempt.done:
+            self._hold(op_name)
+        del self._attempts[op_name]
+
+    def _hold(self, waiting_for: str) -> None:
+        """Within a branch or a loop, which cannot be left: wait until something happens, and run what is ready then."""
+        assert self.mailbox is not None
+        if self.rendezvous is not None:
+            self.rendezvous.flush()
+        self.begin_calls()
+        for key, value in self.mailbox.take(self.deadline, waiting_for):
+            self.runs[0].deliver(key, value)
+        path, self._path = self._path, []
+        try:
+            for run in self.runs:
+                run.advance()
+        finally:
+            self._path, self.suspends = path, False
+
+    def cancel(self) -> None:
+        """Give up what the step still waits for."""
+        while self._attempts:
+            self._attempts.popitem()[1].cancel()
+
+
+class Background(Step):
+    """Stands for the step where there is none: in functions of datasets, and in steps that nobody could tell apart.
+
+    Any number of threads may use it at once, and wait in it. It ends with the device.
+    """
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self._waiting: set[Mailbox] = set()
+
+    def end(self, error: OpError) -> None:
+        """End all that runs on the device outside of steps."""
+        super().end(error)
+        for mailbox in list(self._waiting):
+            mailbox.abort(error)
+
+    def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
+        """The result of an attempt; the calling thread waits for it."""
+        attempt, mailbox = start(*arguments), Mailbox()
+        attempt.when_done = mailbox.wake
+        self._waiting.add(mailbox)
+        try:
+            while not attempt.done:
+                self.look()
+                mailbox.take(None, op_name)
+        except BaseException:
+            attempt.cancel()
+            raise
+        finally:
+            self._waiting.discard(mailbox)
+        return attempt.result()
