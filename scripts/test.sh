@@ -10,11 +10,17 @@ install_into "$environment" "${TFRAY_EXTRA:-test}"
 # Two threads are what kernels need to show that they share work; more would only fight with Ray's processes.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
 
+# A run in which something hangs ends itself (tests/hung_runs.py); this ends one that cannot even begin.
+run_tests() {
+    timeout --foreground --kill-after=60 15000 "$environment/bin/python" -m pytest "$@"
+}
+
 if [[ $# -gt 0 ]]; then
-    exec "$environment/bin/python" -m pytest "$@"
+    run_tests "$@"
+    exit
 fi
 # Tests on Ray use all processors, and one Ray for all of them, and some measure time; the others share the processors.
 failed=0
-"$environment/bin/python" -m pytest -n auto -m "not slow and not ray and not alone" || failed=1
-"$environment/bin/python" -m pytest -m "(ray or alone) and not slow" || failed=1
+run_tests -n auto -m "not slow and not ray and not alone" || failed=1
+run_tests -m "(ray or alone) and not slow" || failed=1
 exit $failed

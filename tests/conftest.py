@@ -18,6 +18,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Trainers write event files where a test says so, and nowhere else.
 os.environ["TFRAY_LOGDIR"] = ""
 
+pytest_plugins = ["hung_runs"]
+
 RAY_CPUS = 8
 """What the local Ray offers, whatever the machine has: the tasks share it."""
 
