@@ -76,7 +76,8 @@ def is_prompt(plan: Plan) -> bool:
 def _is_prompt(op: Operation) -> bool:
     if op.type == "Recv":
         return True
-    if is_blocking(op):
+    # Nobody could end a loop that does not end: its thread would read no links meanwhile.
+    if is_blocking(op) or any(inner.type == "While" for inner in ops_within(op)):
         return False
     return all(
         inner.type in _PROMPT or inner.op_def.access is not None or not inner.op_def.stateful or _RANDOM in inner.attrs

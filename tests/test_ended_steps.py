@@ -11,7 +11,8 @@ import traceback
 
 import numpy as np
 import pytest
-from processes import wait_for
+from conftest import start_local_ray
+from processes import Barrier, wait_for
 from waiting import Task
 
 import tfray as tf
@@ -373,3 +374,78 @@ def test_ctrl_c_ends_a_step(waits):
             process.kill()
     assert "KeyboardInterrupt" in errors
     assert process.returncode == -signal.SIGINT
+
+
+# -- on Ray --------------------------------------------------------------------------------------------
+
+WORKER = "/job:worker/task:0/device:CPU:0"
+
+
+@pytest.fixture(scope="module")
+def cluster(_ray_of_the_session):
+    start_local_ray(_ray_of_the_session)
+    with tf.Cluster({"worker": tf.JobSpec(1, num_cpus=0.1)}) as cluster:
+        yield cluster
+
+
+def steps_on(cluster, device):
+    import ray
+
+    return ray.get(cluster.actor(device).status.remote())["steps"]
+
+
+def counted(limit):
+    """A loop on the worker that ends if it can count to `limit`."""
+    with tf.device("/job:worker"):
+        return tf.while_loop(lambda i: tf.not_equal(i, limit), lambda i: tf.abs(i + 1) % 1000, [0])
+
+
+@pytest.mark.ray
+def test_a_loop_on_a_device_actor_ends_at_its_deadline(cluster):
+    limit = tf.placeholder(tf.int32, [])
+    loop = counted(limit)
+    with tf.Session(cluster) as session:
+        for _ in range(3):
+            with pytest.raises(DeadlineExceededError):
+                session.run(loop, {limit: -1}, tf.RunOptions(timeout_in_ms=200))
+            wait_for(lambda: steps_on(cluster, WORKER) == 0)
+            assert session.run(loop, {limit: 7}) == 7
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("kind", ["loop", "functions", "function"])
+def test_a_step_on_a_device_actor_ends_when_its_session_is_closed(cluster, tmp_path, kind):
+    """Also one that has been quick before; and the actor is free for others."""
+    limit = tf.placeholder(tf.int32, [])
+    begun, end = Barrier(tmp_path), Barrier(tmp_path)
+
+    def call(limit):
+        if limit < 0:
+            begun.reach("begun")
+            end.wait("end")
+        return limit
+
+    with tf.device("/job:worker"):
+        if kind == "loop":
+            fetch = counted(limit)
+        else:
+            fetch = [tf.py_func(call, [limit], tf.int32) for _ in range(2 if kind == "functions" else 1)]
+    session = tf.Session(cluster)
+    for _ in range(20):
+        assert set(np.ravel(session.run(fetch, {limit: 7}))) == {7}
+    task = Task(session.run, fetch, {limit: -1})
+    if kind == "loop":
+        wait_for(lambda: steps_on(cluster, WORKER) == 1)
+    else:
+        begun.wait("begun")
+    try:
+        session.close()
+        with pytest.raises(CancelledError):
+            task.result(SOON_S)
+        if kind != "function":  # its thread is within the function, as long as that takes
+            wait_for(lambda: steps_on(cluster, WORKER) == 0)
+        with tf.Session(cluster) as other:
+            assert other.run(counted(tf.constant(9))) == 9
+    finally:
+        end.reach("end")
+    wait_for(lambda: steps_on(cluster, WORKER) == 0)
