@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
 from tfray.runtime.tracing import HARDWARE_TRACE, DeviceRecord, DeviceTrace, Observer, TracedRun, TracedStep
+
+CLOSED: Final = "the session was closed while the step ran"
 
 _step_ids = itertools.count(1)
 
@@ -97,10 +99,15 @@ class LocalRunner:
         finally:
             self._steps.discard(step)
 
+    def check_open(self, error: OpError) -> None:
+        """Raise `CancelledError` in place of `error` if a step has missed what the closing session has dropped."""
+        if self._closed and not isinstance(error, CancelledError):
+            raise CancelledError(CLOSED, op_name=error.op_name, device=error.device, site=error.site) from error
+
     def close(self) -> None:
         """Drop all state. Steps in other threads are cancelled: they end as soon as they look, or wait."""
         self._closed = True
-        closed = CancelledError("the session was closed while the step ran")
+        closed = CancelledError(CLOSED)
         for step in [*self._steps, *(device.background for device in self._devices.values())]:
             step.end(closed)
         for device in self._devices.values():
@@ -137,10 +144,14 @@ class LocalStep:
             For each partition, its fetched values as NumPy arrays.
         """
         self._runner.devices_by_name()
-        if self._single is not None and timeout_s is None:
-            return [self._run_single(self._single, feeds[0])]
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        return self._run_threads(feeds, deadline) if self._spans else self._run_all(feeds, deadline)
+        try:
+            if self._single is not None and timeout_s is None:
+                return [self._run_single(self._single, feeds[0])]
+            deadline = None if timeout_s is None else time.monotonic() + timeout_s
+            return self._run_threads(feeds, deadline) if self._spans else self._run_all(feeds, deadline)
+        except OpError as error:
+            self._runner.check_open(error)
+            raise
 
     def run_traced(
         self,
@@ -155,7 +166,11 @@ class LocalStep:
         traces = {plan.device.name: DeviceTrace(devices[plan.device.name], level, observer) for plan in plans}
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         run = self._run_threads if self._spans else self._run_all
-        results = run(feeds, deadline, traces)
+        try:
+            results = run(feeds, deadline, traces)
+        except OpError as error:
+            self._runner.check_open(error)
+            raise
         return results, [traces[plan.device.name].record(plan.buffer_bytes) for plan in plans]
 
     def _run_threads(
