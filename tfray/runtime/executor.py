@@ -120,8 +120,8 @@ class PlanRun:
         step = self._step
         if step.is_watched:
             step.look()
-        # Where nothing else could go on, the thread may as well wait within the operation.
-        step.suspends = segment.suspends and not (len(step.runs) == 1 and self._has_no_other)
+        step.suspends = segment.suspends
+        step.is_alone = segment.suspends and len(step.runs) == 1 and self._has_no_other
         values = self._values
         try:
             outputs = segment.run(step, [values[slot] for slot in segment.input_slots])

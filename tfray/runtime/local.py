@@ -107,9 +107,8 @@ class LocalRunner:
     def close(self) -> None:
         """Drop all state. Steps in other threads are cancelled: they end as soon as they look, or wait."""
         self._closed = True
-        closed = CancelledError(CLOSED)
         for step in [*self._steps, *(device.background for device in self._devices.values())]:
-            step.end(closed)
+            step.end(CancelledError(CLOSED))  # one for each: it will name an operation
         for device in self._devices.values():
             device.resources.clear()
 

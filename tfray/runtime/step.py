@@ -131,6 +131,7 @@ class Step:
         mailbox: Where the step waits; None when nothing in it can.
         is_watched: Whether `look` may raise: there is a deadline, or the step has been ended.
         suspends: Whether the running segment may be left when its operation has to wait.
+        is_alone: Whether there would be nothing else to do if it were left.
         runs: The plans that the thread of the step advances, where a branch or a loop in one of them may have to wait.
     """
 
@@ -142,6 +143,7 @@ class Step:
         "_path",
         "deadline",
         "id",
+        "is_alone",
         "is_watched",
         "mailbox",
         "rendezvous",
@@ -162,6 +164,7 @@ class Step:
         self.mailbox = mailbox
         self.is_watched = deadline is not None
         self.suspends = False
+        self.is_alone = False
         self.runs: Sequence[PlanRun] = ()
         self._error: OpError | None = None
         self._calls: list[Call] = []
@@ -252,7 +255,7 @@ class Step:
             op_name: The operation.
             function: Called once, however often the kernel is.
         """
-        if self.mailbox is None or (not self.suspends and self._calls_here(0)):
+        if self.mailbox is None or ((self.is_alone or not self.suspends) and self._calls_here(0)):
             return function()
         return self.complete(op_name, self._call, function)
 
@@ -328,7 +331,7 @@ class Background(Step):
         """End all that runs on the device outside of steps."""
         super().end(error)
         for mailbox in list(self._waiting):
-            mailbox.abort(error)
+            mailbox.abort(copy.copy(error))
 
     def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
         """The result of an attempt; the calling thread waits for it."""
