@@ -230,7 +230,7 @@ def _kernel(op: Operation, device: Device) -> Kernel:
 
 def _work_of(op: Operation) -> int:
     """About how many elements an operation reads and writes; as much as `LOOK_AFTER` where that is not known."""
-    if op.op_def.stateful and op.op_def.access is None:
+    if op.op_def.stateful and op.op_def.access is None and op.type != "Variable":
         return LOOK_AFTER
     sizes = [tensor.shape.num_elements() for tensor in (*op.inputs, *op.outputs)]
     return _CALL_WORK + sum(LOOK_AFTER if size is None else size for size in sizes)
