@@ -16,7 +16,7 @@ from tfray.formats import files
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, Reach, on_cpu, register
 from tfray.framework.random_seed import get_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.random_streams import stream_of
@@ -110,7 +110,9 @@ def _candidates_shape(op: Operation) -> list[TensorShape]:
     return [sampled, true_classes, sampled]
 
 
-def _sampler(name: str, kernel: KernelFunction, attrs: Sequence[str] = ("range_max",)) -> OpDef:
+def _sampler(
+    name: str, kernel: KernelFunction, attrs: Sequence[str] = ("range_max",), reach: Reach | None = None
+) -> OpDef:
     return OpDef(
         name=name,
         inputs=("true_classes: int64",),
@@ -123,6 +125,7 @@ def _sampler(name: str, kernel: KernelFunction, attrs: Sequence[str] = ("range_m
         shape=_candidates_shape,
         kernels=on_cpu(kernel),
         stateful=True,
+        reach=reach,
     )
 
 
@@ -354,6 +357,7 @@ FIXED_UNIGRAM_CANDIDATE_SAMPLER = register(
         "FixedUnigramCandidateSampler",
         _fixed_unigram_kernel,
         ("range_max", "vocab_file", "distortion", "num_reserved_ids", "num_shards", "shard", "unigrams"),
+        Reach("files", attr="vocab_file"),
     )
 )
 

@@ -33,7 +33,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.cpu_threads import parallel_for, thread_count
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, on_every_device, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, on_every_device, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.ops.random_streams import RandomStream, stream_for
@@ -180,6 +180,7 @@ SAVE_SHARD = register(
         kernels=on_every_device(_save_shard_kernel),
         stateful=True,
         access="read",
+        reach=Reach("files", path=0, is_fed=True),
     )
 )
 
@@ -224,6 +225,7 @@ MERGE_CHECKPOINT = register(
         shape=_merge_shape,
         kernels=on_cpu(_merge_kernel),
         stateful=True,
+        reach=Reach("files", path=0, is_fed=True),
     )
 )
 
@@ -354,6 +356,7 @@ WRITE_SNAPSHOT = register(
         shape=_write_snapshot_shape,
         kernels=on_every_device(_write_snapshot_kernel),
         stateful=True,
+        reach=Reach("files", path=0, is_fed=True),
     )
 )
 
@@ -466,6 +469,7 @@ RESTORE_SHARD = register(
         kernels=on_every_device(_restore_shard_kernel),
         stateful=True,
         access="update",
+        reach=Reach("files", path=0, is_fed=True),
     )
 )
 
@@ -524,6 +528,7 @@ RESTORE_TENSOR = register(
         shape=_restore_tensor_shape,
         kernels=on_cpu(_restore_tensor_kernel),
         stateful=True,
+        reach=Reach("files", path=0, is_fed=True),
     )
 )
 

@@ -20,7 +20,7 @@ from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation
-from tfray.framework.op_def import Kernel, KernelContext, OpDef, not_differentiable, on_cpu, register
+from tfray.framework.op_def import Kernel, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
 from tfray.framework.region import Region, ops_within
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
@@ -39,6 +39,7 @@ def _dataset(
     kernel: Callable[..., DatasetValue],
     attrs: Sequence[str] = (),
     regions: Sequence[str] = (),
+    reach: Reach | None = None,
 ) -> OpDef:
     """Definition of an operation that gives a dataset."""
     return register(
@@ -54,6 +55,7 @@ def _dataset(
             gradient=not_differentiable,
             keeps_inputs=True,
             stateful=True,  # each has passes of its own
+            reach=reach,
         )
     )
 
@@ -106,7 +108,11 @@ def checked(value: Any, dtype: DType, shape: TensorShape) -> Any:
 
 
 GENERATOR: Final = _dataset(
-    "GeneratorDataset", ["arguments: any*"], _generator_kernel, attrs=("token", "output_types", "output_shapes")
+    "GeneratorDataset",
+    ["arguments: any*"],
+    _generator_kernel,
+    attrs=("token", "output_types", "output_shapes"),
+    reach=Reach("python"),
 )
 """``token`` is that of a function which returns an iterable of flat elements."""
 
@@ -126,7 +132,11 @@ def _text_kernel(ctx: KernelContext, filenames: Any, compression: Any) -> Datase
     return dataset_sources.Files(_paths(filenames), lines)
 
 
-TEXT_LINES: Final = _dataset("TextLineDataset", ["filenames: string", "compression: string"], _text_kernel)
+_FILES: Final = Reach("files", path=0)
+
+TEXT_LINES: Final = _dataset(
+    "TextLineDataset", ["filenames: string", "compression: string"], _text_kernel, reach=_FILES
+)
 
 
 def _as_text(value: Any) -> str:
@@ -166,6 +176,7 @@ MATCHING: Final = register(
         kernels=on_cpu(_matching_kernel),
         gradient=not_differentiable,
         stateful=True,
+        reach=_FILES,
     )
 )
 """The names of the files that match patterns, in order; an error when there are none."""
@@ -181,7 +192,9 @@ def _tfrecord_kernel(ctx: KernelContext, filenames: Any, compression: Any) -> Da
     return dataset_sources.Files(_paths(filenames), records)
 
 
-TF_RECORDS: Final = _dataset("TFRecordDataset", ["filenames: string", "compression: string"], _tfrecord_kernel)
+TF_RECORDS: Final = _dataset(
+    "TFRecordDataset", ["filenames: string", "compression: string"], _tfrecord_kernel, reach=_FILES
+)
 
 
 def _fixed_length_kernel(ctx: KernelContext, filenames: Any, record: Any, header: Any, footer: Any) -> DatasetValue:
@@ -207,6 +220,7 @@ FIXED_LENGTH_RECORDS: Final = _dataset(
     "FixedLengthRecordDataset",
     ["filenames: string", "record_bytes: int64", "header_bytes: int64", "footer_bytes: int64"],
     _fixed_length_kernel,
+    reach=_FILES,
 )
 
 
@@ -267,7 +281,9 @@ def arrow_column(column: Any, dtype: DType, name: str) -> np.ndarray[Any, Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype.numpy)
 
 
-ARROW: Final = _dataset("ArrowDataset", ["paths: string"], _arrow_kernel, attrs=("format", "columns", "output_types"))
+ARROW: Final = _dataset(
+    "ArrowDataset", ["paths: string"], _arrow_kernel, ("format", "columns", "output_types"), reach=_FILES
+)
 
 # -- element by element --------------------------------------------------------------------------------
 

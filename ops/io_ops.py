@@ -10,7 +10,7 @@ import numpy as np
 from tfray.formats import files
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.text import as_strings, filled
 
@@ -49,6 +49,7 @@ READ_FILE = register(
         shape=_scalars,
         kernels=on_cpu(_read_file_kernel),
         stateful=True,
+        reach=Reach("files", path=0),
     )
 )
 
@@ -80,6 +81,7 @@ WRITE_FILE = register(
         shape=_scalars,
         kernels=on_cpu(_write_file_kernel),
         stateful=True,
+        reach=Reach("files", path=0),
     )
 )
 
@@ -117,5 +119,6 @@ MATCHING_FILES = register(
         shape=_matching_files_shape,
         kernels=on_cpu(_matching_files_kernel),
         stateful=True,
+        reach=Reach("files", path=0),
     )
 )

@@ -14,7 +14,7 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.ops.decoding_ops import PARSERS
@@ -334,6 +334,7 @@ INITIALIZE_TABLE_FROM_TEXT_FILE = register(
         kernels=on_cpu(_initialize_from_file_kernel),
         stateful=True,
         access="update",
+        reach=Reach("files", path=1),
     )
 )
 

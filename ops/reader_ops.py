@@ -10,7 +10,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops import readers
@@ -62,6 +62,7 @@ TEXT_LINE_READER = register(
         shape=scalar,
         kernels=on_cpu(_text_line_reader_kernel),
         stateful=True,
+        reach=Reach("files"),
     )
 )
 
@@ -117,6 +118,7 @@ FIXED_LENGTH_RECORD_READER = register(
         shape=scalar,
         kernels=on_cpu(_fixed_length_record_reader_kernel),
         stateful=True,
+        reach=Reach("files"),
     )
 )
 
@@ -149,6 +151,7 @@ TF_RECORD_READER = register(
         shape=scalar,
         kernels=on_cpu(_tf_record_reader_kernel),
         stateful=True,
+        reach=Reach("files"),
     )
 )
 
@@ -177,6 +180,7 @@ WHOLE_FILE_READER = register(
         shape=scalar,
         kernels=on_cpu(_whole_file_reader_kernel),
         stateful=True,
+        reach=Reach("files"),
     )
 )
 

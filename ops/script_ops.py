@@ -26,7 +26,7 @@ from tfray.errors import (
 from tfray.framework.convert import convert_to_tensor, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.shape_functions import unknown
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
@@ -192,6 +192,7 @@ PY_FUNC = register(
         uses_step=True,
         stateful=True,
         keeps_inputs=True,
+        reach=Reach("python"),
     )
 )
 PY_FUNC_STATELESS = register(
@@ -205,5 +206,6 @@ PY_FUNC_STATELESS = register(
         blocking=True,
         uses_step=True,
         keeps_inputs=True,
+        reach=Reach("python"),
     )
 )

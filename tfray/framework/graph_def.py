@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from tfray.errors import DataLossError, InvalidArgumentError, OpError
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.loaded_nodes import checked_nodes
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import topological_order
@@ -33,6 +34,7 @@ class NodeDef:
         attr: Attribute values (see `OpDef.attrs` for what they may be).
         site: ``file:line, in function`` of the code that made it.
         shapes: Static shape of each output as the graph knew it.
+        is_loaded: Whether it comes from a file or other bytes: then `import_graph_def` checks what it may do.
     """
 
     name: str
@@ -42,6 +44,7 @@ class NodeDef:
     attr: dict[str, Any] = field(default_factory=dict)
     site: str = ""
     shapes: list[TensorShape] = field(default_factory=list)
+    is_loaded: bool = field(default=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodeDef) and _node_to_plain(self) == _node_to_plain(other)
@@ -135,40 +138,54 @@ def import_graph_def(
     input_map: Mapping[str, Tensor] | None = None,
     return_elements: Iterable[str] | None = None,
     name: str | None = None,
+    *,
+    allow: Collection[str] = (),
 ) -> list[Tensor | Operation] | None:
     """Add the operations of `graph_def` to the current graph.
+
+    TensorFlow has no `allow`: there a graph from a file may read and write whatever its user may.
 
     Args:
         graph_def: The graph to add.
         input_map: Tensor name in `graph_def` to the tensor of the current graph that replaces it.
         return_elements: Names in `graph_def` of operations and tensors to return.
         name: Prefix of the new names; ``import`` when None, none at all when ``""``.
+        allow: What operations that come from a file or other bytes may use: ``"files"`` (to read and write them),
+            ``"python"`` (functions of this process). A graph that was made in this process may use what it likes.
+            Savers need no leave: they use the path that they are given.
 
     Raises:
+        PermissionDeniedError: Operations use what is not in `allow`; the error lists them.
         InvalidArgumentError: An operation type, an input or a returned element is not there, or an operation does
             not fit its type.
     """
-    graph = get_default_graph()
+    replaced = {_tensor_name(key): tensor for key, tensor in (input_map or {}).items()}
+    nodes = checked_nodes(graph_def.node, allow, given=replaced)
     if name is None:
         name = "import"
-    prefix = graph.unique_name(name) + "/" if name else ""
-    if graph.seed is None and not graph.get_operations():
-        graph.seed = graph_def.seed
-    replaced = {_tensor_name(key): tensor for key, tensor in (input_map or {}).items()}
-    made = _Importer(graph, prefix, replaced)
-    for node in graph_def.node:
-        made.add(node)
-    made.add_late_controls(graph_def.node)
+    made = _add_nodes(nodes, graph_def.seed, replaced, name)
     if return_elements is None:
         return None
     return [made.element(element) for element in return_elements]
 
 
+def _add_nodes(nodes: Sequence[NodeDef], seed: int | None, replaced: Mapping[str, Tensor], name: str) -> _Importer:
+    graph = get_default_graph()
+    prefix = graph.unique_name(name) + "/" if name else ""
+    if graph.seed is None and not graph.get_operations():
+        graph.seed = seed
+    made = _Importer(graph, prefix, replaced)
+    for node in nodes:
+        made.add(node)
+    made.add_late_controls(nodes)
+    return made
+
+
 def from_graph_def(graph_def: GraphDef) -> Graph:
-    """A new graph equal to the one that `to_graph_def` was given."""
+    """A new graph equal to the one that `to_graph_def` was given, whatever its operations use."""
     graph = Graph()
     with graph.as_default():
-        import_graph_def(graph_def, name="")
+        _add_nodes(graph_def.node, graph_def.seed, {}, "")
     graph.seed = graph_def.seed
     return graph
 
@@ -294,6 +311,7 @@ def _node_from_plain(plain: Mapping[str, Any]) -> NodeDef:
         attr={key: _from_plain(value) for key, value in plain["attr"].items()},
         site=plain["site"],
         shapes=[_from_plain(shape) for shape in plain["shapes"]],
+        is_loaded=True,
     )
     texts = (node.name, node.op, node.device, node.site, *node.input)
     if not all(isinstance(text, str) for text in texts):

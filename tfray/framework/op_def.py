@@ -178,6 +178,23 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class Reach:
+    """What a kernel uses outside of its graph: who loads a graph with such an operation has to allow it.
+
+    Attributes:
+        kind: ``"files"`` or ``"python"``.
+        path: Index of the input that holds the path, where one does.
+        is_fed: Whether the path is one that the caller feeds, as those of a `Saver` are. Then nobody has to allow it.
+        attr: The attribute that holds the path: the operation reaches nothing when it is empty.
+    """
+
+    kind: str
+    path: int | None = None
+    is_fed: bool = False
+    attr: str | None = None
+
+
+@dataclass(frozen=True)
 class OpDef:
     """A type of operation. Frozen, and checked by `register`.
 
@@ -202,6 +219,7 @@ class OpDef:
             results share no memory with anything else, unless it keeps its inputs.
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
+        reach: What it uses outside of the graph: files, or Python functions.
         forwards_input: Output 0 is input 0 unchanged: the operation may be left out of a compiled graph.
         regions: Names of the attributes that are regions (nested graphs), each of which takes the operation's last
             inputs; before these come as many parameters as the attribute ``parameters`` says, if there is one. The
@@ -224,6 +242,7 @@ class OpDef:
     blocking: bool = False
     uses_step: bool = False
     keeps_inputs: bool = False
+    reach: Reach | None = None
     forwards_input: bool = False
     regions: tuple[str, ...] = ()
     defers_regions: bool = False

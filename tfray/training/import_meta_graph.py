@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tfray.errors import DataLossError
@@ -24,6 +24,8 @@ def import_meta_graph(
     clear_devices: bool = False,
     import_scope: str | None = None,
     input_map: Mapping[str, Tensor] | None = None,
+    *,
+    allow: Collection[str] = (),
     **unused: Any,
 ) -> Saver | None:
     """Add an exported graph to the current one, collections included.
@@ -34,6 +36,7 @@ def import_meta_graph(
         clear_devices: Leave out devices.
         import_scope: Name scope for the operations.
         input_map: Tensor name in the exported graph to the tensor of the current graph that replaces it.
+        allow: What a graph from a file may use; see `tf.import_graph_def`.
         **unused: Accepted for TensorFlow 1's sake.
 
     Returns:
@@ -41,6 +44,7 @@ def import_meta_graph(
 
     Raises:
         NotFoundError: There is no such file.
+        PermissionDeniedError: Operations use what is not in `allow`.
         DataLossError: It is damaged, or no meta graph of tfray.
     """
     definition = meta_graph_or_file
@@ -53,7 +57,7 @@ def import_meta_graph(
         clear_devices_of(definition.graph_def.node)
     graph = get_default_graph()
     scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else ""
-    import_graph_def(definition.graph_def, input_map, name=scope)
+    import_graph_def(definition.graph_def, input_map, name=scope, allow=allow)
     prefix = scope.rstrip("/") + "/" if scope else ""
     variables: dict[str, Variable] = {}
     for name, members in definition.collection_def.items():

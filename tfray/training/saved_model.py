@@ -30,6 +30,7 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.loaded_nodes import checked_nodes
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.graph_util import convert_variables_to_constants, extract_sub_graph
 from tfray.session import Session
@@ -494,6 +495,8 @@ def load(
     tags: Collection[str],
     export_dir: PathLike,
     import_scope: str | None = None,
+    *,
+    allow: Collection[str] = (),
     **saver_kwargs: Any,
 ) -> SavedGraph:
     """Add a saved model to a session's graph, and set its variables.
@@ -503,6 +506,8 @@ def load(
         tags: Tags of the graph; it must have exactly these.
         export_dir: The folder.
         import_scope: Name scope for the operations.
+        allow: What its operations may use besides its own assets: ``"files"`` (to read and write them), ``"python"``
+            (functions of this process). TensorFlow asks for nothing, and lets a model read and write any file.
         **saver_kwargs: Accepted for TensorFlow 1 programs.
 
     Returns:
@@ -510,14 +515,19 @@ def load(
 
     Raises:
         NotFoundError: There is no model, or none with these tags.
+        PermissionDeniedError: Operations use what is not in `allow`; the error lists them.
         DataLossError: A file is damaged.
     """
     folder = files.given_path(export_dir, "export_dir").rstrip("/")
     found = _with_tags(read_saved_model(folder), tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
     with _damage_reported(folder), sess.graph.as_default():
-        _set_assets(found, folder)
-        import_meta_graph(found.meta_graph, import_scope=import_scope)
+        assets = _set_assets(found, folder)
+        inputs = {info.name for signature in found.signature_def.values() for info in signature.inputs.values()}
+        graph_def = found.meta_graph.graph_def
+        nodes = [replace(n, is_loaded=False) for n in checked_nodes(graph_def.node, allow, assets, inputs)]
+        checked = replace(found.meta_graph, graph_def=replace(graph_def, node=nodes))
+        import_meta_graph(checked, import_scope=import_scope, allow=allow)
         variables = _variables_of(sess.graph)
         values = read_values(f"{folder}/{_VALUES}")
         feeds, initializers = {}, []
@@ -552,14 +562,25 @@ def _with_tags(graphs: Iterable[SavedGraph], tags: Collection[str], folder: str)
     raise NotFoundError(f"{folder} has no graph with the tags {sorted(tags)}; it has {there}")
 
 
-def _set_assets(found: SavedGraph, folder: str) -> None:
+def _set_assets(found: SavedGraph, folder: str) -> set[str]:
+    """Let constants name the files of the model's folder. Returns the names of those that lie there for certain."""
+    inside = set()
     paths = {name: f"{folder}/{_ASSETS}/{os.path.basename(file)}" for name, file in found.assets.items()}
     for node in found.meta_graph.graph_def.node:
         path = paths.get(f"{node.name}:0")
-        if path is not None and isinstance(node.attr.get("value"), np.ndarray):
+        if path is not None and node.op == "Const" and isinstance(node.attr.get("value"), np.ndarray):
             value = np.empty(node.attr["value"].shape, object)
             value.fill(path.encode())
             node.attr["value"] = value
+            if not _is_link(path):
+                inside.add(f"{node.name}:0")
+    return inside
+
+
+def _is_link(path: str) -> bool:
+    """Whether a file of this machine, or its folder, is a link that may lead anywhere."""
+    _, inner, _ = files.locate(path)
+    return os.path.islink(inner) or os.path.islink(os.path.dirname(inner))
 
 
 class LoadedModel:
@@ -569,6 +590,7 @@ class LoadedModel:
         export_dir: The folder.
         signature: Name of the signature to call.
         tags: Tags of the graph.
+        allow: What its operations may use; see `load`.
 
     Attributes:
         signatures: All signatures by name.
@@ -579,9 +601,11 @@ class LoadedModel:
         export_dir: PathLike,
         signature: str = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY,
         tags: Collection[str] = (tag_constants.SERVING,),
+        *,
+        allow: Collection[str] = (),
     ) -> None:
         self._session = Session(graph=Graph())
-        loaded = load(self._session, tags, export_dir)
+        loaded = load(self._session, tags, export_dir, allow=allow)
         self.signatures = loaded.signature_def
         if signature not in self.signatures:
             known = ", ".join(self.signatures) or "none"
@@ -627,9 +651,14 @@ def load_model(
     export_dir: PathLike,
     signature: str = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY,
     tags: Collection[str] = (tag_constants.SERVING,),
+    *,
+    allow: Collection[str] = (),
 ) -> LoadedModel:
-    """Load a saved model as a function: ``load_model("folder")(x)`` is a dictionary of arrays."""
-    return LoadedModel(export_dir, signature, tags)
+    """Load a saved model as a function: ``load_model("folder")(x)`` is a dictionary of arrays. Arguments as of `load`.
+
+    A model whose operations read or write files is refused, unless `allow` has ``"files"``; likewise ``"python"``.
+    """
+    return LoadedModel(export_dir, signature, tags, allow=allow)
 
 
 builder = SimpleNamespace(SavedModelBuilder=SavedModelBuilder)

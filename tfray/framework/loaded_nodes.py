@@ -1,0 +1,102 @@
+"""What a graph that comes from a file may use: nothing outside of itself, unless the caller allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tfray.errors import InvalidArgumentError, PermissionDeniedError
+from tfray.framework.op_def import Reach, lookup
+
+if TYPE_CHECKING:
+    from tfray.framework.graph_def import NodeDef
+
+KINDS: Final = ("files", "python")
+"""What can be allowed: to read and write files; to call Python functions of this process."""
+
+_USES: Final = {"files": "uses files", "python": "calls Python functions"}
+_PLACEHOLDERS: Final = ("Placeholder", "PlaceholderWithDefault")
+
+
+def checked_nodes(
+    nodes: Sequence[NodeDef], allow: Collection[str], given: Collection[str] = (), asked: Collection[str] = ()
+) -> Sequence[NodeDef]:
+    """The operations of a graph as they may be added to another one.
+
+    A saver's operations use the path that a placeholder is fed. It loses its default: what lies in a file never says
+    where to write.
+
+    Args:
+        nodes: The operations. Those that were made in this process are not looked at.
+        allow: What they may use, of `KINDS`.
+        given: Names of tensors that the caller has set: a path in one of them is the caller's own.
+        asked: Names of tensors that others may feed, such as the inputs of a model: a path in one of them is theirs.
+
+    Raises:
+        PermissionDeniedError: They use more; the error lists the types, how many there are, and the first of each.
+        InvalidArgumentError: `allow` has something that cannot be allowed.
+    """
+    allowed = {allow} if isinstance(allow, str) else set(allow)
+    if not allowed <= set(KINDS):
+        raise InvalidArgumentError(f"allow={sorted(map(str, allowed))}: what can be allowed is {', '.join(KINDS)}")
+    placeholders = {node.name for node in nodes if node.op in _PLACEHOLDERS} - {
+        name.partition(":")[0] for name in asked
+    }
+    denied: dict[str, dict[str, list[str]]] = {}
+    fed = set()
+    for node, is_inner in _all(nodes):
+        reach = _reach(node) if node.is_loaded else None
+        if reach is None or reach.kind in allowed:
+            continue
+        source, _, index = _path(node, reach).partition(":")
+        # Inside of a region the name may be that of another operation.
+        if not is_inner and f"{source}:{index or 0}" in given:
+            continue
+        if not is_inner and reach.is_fed and source in placeholders:
+            fed.add(source)
+        else:
+            denied.setdefault(reach.kind, {}).setdefault(node.op, []).append(node.name)
+    if denied:
+        raise PermissionDeniedError(_refusal(denied, allowed))
+    return [_without_default(node) if node.name in fed else node for node in nodes] if fed else nodes
+
+
+def _all(nodes: Iterable[NodeDef], is_inner: bool = False) -> Iterator[tuple[NodeDef, bool]]:
+    """The operations, with those in their regions, and whether each is in one."""
+    for node in nodes:
+        yield node, is_inner
+        for value in node.attr.values():
+            yield from _all(getattr(value, "node", ()), True)
+
+
+def _path(node: NodeDef, reach: Reach) -> str:
+    """The input that holds the path; nothing where there is none."""
+    inputs = [text for text in node.input if not text.startswith("^")]
+    return inputs[reach.path] if reach.path is not None and reach.path < len(inputs) else ""
+
+
+def _reach(node: NodeDef) -> Reach | None:
+    try:
+        reach = lookup(node.op).reach
+    except KeyError:
+        return None  # whoever adds the operation finds out
+    return reach if reach is None or reach.attr is None or node.attr.get(reach.attr) else None
+
+
+def _without_default(node: NodeDef) -> NodeDef:
+    if node.op == "Placeholder":
+        return node
+    kept: dict[str, Any] = {name: node.attr[name] for name in ("dtype", "shape") if name in node.attr}
+    return replace(node, op="Placeholder", input=[text for text in node.input if text.startswith("^")], attr=kept)
+
+
+def _refusal(denied: dict[str, dict[str, list[str]]], allowed: Collection[str]) -> str:
+    uses = "; ".join(
+        f"{_USES[kind]}: "
+        + ", ".join(f"{op} ({len(names)}, the first is {names[0]!r})" for op, names in sorted(types.items()))
+        for kind, types in sorted(denied.items())
+    )
+    return (
+        f"the graph that is loaded {uses}. If you trust who made it, load it with allow={sorted({*denied, *allowed})}"
+    )
