@@ -40,6 +40,7 @@ from tfray.errors import (
     ResourceExhaustedError,
     UnknownError,
 )
+from tfray.framework.call_site import user_traceback
 from tfray.framework.op_def import OpDef, adopt
 from tfray.ops import script_ops
 from tfray.placement.contributions import verdict_among
@@ -219,7 +220,7 @@ class DeviceHost:
 
     def attach_input(self, name: str, open_input: OpenInput) -> None:
         """Open an input pipeline: what gives the fed values of one step at a time."""
-        self._inputs[name] = open_input()
+        self._inputs[name] = self._of_input(open_input)
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -316,13 +317,19 @@ class DeviceHost:
 
     def _next_input(self, plan_id: str, step: int) -> Sequence[Any]:
         try:
-            return self._inputs[plan_id](step)
+            return self._of_input(self._inputs[plan_id], step)
         except StopIteration:
             raise OutOfRangeError("the input of this replica has ended", device=self.device.name) from None
+
+    def _of_input(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of the user's input gives. Raises `StopIteration` as it does, and `UnknownError`."""
+        try:
+            return function(*arguments)
+        except StopIteration:
+            raise
         except BaseException as error:
             raise UnknownError(
-                f"the input function failed on {self.device.name}: {type(error).__name__}: {error}\n"
-                + "".join(traceback.format_exception(error)[-3:]),
+                f"the input function failed on {self.device.name}: {type(error).__name__}: {error}",
                 device=self.device.name,
             ) from error
 
@@ -623,10 +630,13 @@ class DeviceHost:
     def as_op_error(self, error: BaseException) -> OpError:
         """The error as it may travel."""
         if isinstance(error, OpError):
+            lines = user_traceback(error)
+            if lines:
+                error.message = f"{error.message}\n{lines}"
             error.__cause__ = error.__context__ = None  # what caused it may not survive the journey
             error.device = error.device or self.device.name
             return error.with_traceback(None)  # whose frames keep what the step had received
-        detail = "".join(traceback.format_exception(error)[-4:])
+        detail = "".join(traceback.format_exception(error))
         return UnknownError(f"{type(error).__name__}: {error}\n{detail}", device=self.device.name)
 
 

@@ -12,6 +12,7 @@ import click
 
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.formats.files import given_path
+from tfray.framework.call_site import user_traceback
 
 INTERRUPTED: Final = 130
 
@@ -71,7 +72,8 @@ def reported_errors(debug: bool, records: Sequence[Any] = ()) -> Iterator[None]:
     except OpError as error:
         if debug:
             raise
-        failure = click.ClickException(str(error))
+        lines = user_traceback(error)
+        failure = click.ClickException(f"{error}\n{lines}" if lines else str(error))
         if not records and not error.op_name and not error.device and not error.site:
             failure = BadRequest(str(error))
         raise failure from error

@@ -1,11 +1,14 @@
-"""The line of the user's program that made an operation."""
+"""Lines of the user's program: the one that made an operation, and those in which a function of the user's failed."""
 
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from types import FrameType
 from typing import Final
+
+from tfray.errors import OpError
 
 # Both spellings of the folders: the packages are links in a checkout and real folders when installed.
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -17,6 +20,11 @@ _OWN_FOLDERS: Final = tuple(
         *((root / part).resolve() for part in ("ops", "actors", "placement")),
     )
 )
+
+_LIBRARIES: Final = frozenset(
+    ("numpy", "scipy", "cupy", "ml_dtypes", "pyarrow", "PIL", "ray", "contextlib", "concurrent", "threading")
+)
+"""What tfray itself calls, and what calls tfray: their frames are the user's only below one of the user's own."""
 
 
 def user_site() -> str:
@@ -33,3 +41,37 @@ def user_site() -> str:
             return f"{filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
         last, frame = frame, frame.f_back
     return f"{last.f_code.co_filename}:{last.f_lineno}, in {last.f_code.co_name}"
+
+
+def user_traceback(error: OpError) -> str:
+    """Python's traceback of the function of the user's that caused an error, such as that of a `py_func`.
+
+    It has the user's frames, and those of libraries that these call. It is empty where no code of the user's failed.
+    """
+    cause = error.__cause__
+    if cause is None or isinstance(cause, OpError):
+        return ""
+    described = traceback.TracebackException.from_exception(cause)
+    return "".join(described.format()).rstrip() if _leave_users_frames(described, cause) else ""
+
+
+def _leave_users_frames(described: traceback.TracebackException, error: BaseException) -> bool:
+    """Take tfray's own frames out of a traceback, and out of what led to it. Returns whether any are left."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    first = next((i for i, (frame, _) in enumerate(frames) if _is_users(frame)), len(frames))
+    for index in reversed(range(len(frames))):
+        if index < first or _is_own(frames[index][0]):
+            del described.stack[index]
+    found = bool(described.stack)
+    for earlier, its_error in ((described.__cause__, error.__cause__), (described.__context__, error.__context__)):
+        if earlier is not None and its_error is not None:
+            found = _leave_users_frames(earlier, its_error) or found
+    return found
+
+
+def _is_own(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith((*_OWN_FOLDERS, "<tfray", "<frozen"))
+
+
+def _is_users(frame: FrameType) -> bool:
+    return not _is_own(frame) and str(frame.f_globals.get("__name__")).partition(".")[0] not in _LIBRARIES
