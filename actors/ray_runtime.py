@@ -99,7 +99,7 @@ def shipped(folder: Path | None) -> dict[str, Any]:
 
 def joins_cluster(address: str | None) -> bool:
     """Whether `connect` joins a Ray that runs, rather than start one."""
-    return (address or os.environ.get("RAY_ADDRESS") or "local") != "local"
+    return (os.environ.get("RAY_ADDRESS") or "local" if address is None else address) != "local"
 
 
 def connect_to_running() -> None:
@@ -160,7 +160,7 @@ def _check_form(address: str | None) -> None:
             "`ray job submit`"
         )
     host, colon, port = str(address).rpartition(":")
-    if not colon or not host or not port.isdigit():
+    if not colon or not host or not port.isdecimal():
         raise InvalidArgumentError(f"{address!r} is not a cluster address: expected 'local', 'auto' or 'host:port'")
 
 

@@ -367,8 +367,8 @@ def test_debug_raises_the_error():
     assert "MatMul" in str(result.exception)
 
 
-def test_an_error_of_the_program_itself_keeps_its_traceback():
-    result = in_a_process("-m", "tfray.cli", "run", "script.py:raises", "--local")
+def test_an_error_of_the_program_itself_has_its_traceback_on_request():
+    result = in_a_process("-m", "tfray.cli", "run", "script.py:raises", "--local", "--debug")
     assert result.returncode == 1
     assert "Traceback" in result.stderr and "a mistake of the program" in result.stderr
 

@@ -31,9 +31,9 @@ from rich.table import Table
 import tfray
 from tfray import listing, plan_report, report
 from tfray.actors import ray_runtime
-from tfray.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
+from tfray.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, errors_of, reported_errors
 from tfray.errors import NotFoundError, OpError
-from tfray.formats.files import exists
+from tfray.formats.files import failures_of, is_folder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.framework.cpu_threads import thread_count
 from tfray.launch_command import launch
@@ -209,8 +209,7 @@ def run_command(target: str, settings: Sequence[str], **options: Any) -> None:
     (examples/mlp.py:build) or in a module that can be imported (package.module:build). KEY=VALUE are its keyword
     arguments, as Python literals or plain text. The options override what the Trainer was made with.
     """
-    build = load_function(target)
-    _train(build, _parse_settings(settings), target, options)
+    _train(lambda: load_function(target, options["debug"]), settings, target, options)
 
 
 def train(build: Build, args: Sequence[str] | None = None) -> NoReturn:
@@ -225,7 +224,7 @@ def train(build: Build, args: Sequence[str] | None = None) -> NoReturn:
     @click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
     @_with_training_options
     def command(settings: Sequence[str], **options: Any) -> None:
-        _train(build, _parse_settings(settings), Path(sys.argv[0]).name, options)
+        _train(lambda: build, settings, Path(sys.argv[0]).name, options)
 
     command.main(args)
     raise AssertionError("a command exits")
@@ -243,14 +242,7 @@ class _Outputs:
     def __post_init__(self) -> None:
         """Fail before training, not after it."""
         for path in filter(None, (self.json_path, self.plot_path, self.variables_path, self.timeline_path)):
-            if path.is_dir():
-                raise BadRequest(f"cannot write {path}: it is a directory")
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise BadRequest(f"cannot write {path}: {error.strerror}: {error.filename}") from error
-            if not os.access(path if path.exists() else path.parent, os.W_OK):
-                raise BadRequest(f"cannot write {path}: permission denied")
+            _check_writable(path)
         if self.plot_path is not None:
             try:
                 report.figure_class()
@@ -260,22 +252,55 @@ class _Outputs:
     def write(
         self, title: str, trainer: Trainer, records: Sequence[StepRecord], result: Result | None, test: dict[str, float]
     ) -> None:
-        """Write what was asked for; of an interrupted run, which has no result, whatever there is."""
-        if self.json_path is not None:
+        """Write what was asked for; of an interrupted run, which has no result, whatever there is.
+
+        Raises:
+            OpError: A file could not be written; the others have been.
+        """
+        failed: OpError | None = None
+        for path, save, hint in self._files(title, trainer, records, result, test):
+            try:
+                with failures_of(path):
+                    save()
+            except OpError as error:
+                failed = failed or error
+            else:
+                click.echo(f"wrote {path}{hint}")
+        if failed is not None:
+            raise failed
+
+    def _files(
+        self, title: str, trainer: Trainer, records: Sequence[StepRecord], result: Result | None, test: dict[str, float]
+    ) -> Iterator[tuple[Path, Callable[[], None], str]]:
+        """Each file with what writes it, and what to say of it."""
+        if (path := self.json_path) is not None:
             run = {name: value for name, value in _fields(trainer.run).items() if name != "on_step"}
             about = {"target": title, "version": tfray.__version__, "scaling": _fields(trainer.scaling), "run": run}
-            report.write_history(self.json_path, records, test, about)
-            click.echo(f"wrote {self.json_path}")
-        if self.plot_path is not None and records:
-            report.plot_history(self.plot_path, records, test, title, _describe_run(trainer))
-            click.echo(f"wrote {self.plot_path}")
-        if self.variables_path is not None and result is not None:
-            report.write_variables(self.variables_path, result.variables)
-            click.echo(f"wrote {self.variables_path}")
+            yield path, functools.partial(report.write_history, path, records, test, about), ""
+        if (path := self.plot_path) is not None and records:
+            plot = functools.partial(report.plot_history, path, records, test, title, _describe_run(trainer))
+            yield path, plot, ""
+        if (path := self.variables_path) is not None and result is not None:
+            yield path, functools.partial(report.write_variables, path, result.variables), ""
         traces = [record.trace for record in records if record.trace is not None]
-        if self.timeline_path is not None and traces:
-            Timeline(merged(traces)).save(self.timeline_path)
-            click.echo(f"wrote {self.timeline_path}: open it at https://ui.perfetto.dev")
+        if (path := self.timeline_path) is not None and traces:
+            yield path, functools.partial(Timeline(merged(traces)).save, path), ": open it at https://ui.perfetto.dev"
+
+
+def _check_writable(path: Path) -> None:
+    """Raise `BadRequest` for a file that cannot be written; make its folder."""
+    try:
+        if path.is_dir():
+            raise BadRequest(f"cannot write {path}: it is a directory")
+        with contextlib.suppress(FileExistsError):  # what is there and no folder is told of below
+            path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        if is_new or path.is_file():
+            path.open("ab").close()  # only to write tells: a file system may be read-only, or allow no such name
+        if is_new:
+            path.unlink()
+    except (OSError, ValueError) as error:
+        raise BadRequest(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _describe_run(trainer: Trainer) -> str:
@@ -290,13 +315,13 @@ def _describe_run(trainer: Trainer) -> str:
     return f"{scaling.mode}, {workers} workers{backups}, {shards}"
 
 
-def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[str, Any]) -> None:
+def _train(find: Callable[[], Build], settings: Sequence[str], title: str, options: dict[str, Any]) -> None:
     records: list[StepRecord] = []
     with reported_errors(options["debug"], records), _post_mortem(options["post_mortem"]):
         if options["post_mortem"] and not options["local"]:
             raise BadRequest("--pdb needs --local: on Ray operations run in other processes")
         outputs = _Outputs(*(options[field.name] for field in fields(_Outputs)))
-        trainer, batches = _call(build, settings)
+        trainer, batches = _call(find(), settings, options["debug"])
         trainer.scaling = _override(trainer.scaling, options)
         trainer.run = replace(_override(trainer.run, options), **options["save_every"])
         if outputs.timeline_path is not None and not trainer.run.trace_steps:
@@ -319,26 +344,33 @@ def _train(build: Build, settings: Mapping[str, Any], title: str, options: dict[
         outputs.write(title, trainer, records, result, test)
 
 
-def _call(build: Build, settings: Mapping[str, Any]) -> tuple[Trainer, Iterable[Batch] | None]:
+def _call(build: Build, settings: Sequence[str], debug: bool) -> tuple[Trainer, Iterable[Batch] | None]:
     """Call the user's function and check what it returns."""
     name = getattr(build, "__name__", repr(build))
-    built = _checked_call(build, settings)
+    built = _checked_call(build, settings, debug)
     trainer, batches = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     if not isinstance(trainer, Trainer):
         raise BadRequest(
             f"{name} returned a {type(trainer).__name__}, expected a tf.train.Trainer, or one and its test batches"
         )
+    if batches is not None and not isinstance(batches, Iterable):
+        raise BadRequest(f"{name} returned a {type(batches).__name__} for the test batches, expected an iterable")
     return trainer, batches
 
 
-def _checked_call(build: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
-    """Call the user's function."""
+def _checked_call(build: Callable[..., Any], settings: Sequence[str], debug: bool) -> Any:
+    """Call the user's function with ``KEY=VALUE`` as its arguments."""
+    arguments, name = _parse_settings(settings), getattr(build, "__name__", repr(build))
     try:
-        inspect.signature(build).bind(**settings)
+        signature = inspect.signature(build)
+    except ValueError as error:  # as that of int has none
+        raise BadRequest(f"{name} is no function of a program") from error
+    try:
+        signature.bind(**arguments)
     except TypeError as error:
-        name = getattr(build, "__name__", repr(build))
-        raise BadRequest(f"{name}{inspect.signature(build)} cannot be called with {dict(settings)}: {error}") from error
-    return build(**settings)
+        raise BadRequest(f"{name}{signature} cannot be called with {arguments}: {error}") from error
+    with errors_of(name, debug):
+        return build(**arguments)
 
 
 def _fields(config: Any) -> dict[str, Any]:
@@ -405,17 +437,21 @@ def _post_mortem(wanted: bool) -> Iterator[None]:
 # -- finding the function ------------------------------------------------------------------------------
 
 
-def load_function(target: str) -> Build:
+def load_function(target: str, debug: bool = False) -> Build:
     """The function that ``SCRIPT.py:FUNCTION`` or ``package.module:FUNCTION`` names.
+
+    Args:
+        target: The name.
+        debug: Whether an error of the script is raised as it is.
 
     Raises:
         BadRequest: There is no such file, module or function.
+        click.ClickException: The script or the module failed.
     """
     source, _, name = target.rpartition(":")
     if not source or not name:
         raise BadRequest(f"{target!r} is not SCRIPT.py:FUNCTION or package.module:FUNCTION")
-    is_script = source.endswith(".py") or os.sep in source
-    module = _load_script(Path(source)) if is_script else _load_module(source)
+    module = _load(source, debug)
     function = getattr(module, name, None)
     if not callable(function):
         found = [key for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
@@ -424,7 +460,14 @@ def load_function(target: str) -> Build:
     return function
 
 
-def _load_script(path: Path) -> ModuleType:
+def _load(source: str, debug: bool) -> ModuleType:
+    """The module of a script, or of that name."""
+    if source.endswith(".py") or os.sep in source:
+        return _load_script(Path(source), debug)
+    return _load_module(source, debug)
+
+
+def _load_script(path: Path, debug: bool) -> ModuleType:
     """Execute a file, much as ``python FILE`` does, but with a name of its own."""
     if not path.is_file():
         raise BadRequest(f"there is no file {path}")
@@ -437,22 +480,26 @@ def _load_script(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[SCRIPT_MODULE] = module
     try:
-        spec.loader.exec_module(module)
+        with errors_of(str(path), debug):
+            spec.loader.exec_module(module)
     finally:
         # Workers cannot import it by that name: what it defines must travel by value, as of ``__main__``.
         del sys.modules[SCRIPT_MODULE]
     return module
 
 
-def _load_module(name: str) -> ModuleType:
+def _load_module(name: str, debug: bool) -> ModuleType:
+    if not all(name.split(".")):
+        raise BadRequest(f"{name!r} is neither a script (SCRIPT.py) nor the name of a module (package.module)")
     sys.path.insert(0, os.getcwd())
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if name != missing and not name.startswith(f"{missing}."):
-            raise
-        raise BadRequest(f"there is no module {missing!r} on sys.path or in {os.getcwd()}") from error
+    with errors_of(name, debug):
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            missing = error.name or ""
+            if name != missing and not name.startswith(f"{missing}."):
+                raise
+            raise BadRequest(f"there is no module {missing!r} on sys.path or in {os.getcwd()}") from error
 
 
 def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -500,7 +547,7 @@ def timeline(target: str, settings: Sequence[str], chosen: str, output: Path, **
     records: list[StepRecord] = []
     with reported_errors(options["debug"], records):
         outputs = _Outputs(None, None, None, output)
-        trainer, _ = _call(load_function(target), _parse_settings(settings))
+        trainer, _ = _call(load_function(target, options["debug"]), settings, options["debug"])
         trainer.scaling = _override(trainer.scaling, options)
         only: dict[str, Any] = {"steps": last, "trace_steps": range(first, last + 1), "logdir": None}
         trainer.run = replace(_override(trainer.run, options), **only)
@@ -537,10 +584,10 @@ def graph(target: str, settings: Sequence[str], scope: str, depth: int | None, c
     FUNCTION builds it in the default graph, or returns what `tfray run` takes.
     """
     with reported_errors(debug, ()):
-        build = load_function(target)
+        build = load_function(target, debug)
         found = tfray.Graph()
         with found.as_default():
-            built = _checked_call(build, _parse_settings(settings))
+            built = _checked_call(build, settings, debug)
         trainer = built[0] if isinstance(built, tuple) and built else built
         show_graph(trainer.graph() if isinstance(trainer, Trainer) else found, scope, depth, constants)
 
@@ -569,8 +616,10 @@ def plan(target: str, settings: Sequence[str], **options: Any) -> None:
     with reported_errors(options["debug"], ()):
         found = tfray.Graph()
         with found.as_default():
-            built = _built(target, settings)
+            built = _built(target, settings, options["debug"])
         if isinstance(built, Trainer):
+            if options["fetch"]:
+                raise BadRequest("--fetch is for graphs: the step of a trainer is its training step")
             built.scaling = _override(built.scaling, options)
             built.run = _override(built.run, options)
             plan_report.show_training(built, options["nodes"], options["measure"])
@@ -588,17 +637,16 @@ def plan(target: str, settings: Sequence[str], **options: Any) -> None:
         )
 
 
-def _built(target: str, settings: Sequence[str]) -> Any:
+def _built(target: str, settings: Sequence[str], debug: bool) -> Any:
     """What a function of a script returns, its `build` unless another is named; None for a script without functions."""
     if ":" not in target:
-        path = Path(target)
-        module = _load_script(path) if target.endswith(".py") or os.sep in target else _load_module(target)
+        module = _load(target, debug)
         if not callable(getattr(module, "build", None)):
             return None
         function = module.build
     else:
-        function = load_function(target)
-    built = _checked_call(function, _parse_settings(settings))
+        function = load_function(target, debug)
+    built = _checked_call(function, settings, debug)
     return built[0] if isinstance(built, tuple) and built else built
 
 
@@ -608,15 +656,21 @@ def _built(target: str, settings: Sequence[str]) -> Any:
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("logdir", type=GivenPath())
 @click.option("--host", default="localhost", show_default=True, help="Address to serve on; 0.0.0.0 for all.")
-@click.option("--port", type=int, default=6006, show_default=True, help="Port to serve on; 0 for any that is free.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=6006,
+    show_default=True,
+    help="Port to serve on; 0 for any that is free.",
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def board(logdir: str, host: str, port: int, arguments: Sequence[str]) -> None:
     """Show a folder of event files, with those below it, in TensorBoard.
 
     Further ARGUMENTS go to TensorBoard: `tfray board runs --reload_interval 5`.
     """
-    if not exists(logdir):
-        raise BadRequest(f"there is no folder {logdir}; training writes event files below `runs`, or to --logdir")
+    if not is_folder(logdir):
+        raise BadRequest(f"there is no folder {logdir!r}; training writes event files below `runs`, or to --logdir")
     if importlib.util.find_spec("tensorboard") is None:
         raise BadRequest("TensorBoard is not installed: pip install 'tfray[tensorboard]'")
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--host", host, "--port", str(port)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ import click
 
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.formats.files import given_path
-from tfray.framework.call_site import user_traceback
+from tfray.framework.call_site import failing_site, user_traceback
 
 INTERRUPTED: Final = 130
 
@@ -59,9 +60,25 @@ class Group(OneLineErrors, click.Group):
     command_class = OneLineErrors
 
 
+class Finite(click.FloatRange):
+    """A number that is neither infinite nor NaN, within a range."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Raises `click.BadParameter`."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
 @contextlib.contextmanager
 def reported_errors(debug: bool, records: Sequence[Any] = ()) -> Iterator[None]:
-    """Turn errors of tfray into one message. One that blames no operation or device is about the request.
+    """Turn errors of tfray, and of the user's code, into one message with the user's lines.
+
+    One of tfray that blames no operation or device is about the request. Anything else that no code of the user's
+    raised is a mistake of tfray's own, and keeps its traceback.
 
     Args:
         debug: Show Python's traceback instead.
@@ -69,11 +86,42 @@ def reported_errors(debug: bool, records: Sequence[Any] = ()) -> Iterator[None]:
     """
     try:
         yield
-    except OpError as error:
-        if debug:
-            raise
+    except click.ClickException:
+        raise
+    except Exception as error:
         lines = user_traceback(error)
+        if debug or not (lines or isinstance(error, OpError)):
+            raise
+        if not isinstance(error, OpError):
+            raise click.ClickException(f"{one_line(error)}\n{lines}") from error
         failure = click.ClickException(f"{error}\n{lines}" if lines else str(error))
         if not records and not error.op_name and not error.device and not error.site:
             failure = BadRequest(str(error))
         raise failure from error
+
+
+@contextlib.contextmanager
+def errors_of(program: str, debug: bool) -> Iterator[None]:
+    """Turn errors of a program, before anything has run, into one line that says where it failed.
+
+    Args:
+        program: What is run: a script, a module, a function of one.
+        debug: Show Python's traceback instead.
+    """
+    try:
+        yield
+    except (click.ClickException, OpError):
+        raise
+    except Exception as error:
+        if debug:
+            raise
+        raise click.ClickException(f"{program} failed: {one_line(error)}; --debug shows the traceback") from error
+
+
+def one_line(error: Exception) -> str:
+    """An error in one line, with the line of the program that raised it."""
+    text = " ".join(str(error).split())
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {text}"  # which names file and line
+    site = failing_site(error)
+    return f"{type(error).__name__}: {text}" + (f" ({site})" if site else "")

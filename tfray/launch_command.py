@@ -11,7 +11,7 @@ import click
 from tfray.actors import ray_runtime
 from tfray.actors.launch import Launch, Program, Task, TaskFailedError, on_nodes, script_on_nodes
 from tfray.actors.task_process import TaskProcess
-from tfray.command import BadRequest, GivenPath, OneLineErrors, reported_errors
+from tfray.command import BadRequest, Finite, GivenPath, OneLineErrors, reported_errors
 from tfray.framework.cpu_threads import thread_count
 
 _COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "bright_green", "bright_yellow")
@@ -20,21 +20,40 @@ _COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "
 @click.command(cls=OneLineErrors, context_settings={"allow_interspersed_args": False})
 @click.argument("script", type=GivenPath(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--ps", "parameter_servers", type=int, default=1, show_default=True, metavar="P", help="Tasks `ps`.")
-@click.option("--workers", type=int, default=1, show_default=True, metavar="N", help="Tasks `worker`.")
+@click.option(
+    "--ps",
+    "parameter_servers",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="P",
+    help="Tasks `ps`.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Tasks `worker`."
+)
 @click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`. Its nodes share the tasks.")
-@click.option("--cpus-per-task", type=float, metavar="C", help="CPUs that each task asks of a Ray that it joins; 1.")
+@click.option(
+    "--cpus-per-task", type=Finite(min=0), metavar="C", help="CPUs that each task asks of a Ray that it joins; 1."
+)
 @click.option(
     "--working-dir",
     type=GivenPath(exists=True, file_okay=False, path_type=Path),
     help="Folder with SCRIPT and what it imports, to be shipped to the nodes of a Ray that it joins.",
 )
 @click.option("--flags/--no-flags", default=True, help="Whether the script takes --job_name and its like.")
-@click.option("--max-restarts", type=int, default=0, show_default=True, metavar="R", help="Failed tasks to restart.")
+@click.option(
+    "--max-restarts",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="R",
+    help="Failed tasks to restart.",
+)
 @click.option(
     "--grace",
     "grace_s",
-    type=float,
+    type=Finite(min=0),
     default=15.0,
     show_default=True,
     metavar="SECONDS",
@@ -43,7 +62,7 @@ _COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "
 @click.option(
     "--start-timeout",
     "start_timeout_s",
-    type=float,
+    type=Finite(min=0),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
@@ -61,6 +80,14 @@ def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
     with reported_errors(options["debug"], ()):
         if not script.is_file():
             raise BadRequest(f"there is no file {script}")
+        own = {name for option in launch.params for name in option.opts if name.startswith("--")}
+        misplaced = [] if arguments[:1] == ("--",) else [name for name in arguments if name.partition("=")[0] in own]
+        if misplaced:
+            click.echo(
+                f"tfray: the program gets {', '.join(misplaced)}: options of `tfray launch` come before {script}, and "
+                "those of the program after --",
+                err=True,
+            )
         owned = ray_runtime.connect(options["address"], ray_runtime.shipped(options["working_dir"]))
         try:
             _launch(script, arguments[1:] if arguments[:1] == ("--",) else arguments, owned, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import FrameType
@@ -21,10 +22,10 @@ _OWN_FOLDERS: Final = tuple(
     )
 )
 
-_LIBRARIES: Final = frozenset(
-    ("numpy", "scipy", "cupy", "ml_dtypes", "pyarrow", "PIL", "ray", "contextlib", "concurrent", "threading")
-)
+_LIBRARIES: Final = frozenset(("numpy", "scipy", "cupy", "ml_dtypes", "pyarrow", "PIL", "matplotlib", "ray"))
 """What tfray itself calls, and what calls tfray: their frames are the user's only below one of the user's own."""
+
+_PYTHONS_OWN: Final = f"{sysconfig.get_path('stdlib')}/"
 
 
 def user_site() -> str:
@@ -43,12 +44,12 @@ def user_site() -> str:
     return f"{last.f_code.co_filename}:{last.f_lineno}, in {last.f_code.co_name}"
 
 
-def user_traceback(error: OpError) -> str:
-    """Python's traceback of the function of the user's that caused an error, such as that of a `py_func`.
+def user_traceback(error: BaseException) -> str:
+    """Python's traceback of the code of the user's that caused an error, such as the function of a `py_func`.
 
     It has the user's frames, and those of libraries that these call. It is empty where no code of the user's failed.
     """
-    cause = error.__cause__
+    cause = error.__cause__ if isinstance(error, OpError) else error
     if cause is None or isinstance(cause, OpError):
         return ""
     described = traceback.TracebackException.from_exception(cause)
@@ -74,4 +75,16 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def _is_users(frame: FrameType) -> bool:
-    return not _is_own(frame) and str(frame.f_globals.get("__name__")).partition(".")[0] not in _LIBRARIES
+    file = frame.f_code.co_filename
+    is_pythons = file.startswith(_PYTHONS_OWN) and "-packages/" not in file
+    module = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return not _is_own(frame) and not is_pythons and module not in _LIBRARIES
+
+
+def failing_site(error: BaseException) -> str:
+    """``file:line, in function`` of the innermost code of the user's behind an error; nothing where there is none."""
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_users(frame)]
+    if not frames:
+        return ""
+    frame, line = frames[-1]
+    return f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"

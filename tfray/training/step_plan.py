@@ -241,12 +241,12 @@ class Node(NamedTuple):
 
 def nodes_of(address: str | None, init_options: dict[str, Any] | None = None) -> list[Node]:
     """The nodes of the Ray cluster at an address (see `tfray.actors.ray_runtime.connect`), or this machine."""
-    from tfray.actors.ray_runtime import connect, import_ray
+    from tfray.actors.ray_runtime import connect, import_ray, joins_cluster
 
     here = Node(os.cpu_count() or 1, float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
     ray = import_ray()
     if not ray.is_initialized():
-        if (address or os.environ.get("RAY_ADDRESS") or "local") == "local":
+        if not joins_cluster(address):
             return [here]
         connect(address, init_options)
     found = [node["Resources"] for node in ray.nodes() if node["Alive"]]
