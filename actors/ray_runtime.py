@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,10 +12,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
+from tfray.actors.gcs_probe import Answer, probe
 from tfray.actors.interrupts import InterruptedAfterwards
-from tfray.errors import InvalidArgumentError, NotFoundError, UnavailableError
-
-CONNECT_TIMEOUT_S: Final = 5.0
+from tfray.errors import InvalidArgumentError, NotFoundError, UnauthenticatedError, UnavailableError
 
 _SYSTEM_CONFIG: Final = {"free_objects_batch_size": 1}
 """Memory of a tensor that nobody refers to any more is free at once.
@@ -25,13 +23,11 @@ Ray waits for a hundred objects or a second. Until then every step would fill ot
 more than the copy itself when nobody has touched them yet, and takes a multiple of the memory.
 """
 
-HTTP2_SETTINGS: Final = 4
-"""Type of the frame with which both sides of HTTP/2, on which gRPC rests, begin (RFC 9113, section 3.4)."""
+AUTH_MODE: Final = "RAY_AUTH_MODE"
+"""Environment variable of Ray: ``token``, ``disabled`` or ``k8s``."""
 
-HTTP2_HEADER_BYTES: Final = 9
-"""Length of a frame in three bytes, its type, its flags, and its stream in four."""
-
-HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, HTTP2_SETTINGS, 0, 0, 0, 0, 0])
+_TOKEN, _TOKEN_PATH = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
+_TOKEN_FILE: Final = "~/.ray/auth_token"
 
 
 def import_ray() -> Any:
@@ -55,11 +51,14 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         init_options: Further arguments of ``ray.init`` when it is called.
         local_cpus: CPUs that a Ray started here must offer, even if the machine has fewer: tasks then share them.
 
+    A cluster that is joined is named on standard error.
+
     Returns:
         Whether Ray was started here, and is to be shut down by the caller.
 
     Raises:
         UnavailableError: There is no cluster at the address.
+        UnauthenticatedError: The cluster asks for a token that this process does not have.
         InvalidArgumentError: `address` is malformed, or Ray is connected elsewhere already.
     """
     ray = import_ray()
@@ -70,8 +69,8 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     if address is None:
         address = os.environ.get("RAY_ADDRESS") or "local"
         _check_form(address)
-    if address not in ("local", "auto"):
-        _check_reachable(address)
+    if address != "local" and (running := _running_address(address)) is not None:
+        _check_reachable(running)
     options: dict[str, Any] = {"address": address, "log_to_driver": True, "logging_level": "warning"}
     if address == "local":
         options |= {"include_dashboard": False, "num_cpus": max(local_cpus, os.cpu_count() or 1)}
@@ -83,12 +82,13 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     except KeyboardInterrupt:
         ray.shutdown()
         raise
-    except (ConnectionError, ray.exceptions.RaySystemError, RuntimeError, ValueError) as error:
+    except (ConnectionError, ray.exceptions.RayError, RuntimeError, ValueError) as error:
         raise UnavailableError(
             f"cannot join a Ray cluster at {address!r}: {error}; start one with `ray start --head`, "
-            "or use address='local'; if one runs there, it may ask for another token: RAY_AUTH_MODE and RAY_AUTH_TOKEN "
-            "(or ~/.ray/auth_token) must be the cluster's"
+            "or use address='local'"
         ) from error
+    if address != "local":
+        _tell_of(ray)
     return address == "local"
 
 
@@ -173,35 +173,82 @@ def _check_same_cluster(ray: Any, address: str | None) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """Fail in seconds, with the address, where Ray itself would retry for minutes."""
-    host, _, port = address.rpartition(":")
+    """Fail in seconds, with the address and the reason, where Ray itself would retry for long.
+
+    A cluster that asks for a token is shown the one that lies where Ray looks for it, unless RAY_AUTH_MODE forbids it.
+    """
     try:
-        with socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S) as connection:
-            speaks = _speaks_http2(connection)
+        answer = probe(address)
+        if answer is Answer.REFUSED and os.environ.get(AUTH_MODE, "token").lower() in ("token", "disabled"):
+            _use_token(address)
     except (OSError, OverflowError) as error:
         raise UnavailableError(
             f"no Ray cluster answers at {address}: {error}; check the address, that `ray start --head` runs there, "
             "and that the port is open"
         ) from error
-    if not speaks:
+    if answer is Answer.OTHER:
         raise UnavailableError(
             f"what answers at {address} is not a Ray cluster; give the host and port that `ray start --head` printed "
             "(6379 unless told otherwise; not the dashboard's, nor that of `ray://`)"
         )
 
 
-def _speaks_http2(connection: socket.socket) -> bool:
-    """Whether the other side answers as servers of gRPC do: with settings of its own."""
-    if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
-        return True  # only Ray knows the certificates
-    connection.sendall(HTTP2_PREFACE)
-    header = b""
+def _use_token(address: str) -> None:
+    """Let Ray show its token. Raises `UnauthenticatedError` when there is none, or another is asked for."""
+    asks = f"the Ray cluster at {address} asks for a token"
+    mode = os.environ.get(AUTH_MODE)
+    if mode is not None and mode.lower() == "disabled":
+        raise UnauthenticatedError(f"{asks}, and {AUTH_MODE}={mode} lets this process show none: unset it")
+    source, token = _find_token()
+    if not token:
+        raise UnauthenticatedError(
+            f"{asks}, and there is none in {source}: copy {_TOKEN_FILE} from a machine of the cluster, or set {_TOKEN} "
+            "to what is in it"
+        )
+    if probe(address, token) is Answer.REFUSED:
+        raise UnauthenticatedError(
+            f"{asks}, and refuses the one in {source}: it must be that of the machine where `ray start --head` ran, in "
+            f"its {_TOKEN_FILE} unless told otherwise"
+        )
+    if mode is None:
+        os.environ[AUTH_MODE] = "token"
+        with contextlib.suppress(ImportError, AttributeError):  # a Ray that has read its environment reads it again
+            from ray._raylet import Config  # type: ignore[attr-defined]
+
+            Config.initialize("")
+
+
+def _find_token() -> tuple[str, str]:
+    """Where Ray's token is, and the token; nothing where there is none. Raises `UnauthenticatedError`."""
+    if os.environ.get(_TOKEN):
+        return _TOKEN, os.environ[_TOKEN].strip()
+    path = os.environ.get(_TOKEN_PATH)
     try:
-        while len(header) < HTTP2_HEADER_BYTES:
-            received = connection.recv(HTTP2_HEADER_BYTES - len(header))
-            if not received:
-                return False
-            header += received
-    except (TimeoutError, ConnectionResetError):
-        return False
-    return header[3] == HTTP2_SETTINGS
+        return path or _TOKEN_FILE, Path(path or _TOKEN_FILE).expanduser().read_text().strip()
+    except FileNotFoundError:
+        return path or _TOKEN_FILE, ""
+    except (OSError, ValueError) as error:
+        raise UnauthenticatedError(f"the token in {path or _TOKEN_FILE} cannot be read: {error}") from error
+
+
+def _running_address(address: str) -> str | None:
+    """Where the cluster is that ``auto`` means; None when only Ray can tell."""
+    if address != "auto":
+        return address
+    try:
+        from ray._private.services import canonicalize_bootstrap_address
+
+        return canonicalize_bootstrap_address("auto")
+    except (ImportError, ConnectionError, ValueError):
+        return None
+
+
+def _tell_of(ray: Any) -> None:
+    """Say which cluster was joined: it may not be the one that was meant."""
+    nodes = sum(node["Alive"] for node in ray.nodes())
+    cpus = ray.cluster_resources().get("CPU", 0)
+    print(
+        f"tfray: joined the Ray cluster at {ray_address()}: {nodes} node{'' if nodes == 1 else 's'}, {cpus:g} CPUs",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -19,7 +19,7 @@ from random_graphs import programs
 
 import tfray as tf
 from tfray.actors import cluster as cluster_module
-from tfray.actors import ray_runtime
+from tfray.actors import gcs_probe
 from tfray.actors.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.object_rendezvous import ObjectRendezvous
 from tfray.errors import (
@@ -642,7 +642,7 @@ def deaf_port():
     ids=str,
 )
 def test_an_address_without_a_cluster(ray_stopped, deaf_port, monkeypatch, address, error, message):
-    monkeypatch.setattr(ray_runtime, "CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(gcs_probe, "CONNECT_TIMEOUT_S", 0.5)
     address = address.format(deaf_port=deaf_port) if isinstance(address, str) else address
     with pytest.raises(error, match=message):
         tf.Cluster({"worker": SMALL}, address)
