@@ -482,3 +482,69 @@ def test_a_mailbox_loses_nothing(counts):
         taken += mailbox.take(None, "the rest")
     sender.join()
     assert taken == [item for batch in items for item in batch]
+
+
+# -- memory that is not there --------------------------------------------------------------------------
+
+SIDE = 1 << 22
+"""A square of such sides takes 64 TiB."""
+
+
+def outer(name="outer"):
+    column = tf.placeholder(tf.float32, [SIDE, 1], name="column")
+    return column, tf.matmul(column, tf.transpose(column), name=name)
+
+
+def planned():
+    column, product = outer()
+    return tf.reduce_sum(product), column
+
+
+def fetched():
+    column, product = outer()
+    return product, column
+
+
+def fused():
+    column = tf.placeholder(tf.float32, [SIDE, 1])
+    row = tf.transpose(column)
+    return tf.reduce_sum(tf.add(tf.multiply(column, row, name="outer"), row)), column
+
+
+def fused_and_fetched():
+    column = tf.placeholder(tf.float32, [SIDE, 1])
+    row = tf.transpose(column)
+    return tf.add(tf.multiply(column, row), row, name="outer"), column
+
+
+def in_a_loop():
+    column = tf.placeholder(tf.float32, [SIDE, 1])
+
+    def body(i, total):
+        return i + 1, total + tf.reduce_sum(tf.matmul(column, tf.transpose(column), name="outer"))
+
+    return tf.while_loop(lambda i, total: i < 2, body, [0, 0.0]), column
+
+
+def initial_value():
+    column = tf.placeholder(tf.float32, [SIDE, 1])
+    return tf.Variable(tf.fill([1 << 46], 1.0, name="outer")).initializer, column
+
+
+@pytest.mark.parametrize("build", [planned, fetched, fused, fused_and_fetched, in_a_loop, initial_value])
+def test_memory_that_is_not_there_is_an_error_of_the_operation(build):
+    fetch, column = build()
+    with tf.Session() as session, pytest.raises(ResourceExhaustedError, match=r"TiB") as caught:
+        session.run(fetch, {column: np.ones([SIDE, 1], np.float32)})
+    error = caught.value
+    if build not in (fused, fused_and_fetched):  # which of a group is asked for memory is its own affair
+        assert error.op_name.rpartition("/")[2] == "outer"
+    assert error.op_name and error.device.endswith("CPU:0") and "test_runtime.py" in error.site
+    assert "float32" in error.message and (f"{SIDE}" in error.message or f"{1 << 46}" in error.message)
+
+
+def test_memory_for_a_feed_that_is_not_there_names_the_placeholder():
+    x = tf.placeholder(tf.float32, [None], name="fed")
+    with tf.Session() as session, pytest.raises(ResourceExhaustedError, match=r"fed for fed:0.*TiB") as caught:
+        session.run(tf.reduce_sum(x), {x: np.broadcast_to(np.float64(1), (1 << 44,))})
+    assert caught.value.op_name == "fed"

@@ -15,7 +15,7 @@ import numpy as np
 
 from tfray.actors.served_cluster import ServedCluster
 from tfray.config import ConfigProto, OptimizerOptions, RunOptions
-from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.errors import CancelledError, InvalidArgumentError, ResourceExhaustedError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
@@ -472,7 +472,14 @@ class _Feed:
         is_flag = dtype.is_bool and array.dtype.kind in "iu"  # as programs write ``is_training: 1``
         if array.size and not is_flag and not np.can_cast(array.dtype, self._dtype, "same_kind"):
             raise self._refusal(f"the value fed for {name} is {array.dtype}, expected {dtype.name}")
-        return array.astype(self._dtype)
+        try:
+            return array.astype(self._dtype)
+        except MemoryError as error:
+            raise ResourceExhaustedError(
+                f"no memory to make {dtype.name}{list(array.shape)} of the {array.dtype} fed for {name}: {error}",
+                op_name=self.tensor.op.name,
+                site=self.tensor.op.site,
+            ) from error
 
     def _check_shape(self, array: Any) -> None:
         if not self._shape.is_compatible_with(array.shape):

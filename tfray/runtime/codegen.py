@@ -103,6 +103,7 @@ class CompiledBody:
         self._device = device
         self._is_gpu = device.type == "GPU"
         self._slot_bytes = program.slot_bytes
+        self._slot_tensors = program.slot_tensors
         self._line_ops = program.line_ops
         self._buffers = program.buffers
         self._filename = f"<tfray segment {next(_serial)}>"
@@ -144,9 +145,25 @@ class CompiledBody:
             return self._idle.pop()
         except IndexError:
             pass
-        slots = [self._device.allocate(size) for size in self._slot_bytes]
+        slots: list[Any] = []
+        try:
+            for size in self._slot_bytes:
+                slots.append(self._device.allocate(size))
+        except MemoryError as error:
+            raise self._exhausted(self._slot_tensors[len(slots)], error) from error
         views = [self._device.view(slots[slot], shape, dtype) for slot, shape, dtype in self._buffers]
         return self._make(*views)
+
+    def _exhausted(self, tensor: Tensor, error: MemoryError) -> ResourceExhaustedError:
+        """There is no memory for a result: the largest of those that share a slot."""
+        op = tensor.op
+        return ResourceExhaustedError(
+            f"{op.type}: no memory for its result {tensor.dtype.name}{tensor.shape.as_list()} of {_size_of(tensor):,} "
+            f"bytes; the plan of the step takes {self.buffer_bytes:,} bytes for results: {error}",
+            op_name=op.name,
+            device=self._device.name,
+            site=op.site,
+        )
 
     def release(self, function: Callable[..., tuple[Any, ...]]) -> None:
         """Give the buffers of `function` back."""
@@ -158,6 +175,8 @@ class CompiledBody:
     def explain(self, error: Exception, frame: FrameType, line: int) -> Exception:
         """The error, with the operation on that line, its device, creation line and input shapes."""
         if line not in self._line_ops:
+            if isinstance(error, MemoryError):  # of what leaves the plan, which may have to be copied
+                return ResourceExhaustedError(f"no memory for the results of a step: {error}", device=self._device.name)
             return error if isinstance(error, OpError) else InternalError(f"generated code failed: {error!r}")
         op, inputs = self._line_ops[line]
         if isinstance(error, OpError):
@@ -221,6 +240,10 @@ def _describe(named: tuple[Tensor, str], values: dict[str, Any]) -> str:
     return f"{tensor.name} {tensor.dtype.name}{list(shape) if shape is not None else ''}"
 
 
+def _size_of(tensor: Tensor) -> int:
+    return (tensor.shape.num_elements() or 0) * tensor.dtype.numpy.itemsize
+
+
 def _kernel(op: Operation, device: Device) -> Kernel:
     kernel = op.op_def.kernel_for(device.type)
     if kernel is None:
@@ -242,6 +265,7 @@ class _Program:
     Attributes:
         namespace: Global names: kernels, contexts, constants.
         slot_bytes: Sizes of the slots of reused memory.
+        slot_tensors: The largest of the results that each slot is for.
         buffers: Slot, shape and dtype of each buffer, in the order of the parameters of ``make``.
         line_ops: Line number to operation, with the names of its inputs.
     """
@@ -254,6 +278,7 @@ class _Program:
         self.sends_in_place = sends_copy and device.type == "CPU" and not traced
         self.namespace: dict[str, Any] = {}
         self.slot_bytes: list[int] = []
+        self.slot_tensors: list[Tensor] = []
         self.buffers: list[tuple[int, tuple[int, ...], np.dtype[Any]]] = []
         self.line_ops: dict[int, tuple[Operation, list[tuple[Tensor, str]]]] = {}
         self.serial = itertools.count()
@@ -356,6 +381,10 @@ class _Emitter:
         )
         self._first_slot = len(program.slot_bytes)
         program.slot_bytes.extend(self._memory.slot_bytes)
+        largest: dict[int, Tensor] = {}
+        for tensor, slot in self._memory.slot_of.items():
+            largest[slot] = max(largest.get(slot, tensor), tensor, key=_size_of)
+        program.slot_tensors.extend(largest[slot] for slot in range(len(self._memory.slot_bytes)))
 
     def write(self) -> None:
         """Write every operation."""
@@ -462,7 +491,7 @@ class _Emitter:
         for tensor in kept:
             dtype = program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
             fresh = f"{program.refer('empty', np.empty)}({group.shape}, {dtype})"
-            program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or fresh}")
+            program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or fresh}", tensor.op)
             whole[tensor] = f"f{serial}_{self.name(tensor)}"
             program.add(f"{whole[tensor]} = {self.name(tensor)}.reshape({group.matrix_shape})")
         program.add(f"def g{serial}(part):")
