@@ -20,6 +20,7 @@ MAPPED = ("ops", "actors", "placement")
 """Top-level folders that import as ``tfray.<folder>``."""
 
 RANKS = {
+    "tfray.early_interrupts": 0,
     "tfray.errors": 0,
     "tfray.config": 0,
     "tfray.framework": 1,

@@ -6,6 +6,7 @@ This module is the list of public names and nothing else.
 # isort: skip_file
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from tfray import early_interrupts as _early_interrupts
 from tfray import errors as errors
 from tfray.actors.cluster import Cluster as Cluster, JobSpec as JobSpec
 from tfray.config import (

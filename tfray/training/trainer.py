@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tfray.actors.ray_runtime import import_ray
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import DeviceFunction, Graph
 from tfray.framework.graph_keys import GraphKeys
@@ -187,6 +188,7 @@ class Trainer:
     # -- on a cluster ----------------------------------------------------------------------------
 
     def _fit_on_cluster(self, folder: str | None) -> Result:
+        import_ray()
         from tfray.training.cluster_training import ClusterTraining, start_cluster
 
         model = self.build_for_shards()
