@@ -133,6 +133,7 @@ class Cluster(ActorDirectory):
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
         self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))
         super().__init__()
+        self._nodes = self._living_nodes()
         try:
             self._start(self._all_devices(), start_timeout_s)
         except BaseException:
@@ -200,6 +201,8 @@ class Cluster(ActorDirectory):
             if elapsed > timeout_s:
                 raise self._late(list(waiting.values()), timeout_s, taken_before)
             done, _ = self._ray.wait(list(waiting), timeout=min(1.0, max(0.01, timeout_s - elapsed)))
+            if not done:
+                self._nodes |= self._living_nodes()
             for ref in done:
                 name = waiting.pop(ref)
                 try:
@@ -211,15 +214,23 @@ class Cluster(ActorDirectory):
             what = "room for" if self._lacks_room(taken_before) else "the start of"
             if what != said:
                 said = what
+                gone = self._gone()
                 print(
                     f"tfray: waiting for {what} {len(waiting)} of {count} actors ({self._room()}); "
-                    f"giving up after {timeout_s:.0f} s",
+                    f"giving up after {timeout_s:.0f} s{'; ' if gone else ''}{gone}",
                     file=sys.stderr,
                     flush=True,
                 )
 
     def _late(self, missing: list[str], timeout_s: float, taken_before: Mapping[str, float]) -> OpError:
         names = ", ".join(missing)
+        gone = self._gone()
+        if gone and self._lacks_room(taken_before):
+            return UnavailableError(
+                f"{names} did not start within {timeout_s:.0f} s ({self._room()}): {gone}; start Ray there again "
+                f"(`ray start --address=HOST:PORT`), add other nodes, or raise start_timeout_s",
+                device=missing[0],
+            )
         if self._lacks_room(taken_before):
             return ResourceExhaustedError(
                 f"Ray found no room for {names} within {timeout_s:.0f} s ({self._room()}); ask for fewer tasks or "
@@ -257,6 +268,16 @@ class Cluster(ActorDirectory):
             taken.get(kind, 0.0) - taken_before.get(kind, 0.0) < amount - SLACK
             for kind, amount in self._asked().items()
         )
+
+    def _living_nodes(self) -> dict[str, str]:
+        """Addresses of the nodes that Ray has now, by its identities of them."""
+        return {node["NodeID"]: node["NodeManagerAddress"] for node in self._ray.nodes() if node["Alive"]}
+
+    def _gone(self) -> str:
+        """Which of the nodes that were there Ray has lost; nothing when they are all there."""
+        alive = self._living_nodes()
+        lost = [address for node, address in self._nodes.items() if node not in alive]
+        return f"Ray is gone from {len(lost)} of {len(self._nodes)} nodes ({', '.join(lost)})" if lost else ""
 
     def _room(self) -> str:
         has = self._ray.cluster_resources()

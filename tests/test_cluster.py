@@ -725,6 +725,23 @@ def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
             assert session.run(tf.constant(1.0) + 1) == 2
 
 
+def test_a_node_whose_ray_was_killed_is_named_instead_of_a_lack_of_room(ray_nodes, capfd, monkeypatch):
+    import ray
+
+    monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 0.5)
+    ray_nodes.add_node(num_cpus=1)
+    lost = ray_nodes.add_node(num_cpus=1, resources={"disk": 1})
+    ray.init(address=ray_nodes.address, logging_level="warning")
+    wait_for(lambda: "disk" in ray.cluster_resources())
+    with tf.Cluster({"worker": tf.JobSpec(1, num_cpus=0.5, resources={"disk": 1})}) as cluster:
+        ray_nodes.remove_node(lost, allow_graceful=False)
+        wait_for(lambda: "disk" not in ray.cluster_resources())
+        with pytest.raises(UnavailableError, match="Ray is gone from 1 of 2 nodes") as caught:
+            cluster.replace_dead(timeout_s=2)
+        assert "fewer" not in caught.value.message and "ray start" in caught.value.message
+        assert "Ray is gone from 1 of 2 nodes" in capfd.readouterr().err
+
+
 def test_tasks_go_where_their_job_says(ray_nodes):
     """By custom resources, spread over nodes, and into a placement group."""
     import ray
