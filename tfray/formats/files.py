@@ -262,8 +262,10 @@ def failures_of(path: PathLike) -> Iterator[None]:
         if isinstance(error, OpError):
             raise
         kind = next((kind for types, kind in _KINDS if isinstance(error, types)), UnknownError)
-        if error.errno == errno.ENOSPC:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             kind = ResourceExhaustedError
+        elif error.errno == errno.EROFS:
+            kind = PermissionDeniedError
         elif error.errno == errno.ENOTEMPTY:
             kind = FailedPreconditionError
         raise kind(f"{as_path(path)}: {error.strerror or error}") from error
@@ -306,7 +308,7 @@ def read_bytes(path: PathLike) -> bytes:
 
 def write_bytes(path: PathLike, contents: bytes) -> None:
     """Write a file, replacing one that is there. Raises as `open_file`."""
-    with open_file(path, "wb") as file, failures_of(path):
+    with failures_of(path), open_file(path, "wb") as file:  # what is buffered is written when it is closed
         file.write(contents)
 
 
@@ -330,7 +332,7 @@ def replace_durably(path: PathLike, contents: bytes, synced: bool = True) -> Non
     temporary = temporary_path(path)
     synced = synced and isinstance(locate(path)[0], LocalStore)
     try:
-        with open_file(temporary, "wb") as file, failures_of(temporary):
+        with failures_of(temporary), open_file(temporary, "wb") as file:
             file.write(contents)
             if synced:
                 file.flush()
@@ -446,7 +448,7 @@ def copy(source: PathLike, target: PathLike, overwrite: bool = False) -> None:
         AlreadyExistsError: There is a file at `target` and `overwrite` is not set.
     """
     _refuse_existing(target, overwrite)
-    with open_file(source) as reader, open_file(target, "wb") as writer, failures_of(target):
+    with open_file(source) as reader, failures_of(target), open_file(target, "wb") as writer:
         while chunk := reader.read(CHUNK_BYTES):
             writer.write(chunk)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.formats.files import given_path
+from tfray.formats.files import failures_of, given_path
 from tfray.formats.npy import read_npz
 from tfray.framework import nest
 from tfray.framework.graph import Tensor
@@ -159,7 +159,7 @@ class Model(Trainable, Layer):
 
     def save_weights(self, filepath: str, overwrite: bool = True) -> None:
         """Write the weights to a file, in NumPy's format ``npz``."""
-        with open(given_path(filepath, "filepath"), "wb" if overwrite else "xb") as file:
+        with failures_of(given_path(filepath, "filepath")), open(filepath, "wb" if overwrite else "xb") as file:
             np.savez(file, **{f"{i:04d}": value for i, value in enumerate(self.get_weights())})
 
     def load_weights(self, filepath: str) -> None:

@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import CancelledError, DataLossError, InternalError, InvalidArgumentError, NotFoundError
-from tfray.formats.files import given_path
+from tfray.formats.files import failures_of, given_path
 from tfray.formats.npy import read_npy
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, default_session_scope
@@ -170,21 +170,24 @@ def dump(
         The values of the fetches.
     """
     folder, matches = Path(given_path(folder, "folder")), _matcher(tensors)
-    folder.mkdir(parents=True, exist_ok=True)
+    with failures_of(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     entries: list[dict[str, Any]] = []
 
     def write(datum: TensorDatum, value: Any) -> None:
         if matches(datum):
             array = np.asarray(value)
             file = f"{len(entries):06d}_{re.sub('[^A-Za-z0-9_.-]', '_', datum.name)[:100]}.npy"
-            np.save(folder / file, _as_stored(array), allow_pickle=False)
+            with failures_of(folder / file):
+                np.save(folder / file, _as_stored(array), allow_pickle=False)
             dtype = as_dtype(array.dtype).name
             entries.append({**vars(datum), "inputs": list(datum.inputs), "file": file, "dtype": dtype})
 
     try:
         return session.run_observed(fetches, feed_dict, _Observation(session.graph, write))
     finally:
-        (folder / _MANIFEST).write_text(json.dumps(entries, indent=1))
+        with failures_of(folder / _MANIFEST):
+            (folder / _MANIFEST).write_text(json.dumps(entries, indent=1))
 
 
 def _as_stored(array: Any) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
-from tfray.formats.files import given_path
+from tfray.formats.files import failures_of, given_path
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Graph, Operation, get_default_graph
 from tfray.library.profile_tables import (
@@ -322,7 +322,7 @@ def _write(root: ProfileNode, options: Mapping[str, Any], run_meta: RunMetadata 
     if output == "stdout":
         print("\n".join(_lines(root, options)))
     elif output == "file":
-        with open(given_path(path, "outfile"), "w") as file:
+        with failures_of(given_path(path, "outfile")), open(path, "w") as file:
             file.write("\n".join(_lines(root, options)) + "\n")
     elif output == "timeline" and run_meta is not None:
         from tfray.library.timeline import Timeline

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.formats.files import given_path
+from tfray.formats.files import failures_of, given_path
 
 _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+", re.UNICODE)
 
@@ -138,7 +138,7 @@ class VocabularyProcessor:
             "min_frequency": self.min_frequency,
             "words": self.vocabulary_._words,
         }
-        with open(given_path(filename, "filename"), "w", encoding="utf-8") as file:
+        with failures_of(given_path(filename, "filename")), open(filename, "w", encoding="utf-8") as file:
             json.dump(content, file)
 
     @classmethod
