@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfray.actors.directory import ActorDirectory
 from tfray.actors.ray_runtime import connect
 from tfray.errors import InvalidArgumentError, OpError, ResourceExhaustedError, UnavailableError
+from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
 from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ SLACK: Final = 1e-3
 """Ray counts resources in ten-thousandths."""
 
 
+@checked
 @dataclass(frozen=True)
 class JobSpec:
     """One job of a cluster.
@@ -53,19 +55,13 @@ class JobSpec:
         runtime_env: Ray runtime environment of each task.
     """
 
-    count: int
-    num_cpus: float = 1.0
-    num_gpus: int = 0
-    resources: Mapping[str, float] = field(default_factory=dict)
+    count: Positive
+    num_cpus: NonNegative = 1.0
+    num_gpus: Count = 0
+    resources: Mapping[str, NonNegative] = field(default_factory=dict)
     scheduling_strategy: Any = None
-    memory_bytes: int | None = None
+    memory_bytes: Positive | None = None
     runtime_env: Mapping[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.count, int) or self.count < 1:
-            raise InvalidArgumentError(f"a job needs at least one task, got {self.count!r}")
-        if self.num_cpus < 0 or self.num_gpus < 0:
-            raise InvalidArgumentError("a task cannot ask for a negative number of CPUs or GPUs")
 
     def devices(self, job: str, task: int) -> list[str]:
         """Full names of the devices of one task."""
@@ -112,12 +108,13 @@ class Cluster(ActorDirectory):
         ...     session.run(train_op)
     """
 
+    @checked
     def __init__(
         self,
-        jobs: Mapping[str, int | JobSpec],
+        jobs: Mapping[str, Positive | JobSpec],
         address: str | None = None,
         *,
-        start_timeout_s: float = 60.0,
+        start_timeout_s: Seconds = 60.0,
         init_options: dict[str, Any] | None = None,
         op_modules: Sequence[str] = (),
     ) -> None:
@@ -191,7 +188,10 @@ class Cluster(ActorDirectory):
 
         job = DeviceSpec.from_string(device).job or ""
         options = self._jobs[job].actor_options(device) | {"max_concurrency": CONCURRENT_CALLS}
-        return self._ray.remote(DeviceActor).options(**options).remote(device, self._key, self._op_modules)
+        try:
+            return self._ray.remote(DeviceActor).options(**options).remote(device, self._key, self._op_modules)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"Ray refuses what job {job!r} asks for: {error}", device=device) from error
 
     def _wait_until_ready(self, waiting: dict[Any, str], timeout_s: float, taken_before: Mapping[str, float]) -> None:
         """Wait for new actors, saying so when it takes long."""

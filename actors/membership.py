@@ -24,6 +24,7 @@ from tfray.actors.messages import InputShare, OpenInput
 from tfray.actors.remote_runner import register
 from tfray.actors.replica_protocol import Decision, ReplicaProtocol
 from tfray.errors import InvalidArgumentError, OpError, UnavailableError
+from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
 from tfray.runtime.plan import Partition
 
 MakeInput = Callable[[InputShare], OpenInput]
@@ -33,6 +34,7 @@ Calls = dict[Any, Callable[[Any], list[Decision]]]
 """What a driver waits for, each with what is to be done about it."""
 
 
+@checked
 @dataclass(frozen=True)
 class FaultPolicy:
     """What to do about workers that die.
@@ -45,11 +47,12 @@ class FaultPolicy:
             when a replica takes up a step that has lost all of its members.
     """
 
-    max_restarts: int = 8
-    patience_s: float = 60.0
-    step_timeout_s: float | None = None
+    max_restarts: Count = 8
+    patience_s: NonNegative = 60.0
+    step_timeout_s: Seconds | None = None
 
 
+@checked
 @dataclass(frozen=True)
 class Elasticity:
     """How a run follows the number of its workers.
@@ -60,8 +63,8 @@ class Elasticity:
         resized: Told how many replicas train from now on.
     """
 
-    minimum: int
-    backups: int = 0
+    minimum: Positive
+    backups: Count = 0
     resized: Callable[[int], None] = lambda replicas: None
 
 

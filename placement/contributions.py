@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import OneOf, Positive, checked
 from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.partition import may_be_narrowed
@@ -23,6 +23,9 @@ BAD_GRADIENTS: Final = ("report", "skip", "stop")
 
 WIRE_DTYPES: Final = ("bfloat16", "float16")
 """In which 32-bit numbers may travel."""
+
+BadGradients = Annotated[str, OneOf(BAD_GRADIENTS)]
+WireDtype = Annotated[str, OneOf(WIRE_DTYPES)]
 
 VERDICT: Final = "_finite_gradients"
 """Name of the operation that tells of each contribution whether it is finite."""
@@ -40,6 +43,7 @@ AddOperation = Callable[..., Operation]
 """``add(op_type, inputs, name, origin, device, attrs)``."""
 
 
+@checked
 @dataclass(frozen=True)
 class ReplicaOptions:
     """How replicas compute, and what they send.
@@ -50,22 +54,9 @@ class ReplicaOptions:
         wire_dtype: One of `WIRE_DTYPES`, in which 32-bit numbers travel, or None.
     """
 
-    accumulate: int = 1
-    bad_gradients: str | None = None
-    wire_dtype: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.accumulate < 1:
-            raise InvalidArgumentError(f"accumulate must be at least 1, got {self.accumulate}")
-        if self.bad_gradients not in (None, *BAD_GRADIENTS):
-            raise InvalidArgumentError(
-                f"bad_gradients must be one of {', '.join(map(repr, BAD_GRADIENTS))} or None, not "
-                f"{self.bad_gradients!r}"
-            )
-        if self.wire_dtype not in (None, *WIRE_DTYPES):
-            raise InvalidArgumentError(
-                f"wire_dtype must be one of {', '.join(map(repr, WIRE_DTYPES))} or None, not {self.wire_dtype!r}"
-            )
+    accumulate: Positive = 1
+    bad_gradients: BadGradients | None = None
+    wire_dtype: WireDtype | None = None
 
 
 def default_reduction(dtype: DType) -> str:

@@ -22,8 +22,8 @@ MAPPED = ("ops", "actors", "placement")
 RANKS = {
     "tfray.early_interrupts": 0,
     "tfray.errors": 0,
-    "tfray.config": 0,
     "tfray.framework": 1,
+    "tfray.config": 2,
     "tfray.formats": 2,
     "tfray.ops": 3,
     "tfray.region_gradients": 4,

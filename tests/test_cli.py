@@ -19,7 +19,7 @@ import tfray as tf
 from tfray import cli
 from tfray.framework.op_def import registered_ops
 from tfray.progress import TrainingProgress
-from tfray.training.run_config import StepRecord
+from tfray.training.step_history import StepRecord
 
 SCRIPT = '''
 import os
@@ -304,13 +304,13 @@ def test_trains_on_as_many_workers_as_there_is_room_for(ray_local, program):
         (["run", "script.py:wrong_type"], "wrong_type returned a int, expected a tf.train.Trainer"),
         (["run", "script.py:build", "steps"], "'steps' is not KEY=VALUE"),
         (["run", "script.py:build", "absent=1"], "unexpected keyword argument 'absent'"),
-        (["run", "script.py:build", "--workers", "0"], "at least one worker"),
+        (["run", "script.py:build", "--workers", "0"], "workers must be an integer of at least 1"),
         (["run", "script.py:build", "--workers", "2", "--backup-workers", "2"], "of 2 workers"),
         (["run", "script.py:build", "--workers", "2:1"], "the first number is the least"),
         (["run", "script.py:build", "--workers", "2:3:4"], "expected a number, or two as in 2:8"),
         (["run", "script.py:build", "--staleness", "1"], "staleness bounds asynchronous training"),
-        (["run", "script.py:build", "--steps", "0"], "steps must be at least 1"),
-        (["run", "script.py:build", "--accumulate", "0"], "accumulate must be at least 1"),
+        (["run", "script.py:build", "--steps", "0"], "steps must be an integer of at least 1"),
+        (["run", "script.py:build", "--accumulate", "0"], "accumulate must be an integer of at least 1"),
         (["run", "script.py:build", "--bad-gradients", "hide"], "'hide' is not one of"),
         (["run", "script.py:build", "--wire-dtype", "int8"], "'int8' is not one of"),
         (["run", "script.py:build", "--steps", "many"], "'many' is not a valid integer"),

@@ -340,9 +340,9 @@ def test_sums_of_rounded_gradients_are_exact():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: tf.train.RunConfig(accumulate=0), "accumulate must be at least 1, got 0"),
-        (lambda: tf.train.RunConfig(bad_gradients="ignore"), "'report', 'skip', 'stop' or None, not 'ignore'"),
-        (lambda: tf.train.ScalingConfig(wire_dtype="int8"), "'bfloat16', 'float16' or None, not 'int8'"),
+        (lambda: tf.train.RunConfig(accumulate=0), "accumulate must be an integer of at least 1, got 0"),
+        (lambda: tf.train.RunConfig(bad_gradients="ignore"), "'report', 'skip', 'stop' or None, got 'ignore'"),
+        (lambda: tf.train.ScalingConfig(wire_dtype="int8"), "'bfloat16', 'float16' or None, got 'int8'"),
     ],
 )
 def test_options_that_cannot_be(make, message):

@@ -15,8 +15,8 @@ from training_models import OPTIMIZERS, classification_data, dense_model, scalin
 import tfray as tf
 from tfray import cli
 from tfray.training import run_log
-from tfray.training.run_config import StepRecord
 from tfray.training.run_log import RunLog, run_folder
+from tfray.training.step_history import StepRecord
 
 
 def trainer(scale=None, **run):

@@ -46,7 +46,8 @@ from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
 from tfray.training.checkpoint_utils import checkpoint_path
 from tfray.training.inputs import Batch
-from tfray.training.run_config import Result, StepRecord
+from tfray.training.run_config import Result
+from tfray.training.step_history import StepHistory, StepRecord
 from tfray.training.trainer import Trainer
 
 Build = Callable[..., Trainer | tuple[Trainer, Iterable[Batch]]]
@@ -316,7 +317,7 @@ def _describe_run(trainer: Trainer) -> str:
 
 
 def _train(find: Callable[[], Build], settings: Sequence[str], title: str, options: dict[str, Any]) -> None:
-    records: list[StepRecord] = []
+    records = StepHistory()
     with reported_errors(options["debug"], records), _post_mortem(options["post_mortem"]):
         if options["post_mortem"] and not options["local"]:
             raise BadRequest("--pdb needs --local: on Ray operations run in other processes")
@@ -393,7 +394,7 @@ def _override(config: _Config, options: Mapping[str, Any]) -> _Config:
     return replace(config, **given)  # type: ignore[type-var]
 
 
-def _fit(trainer: Trainer, records: list[StepRecord], show: bool) -> Result:
+def _fit(trainer: Trainer, records: StepHistory, show: bool) -> Result:
     observer = trainer.run.on_step
     with TrainingProgress(trainer.run.steps, show) as progress:
 
@@ -544,7 +545,7 @@ def timeline(target: str, settings: Sequence[str], chosen: str, output: Path, **
     FUNCTION returns what `tfray run` takes. Perfetto (https://ui.perfetto.dev) and chrome://tracing open the file.
     """
     first, last = _parse_steps(chosen)
-    records: list[StepRecord] = []
+    records = StepHistory()
     with reported_errors(options["debug"], records):
         outputs = _Outputs(None, None, None, output)
         trainer, _ = _call(load_function(target, options["debug"]), settings, options["debug"])

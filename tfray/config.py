@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
+
+from tfray.framework.arguments import Count, Expectation, NonNegative, OneOf, Range, expectations
 
 _warned: Final[set[str]] = set()
 
 
 class _Options:
-    """Base of options: refuses fields that do not exist, and warns once of those that change nothing here."""
+    """Base of options: refuses fields that do not exist, and values that do not fit; warns once of those that change
+    nothing here.
+    """
 
     _without_effect: ClassVar[frozenset[str]] = frozenset()
 
@@ -21,12 +26,18 @@ class _Options:
         if name not in known:
             raise AttributeError(f"{kind.__name__} has no field {name!r}; it has {', '.join(known)}")
         label = f"{kind.__name__}.{name}"
+        value = _expectations(kind)[name].take(label, value)  # type: ignore[arg-type]  # classes can be hashed
         if name in self._without_effect and value and value != known[name] and label not in _warned:
             _warned.add(label)
             level = 3 if sys._getframe(1).f_code.co_name == "__init__" else 2
             message = f"{label} is accepted for TensorFlow 1 programs and changes nothing in tfray"
             warnings.warn(message, stacklevel=level)
         object.__setattr__(self, name, value)
+
+
+@functools.cache
+def _expectations(kind: type) -> dict[str, Expectation]:
+    return expectations(kind)
 
 
 @dataclass
@@ -49,7 +60,7 @@ class OptimizerOptions(_Options):
     ON_1: ClassVar[int] = 1
     ON_2: ClassVar[int] = 2
 
-    opt_level: int = 0
+    opt_level: Annotated[int, OneOf((L0, L1))] = 0
     global_jit_level: int = 0
     do_common_subexpression_elimination: bool = False
     do_constant_folding: bool = False
@@ -83,8 +94,8 @@ class GraphOptions(_Options):
     infer_shapes: bool = False
     place_pruned_graph: bool = False
     enable_bfloat16_sendrecv: bool = False
-    build_cost_model: int = 0
-    timeline_step: int = 0
+    build_cost_model: Count = 0
+    timeline_step: Count = 0
 
     _without_effect: ClassVar[frozenset[str]] = frozenset({"build_cost_model", "timeline_step"})
 
@@ -105,12 +116,12 @@ class GPUOptions(_Options):
     """
 
     allow_growth: bool = False
-    per_process_gpu_memory_fraction: float = 0.0
+    per_process_gpu_memory_fraction: NonNegative = 0.0
     visible_device_list: str = ""
     allocator_type: str = ""
-    deferred_deletion_bytes: int = 0
-    polling_active_delay_usecs: int = 0
-    polling_inactive_delay_msecs: int = 0
+    deferred_deletion_bytes: Count = 0
+    polling_active_delay_usecs: Count = 0
+    polling_inactive_delay_msecs: Count = 0
     force_gpu_compatible: bool = False
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
@@ -152,18 +163,18 @@ class ConfigProto(_Options):
             its task; all when empty.
     """
 
-    device_count: dict[str, int] = field(default_factory=dict)
+    device_count: dict[str, Count] = field(default_factory=dict)
     allow_soft_placement: bool = False
     log_device_placement: bool = False
     graph_options: GraphOptions = field(default_factory=GraphOptions)
-    operation_timeout_in_ms: int = 0
-    placement: str = "default"
+    operation_timeout_in_ms: Count = 0
+    placement: Annotated[str, OneOf(("default", "cost"))] = "default"
     gpu_options: GPUOptions = field(default_factory=GPUOptions)
     intra_op_parallelism_threads: int = 0
     inter_op_parallelism_threads: int = 0
     use_per_session_threads: bool = False
     isolate_session_state: bool = False
-    placement_period: int = 0
+    placement_period: Count = 0
     device_filters: list[str] = field(default_factory=list)
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
@@ -193,8 +204,8 @@ class RunOptions(_Options):
     HARDWARE_TRACE: ClassVar[int] = 2
     FULL_TRACE: ClassVar[int] = 3
 
-    timeout_in_ms: int = 0
-    trace_level: int = 0
+    timeout_in_ms: Count = 0
+    trace_level: Annotated[int, Range(least=NO_TRACE, most=FULL_TRACE)] = 0
     output_partition_graphs: bool = False
     report_tensor_allocations_upon_oom: bool = False
 

@@ -23,7 +23,7 @@ from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.session import Session
 from tfray.training.device_setter import RoundRobinStrategy, replica_device_setter
-from tfray.training.run_config import StepRecord
+from tfray.training.step_history import StepRecord
 from tfray.training.step_plan import (
     StepPlan,
     machine_of,

@@ -146,7 +146,6 @@ from tfray.training.run_config import (
     Result as Result,
     RunConfig as RunConfig,
     ScalingConfig as ScalingConfig,
-    StepRecord as StepRecord,
 )
 from tfray.training.saver import Saver as Saver
 from tfray.training.scaffold import Scaffold as Scaffold
@@ -157,6 +156,7 @@ from tfray.training.session_run_hook import (
     SessionRunHook as SessionRunHook,
     SessionRunValues as SessionRunValues,
 )
+from tfray.training.step_history import StepHistory as StepHistory, StepRecord as StepRecord
 from tfray.training.supervisor import Supervisor as Supervisor
 from tfray.training.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
 from tfray.training.train_loop import basic_train_loop as basic_train_loop

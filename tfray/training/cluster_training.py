@@ -27,7 +27,8 @@ from tfray.training.model import BuiltModel
 from tfray.training.model_summaries import Branch, ModelSummaries, is_due
 from tfray.training.model_variables import initializer, variables_of, whole_values
 from tfray.training.run_checkpoints import RunCheckpoints
-from tfray.training.run_config import RunConfig, ScalingConfig, StepRecord
+from tfray.training.run_config import RunConfig, ScalingConfig
+from tfray.training.step_history import StepRecord
 
 STEPS_AHEAD: Final = 2
 """Steps that devices have in hand, so that none waits for the driver between two."""

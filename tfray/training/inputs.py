@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import Count, Positive, checked
 from tfray.framework.graph import Graph
 from tfray.library.datasets import Dataset
 
@@ -16,6 +17,7 @@ Batch = tuple[Any, Any]
 """(features, labels): each an array, or a dictionary of arrays."""
 
 
+@checked
 @dataclass(frozen=True)
 class InputContext:
     """Which part of the input a replica reads.
@@ -31,11 +33,11 @@ class InputContext:
         even: Whether all shares must be equal; otherwise some have one example more.
     """
 
-    replicas: int = 1
-    index: int = 0
-    required: int = 1
+    replicas: Positive = 1
+    index: Count = 0
+    required: Positive = 1
     first_step: int = 1
-    sharing: int | None = None
+    sharing: Positive | None = None
     even: bool = True
 
     def share(self, batch_size: int) -> int:
@@ -71,8 +73,9 @@ InputFunction = Callable[[InputContext], Iterable[Batch]]
 """Called once on each worker; its iterable gives one batch per step."""
 
 
+@checked
 def array_input(
-    features: Any, labels: Any, batch_size: int, shuffle_seed: int | None = None, epochs: int | None = None
+    features: Any, labels: Any, batch_size: Positive, shuffle_seed: Count | None = None, epochs: Count | None = None
 ) -> InputFunction:
     """An input function over arrays that lie in memory.
 
@@ -115,7 +118,8 @@ def array_input(
     return input_fn
 
 
-def dataset_input(make_dataset: Callable[[], Dataset], batch_size: int) -> InputFunction:
+@checked
+def dataset_input(make_dataset: Callable[[], Dataset], batch_size: Positive) -> InputFunction:
     """An input function over the examples of a dataset, which each replica opens for itself and reads its share of.
 
     Replica `i` of `n` reads every n-th example, from the i-th on; where shares are not equal, a stretch of each step's

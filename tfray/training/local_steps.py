@@ -16,7 +16,8 @@ from tfray.training.bad_gradients import BadGradientsWarning
 from tfray.training.local_replica import LocalReplica
 from tfray.training.model import BuiltModel
 from tfray.training.model_summaries import ModelSummaries
-from tfray.training.run_config import RunConfig, StepRecord
+from tfray.training.run_config import RunConfig
+from tfray.training.step_history import StepRecord
 
 LocalStep = Callable[[int, Sequence[Any]], StepRecord]
 """Runs the step of that number on the arrays of its batches."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import checked
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
@@ -27,6 +28,7 @@ class ModeKeys:
     EVAL = "eval"
 
 
+@checked
 @dataclass(frozen=True)
 class ModelSpec:
     """What a model function returns.
@@ -127,7 +129,7 @@ def _check_spec(model_fn: ModelFunction, spec: Any, mode: str) -> None:
         raise InvalidArgumentError(
             f"model function {name} returned a {type(spec).__name__}, expected tf.train.ModelSpec"
         )
-    if not isinstance(spec.loss, Tensor) or spec.loss.shape.rank not in (0, None):
+    if spec.loss.shape.rank not in (0, None):
         raise InvalidArgumentError(f"model function {name}: the loss must be a scalar tensor, not {spec.loss!r}")
     if mode == ModeKeys.TRAIN and spec.train_op is None:
         raise InvalidArgumentError(f"model function {name} returned no train_op: minimise the loss with an optimizer")

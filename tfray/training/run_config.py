@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.files import PathLike, given_path
-from tfray.formats.step_stats import RunMetadata
+from tfray.framework.arguments import Count, NonNegative, OneOf, Positive, Seconds, checked
 from tfray.library.partitioned_variables import Partitioner
-from tfray.placement.contributions import ReplicaOptions
+from tfray.placement.contributions import BadGradients, ReplicaOptions, WireDtype
 from tfray.training.inputs import InputContext
 from tfray.training.run_statistics import RunStatistics
+from tfray.training.step_history import StepHistory, StepRecord
+
+Auto = Annotated[str, OneOf(("auto",))]
 
 
+@checked
 @dataclass(frozen=True)
 class ScalingConfig:
     """How many actors train, and how they work together.
@@ -52,46 +56,34 @@ class ScalingConfig:
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
     """
 
-    workers: int | tuple[int, int] = 1
-    parameter_servers: int | str = 1
-    backup_workers: int = 0
-    mode: str = "sync"
-    staleness: int | None = None
-    cpus_per_worker: float = 1.0
-    cpus_per_parameter_server: float = 0.5
-    worker_resources: Mapping[str, float] = field(default_factory=dict)
+    workers: Positive | tuple[Positive, Positive] = 1
+    parameter_servers: Positive | Auto = 1
+    backup_workers: Count = 0
+    mode: Annotated[str, OneOf(("sync", "async"))] = "sync"
+    staleness: Count | None = None
+    cpus_per_worker: NonNegative = 1.0
+    cpus_per_parameter_server: NonNegative = 0.5
+    worker_resources: Mapping[str, NonNegative] = field(default_factory=dict)
     scheduling_strategy: Any = None
-    start_timeout_s: float = 60.0
-    partitioner: Partitioner | str | None = None
-    elastic_batch: str = "constant"
-    parameter_server_resources: Mapping[str, float] = field(default_factory=dict)
-    wire_dtype: str | None = None
+    start_timeout_s: Seconds = 60.0
+    partitioner: Auto | Partitioner | None = None
+    elastic_batch: Annotated[str, OneOf(("constant", "scaled"))] = "constant"
+    parameter_server_resources: Mapping[str, NonNegative] = field(default_factory=dict)
+    wire_dtype: WireDtype | None = None
 
     def __post_init__(self) -> None:
-        ReplicaOptions(wire_dtype=self.wire_dtype)
-        for name in ("parameter_servers", "partitioner"):
-            value = getattr(self, name)
-            if isinstance(value, str) and value != "auto":
-                raise InvalidArgumentError(f"{name} must not be {value!r}: the only word that it may be is 'auto'")
-        if self.min_workers < 1 or (isinstance(self.parameter_servers, int) and self.parameter_servers < 1):
-            raise InvalidArgumentError("training needs at least one worker and one parameter server")
         if self.max_workers < self.min_workers:
             raise InvalidArgumentError(f"workers {self.workers}: the first number is the least, the second the most")
-        if self.elastic_batch not in ("constant", "scaled"):
-            raise InvalidArgumentError(f"elastic_batch must be 'constant' or 'scaled', not {self.elastic_batch!r}")
-        if not 0 <= self.backup_workers < self.min_workers:
+        if self.backup_workers >= self.min_workers:
             raise InvalidArgumentError(
                 f"of {self.min_workers} workers, between 0 and {self.min_workers - 1} can be backups, not "
                 f"{self.backup_workers}"
             )
-        if self.mode not in ("sync", "async"):
-            raise InvalidArgumentError(f"mode must be 'sync' or 'async', not {self.mode!r}")
         if self.mode == "async" and self.backup_workers:
             raise InvalidArgumentError("asynchronous training waits for nobody: it has no backup workers")
-        if self.staleness is not None and (self.mode != "async" or self.staleness < 0):
+        if self.staleness is not None and self.mode != "async":
             raise InvalidArgumentError(
-                f"staleness bounds asynchronous training, by 0 steps or more: it cannot be {self.staleness} in mode "
-                f"{self.mode!r}"
+                f"staleness bounds asynchronous training: it cannot be {self.staleness} in mode {self.mode!r}"
             )
 
     def replica_options(self, run: RunConfig) -> ReplicaOptions:
@@ -139,6 +131,7 @@ class ScalingConfig:
         return InputContext(replicas, index, required, first_step, even=False)
 
 
+@checked
 @dataclass(frozen=True)
 class RunConfig:
     """How long and where to train.
@@ -184,31 +177,30 @@ class RunConfig:
             next, on a cluster by a replica; None for never.
     """
 
-    steps: int = 100
+    steps: Positive = 100
     address: str | None = None
     local: bool = False
     seed: int | None = None
-    max_worker_restarts: int = 8
-    step_timeout_s: float | None = None
+    max_worker_restarts: Count = 8
+    step_timeout_s: Seconds | None = None
     on_step: Callable[[StepRecord], None] | None = None
     init_options: dict[str, Any] | None = None
     logdir: PathLike | None = ""
     checkpoint_dir: PathLike | None = None
-    save_every_steps: int | None = None
-    save_every_s: float | None = None
-    keep_checkpoints: int = 5
+    save_every_steps: Positive | None = None
+    save_every_s: Seconds | None = None
+    keep_checkpoints: Count = 5
     resume: bool = True
     asynchronous_checkpoints: bool = True
-    mean_time_between_failures_s: float | None = None
-    max_recoveries: int = 8
+    mean_time_between_failures_s: Seconds | None = None
+    max_recoveries: Count = 8
     trace_steps: Collection[int] = ()
-    summary_steps: int | None = 100
-    accumulate: int = 1
-    bad_gradients: str | None = None
+    summary_steps: Positive | None = 100
+    accumulate: Positive = 1
+    bad_gradients: BadGradients | None = None
     resume_from: PathLike | None = None
 
     def __post_init__(self) -> None:
-        ReplicaOptions(self.accumulate, self.bad_gradients)
         for name in ("checkpoint_dir", "resume_from"):
             if getattr(self, name) is not None:
                 given_path(getattr(self, name), name)
@@ -216,56 +208,19 @@ class RunConfig:
             given_path(self.logdir, "logdir")
         if self.resume_from is not None and (self.checkpoint_dir is None or not self.resume):
             raise InvalidArgumentError("resume_from says where to resume: it needs checkpoint_dir, and resume=True")
-        if self.steps < 1:
-            raise InvalidArgumentError(f"steps must be at least 1, got {self.steps}")
-        for name in ("save_every_steps", "save_every_s", "mean_time_between_failures_s", "summary_steps"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise InvalidArgumentError(f"{name} must be above 0, got {value}")
         if self.save_every_steps is not None and self.save_every_s is not None:
             raise InvalidArgumentError("save_every_steps and save_every_s exclude each other: give one of them")
         if self.checkpoint_dir is None and (self.save_every_steps or self.save_every_s):
             raise InvalidArgumentError("there is no folder for checkpoints: give checkpoint_dir")
 
 
-@dataclass(frozen=True)
-class StepRecord:
-    """What one training step reported.
-
-    Attributes:
-        step: Number of the step, from 1.
-        metrics: Loss and metrics, averaged over the replicas that counted. NaN when the only one died before it could
-            report them; its gradients were there.
-        duration_s: Seconds that the step took.
-        live: Replicas alive.
-        dropped: Late gradients dropped so far.
-        members: Replicas that counted.
-        bad_gradients: By replica, the variables for which it computed gradients that are not finite; see
-            `RunConfig.bad_gradients`. Of replicas that were too late nothing is said.
-        trace: What the devices recorded, if the step is one of `RunConfig.trace_steps`.
-        summary: What the model's ``tf.summary`` operations gave, serialised; empty in most steps, and in a `Result`.
-    """
-
-    step: int
-    metrics: dict[str, float]
-    duration_s: float
-    live: int = 1
-    dropped: int = 0
-    members: tuple[int, ...] = (0,)
-    staleness: int = 0
-    replica_s: dict[int, float] = field(default_factory=dict)
-    trace: RunMetadata | None = None
-    summary: bytes = field(default=b"", repr=False)
-    bad_gradients: dict[int, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What training left.
 
     Attributes:
         metrics: Loss and metrics of the last step.
-        history: One `StepRecord` per step; of a run that was resumed, without the steps before.
+        history: A sequence with one `StepRecord` per step; of a run that was resumed, without the steps before.
         variables: Final value of every variable, by name.
         dropped: Late gradients that were dropped.
         duration_s: Seconds from the first step to the last.
@@ -273,7 +228,7 @@ class Result:
     """
 
     metrics: dict[str, float]
-    history: list[StepRecord]
+    history: StepHistory
     variables: dict[str, np.ndarray[Any, Any]]
     dropped: int
     duration_s: float
@@ -288,3 +243,11 @@ class Result:
     def statistics(self) -> RunStatistics:
         """Step times, of each replica too, and how many gradients were dropped, stale or bad."""
         return RunStatistics.of(self.history)
+
+    def __repr__(self) -> str:
+        size_bytes = sum(array.nbytes for array in self.variables.values())
+        return (
+            f"Result(metrics={self.metrics}, history={self.history}, "
+            f"variables=<{len(self.variables)} of {size_bytes:,} bytes>, dropped={self.dropped}, "
+            f"duration_s={self.duration_s:.6g}, logdir={self.logdir!r})"
+        )

@@ -15,7 +15,7 @@ from tfray.library import logging
 from tfray.library.event_writer import FileWriter
 
 if TYPE_CHECKING:
-    from tfray.training.run_config import StepRecord
+    from tfray.training.step_history import StepRecord
 
 FOLDER_VARIABLE: Final = "TFRAY_LOGDIR"
 """Environment variable: where folders of runs are made that name none; nowhere when it is empty."""

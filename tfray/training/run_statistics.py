@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from tfray.training.run_config import StepRecord
+    from tfray.training.step_history import StepRecord
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,23 @@ class RunStatistics:
         if not history:
             nothing = Percentiles(0.0, 0.0, 0.0)
             return cls(0, 0, 0.0, 0, nothing, {})
-        warm = history[1:] or history
         times: dict[int, list[float]] = {}
-        for record in warm:
+        steps_s, staleness, bad = [], [], {}
+        for number, record in enumerate(history):
+            staleness.append(record.staleness)
+            if record.bad_gradients:
+                bad[record.step] = tuple(sorted(record.bad_gradients))
+            if number == 0 and len(history) > 1:
+                continue
+            steps_s.append(record.duration_s)
             for replica, took_s in record.replica_s.items():
                 times.setdefault(replica, []).append(took_s)
-        staleness = [record.staleness for record in history]
         return cls(
             len(history),
             history[-1].dropped,
             float(np.mean(staleness)),
             max(staleness),
-            Percentiles.of([record.duration_s for record in warm]),
+            Percentiles.of(steps_s),
             {replica: Percentiles.of(values) for replica, values in sorted(times.items())},
-            {record.step: tuple(sorted(record.bad_gradients)) for record in history if record.bad_gradients},
+            bad,
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.ray_runtime import import_ray
 from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import checked
 from tfray.framework.graph import DeviceFunction, Graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.partitioned_variables import Partitioner, balancing_partitioner
@@ -23,8 +24,9 @@ from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_mode
 from tfray.training.model_summaries import ModelSummaries
 from tfray.training.model_variables import initializer, load, variables_of
 from tfray.training.run_checkpoints import RunCheckpoints, random_states, restore_random_states
-from tfray.training.run_config import Result, RunConfig, ScalingConfig, StepRecord
+from tfray.training.run_config import Result, RunConfig, ScalingConfig
 from tfray.training.run_log import RunLog, run_folder
+from tfray.training.step_history import StepHistory, StepRecord
 
 if TYPE_CHECKING:
     from tfray.placement.cost import Machine
@@ -54,6 +56,7 @@ class Trainer:
         >>> result.metrics["loss"]
     """
 
+    @checked
     def __init__(
         self,
         model_fn: ModelFunction,
@@ -231,14 +234,13 @@ class Trainer:
         read_variables: Callable[[], dict[str, Any]],
         folder: str | None,
     ) -> Result:
-        history: list[StepRecord] = []
+        history = StepHistory()
         started = time.perf_counter()
         # What the records hold open is closed with them, also when `on_step` raises.
         with RunLog(folder, model.graph) as log, closing(records):
             for record in records:
-                while history and history[-1].step >= record.step:
-                    history.pop()  # of steps that were lost
-                history.append(replace(record, summary=b""))
+                history.forget_from(record.step)  # steps that were lost
+                history.append(record)
                 log.observe(record)
                 if self.run.on_step is not None:
                     self.run.on_step(record)

@@ -1,0 +1,195 @@
+"""Arguments are checked when they are given: what does not fit is named, with its value and what is expected."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfray as tf
+from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import Count, OneOf, Positive, Range, Seconds, checked
+
+
+class Shape:
+    """Something of the program's own."""
+
+
+@checked
+@dataclass(frozen=True)
+class Settings:
+    whole: int = 0
+    positive: Positive = 1
+    count: Count | None = None
+    seconds: Seconds = 1.0
+    part: Annotated[float, Range(above=0, below=1)] = 0.5
+    flag: bool = False
+    text: str = ""
+    mode: Annotated[str, OneOf(("sync", "async"))] = "sync"
+    pair: Positive | tuple[Positive, Positive] = 1
+    names: Sequence[str] = ()
+    numbers: Collection[int] = ()
+    amounts: Mapping[str, float] | None = None
+    call: Callable[[int], None] | None = None
+    shape: Shape | None = None
+    free: Any = None
+
+
+SHAPE = Shape()
+
+
+@pytest.mark.parametrize(
+    ("name", "given_value", "taken"),
+    [
+        ("whole", np.int64(-3), -3),
+        ("whole", np.array(7), 7),
+        ("count", None, None),
+        ("count", np.uint8(0), 0),
+        ("seconds", 2, 2),
+        ("seconds", np.float32(0.5), 0.5),
+        ("flag", np.True_, True),
+        ("flag", 0, False),
+        ("pair", [2, np.int32(3)], (2, 3)),
+        ("names", ["a", "b"], ["a", "b"]),
+        ("numbers", range(1, 1 << 60), range(1, 1 << 60)),
+        ("numbers", {1, 2}, {1, 2}),
+        ("numbers", np.arange(3), [0, 1, 2]),
+        ("amounts", {"a": np.float64(1.5)}, {"a": 1.5}),
+        ("call", len, len),
+        ("shape", SHAPE, SHAPE),
+        ("free", SHAPE, SHAPE),
+    ],
+)
+def test_what_fits_is_taken_as_pythons_own_kind(name, given_value, taken):
+    found = getattr(Settings(**{name: given_value}), name)
+    assert found == taken and type(found) is type(taken)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("whole", True, "an integer, got True"),
+        ("whole", np.True_, "an integer"),
+        ("whole", 1.0, "an integer, got 1.0"),
+        ("whole", "5", "an integer, got '5'"),
+        ("whole", None, "an integer, got None"),
+        ("positive", 0, "an integer of at least 1, got 0"),
+        ("count", -1, "an integer of at least 0 or None, got -1"),
+        ("seconds", math.nan, "a finite number above 0, got nan"),
+        ("seconds", np.float32("inf"), "a finite number above 0"),
+        ("seconds", 1j, "a finite number"),
+        ("part", 1.0, "a finite number above 0 and below 1, got 1.0"),
+        ("flag", "no", "True or False, got 'no'"),
+        ("flag", 2, "True or False"),
+        ("text", b"a", "a string"),
+        ("mode", "eventually", "'sync' or 'async', got 'eventually'"),
+        ("mode", [], "'sync' or 'async'"),
+        ("pair", (1, 2, 3), "an integer of at least 1 or a tuple"),
+        ("names", "abc", "a sequence"),
+        ("names", [1], "a sequence"),
+        ("numbers", {"a"}, "a sequence"),
+        ("amounts", {"a": math.nan}, "a mapping"),
+        ("amounts", {1: 1.0}, "a mapping"),
+        ("amounts", [], "a mapping"),
+        ("call", 5, "a function or None"),
+        ("shape", Shape, "a Shape or None"),
+        ("whole", "x" * 1000, "... \\(a str\\)$"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_value_and_what_is_expected(name, value, expected):
+    with pytest.raises(InvalidArgumentError, match=f"^Settings: {name} must be .*{expected}") as caught:
+        Settings(**{name: value})
+    assert len(str(caught.value)) < 300
+
+
+def test_functions_and_methods_are_named_and_keep_their_signature():
+    @checked
+    def area(width: Positive, height: Positive = 1, *, scale: Seconds = 1.0) -> float:
+        return width * height * scale
+
+    assert area(2, 3, scale=np.float32(2)) == 12.0
+    assert str(inspect.signature(area)).startswith("(width: 'Positive', height")
+    with pytest.raises(InvalidArgumentError, match=r"^area\(\): height must be .* got -1"):
+        area(2, -1)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'width'"):
+        area()
+
+
+JUNK = st.sampled_from(
+    [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        1.5,
+        math.nan,
+        math.inf,
+        "",
+        "5",
+        b"5",
+        [],
+        {},
+        (),
+        object(),
+        np.int64(3),
+        np.float32(2),
+        len,
+    ]
+)
+CONFIGURATIONS = [
+    tf.train.ScalingConfig,
+    tf.train.RunConfig,
+    tf.train.ModelSpec,
+    tf.train.InputContext,
+    tf.JobSpec,
+    tf.ConfigProto,
+    tf.GraphOptions,
+    tf.GPUOptions,
+    tf.OptimizerOptions,
+    tf.RunOptions,
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*changes nothing in tfray")
+@pytest.mark.parametrize("make", CONFIGURATIONS, ids=lambda make: make.__name__)
+@given(data=st.data())
+def test_a_configuration_is_made_or_says_which_field_is_wrong(make, data):
+    names = list(inspect.signature(make).parameters)
+    fields = data.draw(st.dictionaries(st.sampled_from(names), JUNK, max_size=3))
+    required = [name for name, each in inspect.signature(make).parameters.items() if each.default is each.empty]
+    fields = dict.fromkeys(required, None) | fields
+    try:
+        made = make(**fields)
+    except InvalidArgumentError as error:
+        assert any(name in error.message for name in names)
+    else:
+        for name in fields:
+            found = None if name == "scheduling_strategy" else getattr(made, name)  # Ray knows what that may be
+            assert not isinstance(found, np.generic) and found != math.inf and found == found
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tf.train.Trainer(len, len, tf.train.RunConfig()), "scaling must be a ScalingConfig or None, got Run"),
+        (lambda: tf.train.Trainer(len, 5), "input_fn must be a function, got 5"),
+        (lambda: tf.train.array_input([1.0], [1.0], -4), "batch_size must be an integer of at least 1, got -4"),
+        (lambda: tf.train.array_input([1.0], [1.0], 1, epochs=1.5), "epochs"),
+        (lambda: tf.train.dataset_input(None, 4), "make_dataset must be a function, got None"),
+        (lambda: tf.Cluster({"worker": 1.5}), "jobs must be a mapping"),
+        (lambda: tf.Cluster({"worker": 1}, start_timeout_s="5"), "start_timeout_s"),
+        (lambda: setattr(tf.ConfigProto(), "operation_timeout_in_ms", "5"), "operation_timeout_in_ms must be"),
+        (lambda: setattr(tf.ConfigProto(), "gpu_options", {}), "gpu_options must be a GPUOptions"),
+    ],
+)
+def test_what_takes_a_configuration_says_what_is_wrong_with_it(make, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        make()

@@ -1,0 +1,93 @@
+"""The history of a run: a sequence of records that takes little memory, and a result that prints in a line."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+from array import array
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfray as tf
+from tfray.formats.step_stats import RunMetadata
+from tfray.training.step_history import StepHistory, StepRecord
+
+NUMBERS = st.floats(allow_nan=False, width=64)
+RECORDS = st.lists(
+    st.builds(
+        StepRecord,
+        st.integers(1, 1 << 40),
+        st.fixed_dictionaries({"loss": NUMBERS, "accuracy": NUMBERS}),
+        NUMBERS,
+        st.integers(0, 1000),
+        st.integers(0, 1 << 40),
+        st.lists(st.integers(0, 1000)).map(tuple),
+        st.integers(0, 1000),
+        st.dictionaries(st.integers(0, 1000), NUMBERS),
+        st.none() | st.builds(RunMetadata),
+        bad_gradients=st.dictionaries(st.integers(0, 9), st.lists(st.text()).map(tuple), max_size=2),
+    ),
+    max_size=8,
+)
+
+
+@given(RECORDS, st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 1 << 40))
+def test_a_history_reads_like_the_list_of_its_records(records, begin, end, step):
+    history = StepHistory(records)
+    assert len(history) == len(records)
+    assert list(history) == records and history == records and history == StepHistory(records)
+    assert history[begin:end] == records[begin:end] and history[::-1] == records[::-1]
+    for index in range(-len(records), len(records)):
+        assert history[index] == records[index]
+    with pytest.raises(IndexError):
+        history[len(records)]
+    assert pickle.loads(pickle.dumps(history)) == copy.deepcopy(history) == records
+    history.forget_from(step)
+    while records and records[-1].step >= step:
+        records.pop()
+    assert history == records
+    assert history != [*records, StepRecord(1, {}, 0.0)]
+    history.append(StepRecord(7, {"loss": 1.0, "accuracy": 0.0}, 0.5))
+    assert history[-1].step == 7 and history[-1].metrics["loss"] == 1.0
+
+
+def test_summaries_are_not_kept():
+    history = StepHistory([StepRecord(1, {}, 0.0, summary=b"an image")])
+    assert history[0].summary == b""
+
+
+def test_records_of_another_model_are_refused():
+    history = StepHistory([StepRecord(1, {"loss": 0.0}, 0.0)])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="loss"):
+        history.append(StepRecord(2, {"cost": 0.0}, 0.0))
+
+
+def bytes_of(value):
+    """Bytes of an object of the history and what it refers to."""
+    if isinstance(value, array):
+        return sys.getsizeof(value)
+    return sys.getsizeof(value) + sum(map(bytes_of, getattr(value, "__dict__", {}).values()))
+
+
+def test_a_step_takes_less_than_64_bytes():
+    history, steps = StepHistory(), 20_000
+    for step in range(1, steps + 1):
+        history.append(StepRecord(step, {}, 0.1, members=()))
+    assert bytes_of(history) < 64 * steps
+    for step in range(1, steps + 1):
+        history.append(StepRecord(step, {}, 0.1, members=(0, 1), replica_s={0: 0.1, 1: 0.1}))
+    assert bytes_of(history) < (64 + 1.2 * (2 * 4 + 2 * 16)) * 2 * steps
+
+
+def test_a_result_prints_in_one_line():
+    records = [StepRecord(step, {"loss": 1 / step}, 0.1) for step in range(1, 20_001)]
+    variables = {"w": np.ones((100, 100), np.float32), "b": np.ones(1000, np.float32)}
+    result = tf.train.Result(records[-1].metrics, StepHistory(records), variables, 0, 2000.0)
+    shown = repr(result)
+    assert len(shown) < 250 and "\n" not in shown
+    for part in ("'loss': 5e-05", "20000 steps, 1 to 20000", "2 of 44,000 bytes"):
+        assert part in shown

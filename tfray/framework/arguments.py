@@ -1,0 +1,271 @@
+"""Arguments of the public interface, checked when they are given: the annotations say what is expected.
+
+    @checked
+    @dataclass(frozen=True)
+    class RunConfig:
+        steps: Positive = 100
+        save_every_s: Seconds | None = None
+
+`checked` reads them the first time that the function or class is called, and turns NumPy's scalars into Python's. It
+knows unions, `Annotated` with a `Range` or `OneOf`, mappings, sequences, functions and classes; what it does not know
+it lets through.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import functools
+import inspect
+import math
+import numbers
+import os
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bounds of a number, for `Annotated`; each of them may be missing."""
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return (
+            (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (self.most is None or value <= self.most)
+            and (self.below is None or value < self.below)
+        )
+
+    def __str__(self) -> str:
+        bounds = {"of at least": self.least, "above": self.above, "of at most": self.most, "below": self.below}
+        return " and ".join(f"{words} {bound:g}" for words, bound in bounds.items() if bound is not None)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """The values that there are, for `Annotated`."""
+
+    values: tuple[Any, ...]
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self.values
+
+
+Positive = Annotated[int, Range(least=1)]
+Count = Annotated[int, Range(least=0)]
+PositiveNumber = Annotated[float, Range(above=0)]
+NonNegative = Annotated[float, Range(least=0)]
+Share = Annotated[float, Range(least=0, most=1)]
+Seconds = PositiveNumber
+
+_LONGEST: Final = 80
+"""Characters of a refused value that a message shows."""
+
+_REFUSED: Final = object()
+
+_Target = TypeVar("_Target", bound=Callable[..., Any])
+
+
+class Expectation(NamedTuple):
+    """What one argument may be.
+
+    Attributes:
+        choices: In words.
+        taken: Returns what to take for a value, or `_REFUSED`.
+    """
+
+    choices: tuple[str, ...]
+    taken: Callable[[Any], Any]
+
+    @property
+    def words(self) -> str:
+        """The choices as a part of a sentence."""
+        *first, last = self.choices
+        return f"{', '.join(first)} or {last}" if first else last
+
+    def take(self, name: str, value: Any) -> Any:
+        """`value`, as Python's own kind of number. Raises `InvalidArgumentError` that names the argument."""
+        found = self.taken(value)
+        if found is _REFUSED:
+            shown = repr(value)
+            shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}... (a {type(value).__name__})"
+            raise InvalidArgumentError(f"{name} must be {self.words}, got {shown}")
+        return found
+
+
+def checked(target: _Target) -> _Target:
+    """Check the arguments of a function, or those with which a class is made, against their annotations.
+
+    The decorated raises `InvalidArgumentError` for an argument that is not what its annotation says.
+    """
+    if isinstance(target, type):
+        target.__init__ = _checking(target.__init__, target, target.__name__)  # type: ignore[misc]
+        return target
+    owner, _, name = target.__qualname__.rpartition(".")
+    return _checking(target, target, owner.rpartition(".")[2] if name == "__init__" else f"{name}()")
+
+
+def _checking(function: Any, annotated: Any, shown: str) -> Any:
+    @functools.cache
+    def expected() -> tuple[inspect.Signature, dict[str, Expectation]]:
+        return inspect.signature(function), expectations(annotated if is_dataclass(annotated) else function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        signature, rules = expected()
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return function(*args, **kwargs)  # Python's own words are clearer
+        for name, value in bound.arguments.items():
+            if name in rules:
+                bound.arguments[name] = rules[name].take(f"{shown}: {name}", value)
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def expectations(annotated: Any) -> dict[str, Expectation]:
+    """What the annotations of a function or a class expect, by name."""
+    hints = get_type_hints(annotated, include_extras=True)
+    return {name: _expectation(hint) for name, hint in hints.items()}
+
+
+# -- from annotations ------------------------------------------------------------------------------------
+
+
+def _expectation(hint: Any) -> Expectation:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _bounded(_expectation(parts[0]), parts[1:])
+    if origin in (Union, types.UnionType):
+        return _any_of([_expectation(part) for part in parts])
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    kind: Any = origin or hint
+    if not isinstance(kind, type) or kind in (Any, object) or getattr(kind, "_is_protocol", False):
+        return Expectation(("anything",), lambda value: value)
+    if kind is collections.abc.Callable:
+        return Expectation(("a function",), lambda value: value if callable(value) else _REFUSED)
+    if issubclass(kind, os.PathLike):
+        return Expectation(("a path",), _instance_of(kind))
+    if issubclass(kind, Mapping):
+        return _mapping(kind, *map(_expectation, parts))
+    if issubclass(kind, Iterable) and kind.__module__ in ("builtins", "collections.abc"):
+        return _sequence(kind, parts)
+    article = "an" if kind.__name__[0] in "AEIOU" else "a"
+    return Expectation((f"{article} {kind.__name__}",), _instance_of(kind))
+
+
+def _instance_of(kind: type) -> Callable[[Any], Any]:
+    return lambda value: value if isinstance(value, kind) else _REFUSED
+
+
+def _whole(value: Any) -> Any:
+    value = _scalar(value)
+    return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else _REFUSED
+
+
+def _number(value: Any) -> Any:
+    value = _scalar(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return _REFUSED
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if math.isfinite(value) else _REFUSED
+
+
+def _flag(value: Any) -> Any:
+    value = _scalar(value)
+    return bool(value) if isinstance(value, (bool, numbers.Integral)) and value in (0, 1) else _REFUSED
+
+
+def _scalar(value: Any) -> Any:
+    """Python's scalar for one of NumPy, where there is one."""
+    is_numpy = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return value.item() if is_numpy else value
+
+
+_SCALARS: Final[dict[Any, Expectation]] = {
+    int: Expectation(("an integer",), _whole),
+    float: Expectation(("a finite number",), _number),
+    bool: Expectation(("True", "False"), _flag),
+    str: Expectation(("a string",), _instance_of(str)),
+    bytes: Expectation(("bytes",), _instance_of(bytes)),
+    type(None): Expectation(("None",), lambda value: value if value is None else _REFUSED),
+}
+
+
+def _bounded(inner: Expectation, bounds: Iterable[Any]) -> Expectation:
+    (bound,) = (each for each in bounds if isinstance(each, (Range, OneOf)))
+
+    def taken(value: Any) -> Any:
+        found = inner.taken(value)
+        return found if found is not _REFUSED and found in bound else _REFUSED
+
+    choices = tuple(map(repr, bound.values)) if isinstance(bound, OneOf) else (f"{inner.words} {bound}",)
+    return Expectation(choices, taken)
+
+
+def _any_of(choices: list[Expectation]) -> Expectation:
+    def taken(value: Any) -> Any:
+        found = (choice.taken(value) for choice in choices)
+        return next((each for each in found if each is not _REFUSED), _REFUSED)
+
+    return Expectation(tuple(words for choice in choices for words in choice.choices), taken)
+
+
+def _mapping(kind: Any, key: Expectation | None = None, item: Expectation | None = None) -> Expectation:
+    if key is None or item is None:
+        return Expectation(("a mapping",), _instance_of(kind))
+
+    def taken(value: Any) -> Any:
+        if not isinstance(value, kind):
+            return _REFUSED
+        found = {key.taken(name): item.taken(held) for name, held in value.items()}
+        if _holds_refused([*found, *found.values()]):
+            return _REFUSED
+        return found if type(value) is dict else value
+
+    return Expectation((f"a mapping (keys: {key.words}; values: {item.words})",), taken)
+
+
+def _sequence(kind: Any, parts: tuple[Any, ...]) -> Expectation:
+    """A sequence or another collection: texts are none, arrays of NumPy are."""
+    is_fixed = kind is tuple and len(parts) > 0 and parts[-1] is not Ellipsis
+    items = [_expectation(part) for part in parts if part is not Ellipsis]
+    if is_fixed:
+        words = f"a tuple ({', '.join(item.words for item in items)})"
+    else:
+        words = f"a sequence (elements: {items[0].words})" if items else "a sequence"
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.ndim == 1:
+            value = value.tolist()
+        if kind in (list, tuple) and type(value) in (list, tuple):
+            value = kind(value)
+        if isinstance(value, (str, bytes)) or not isinstance(value, kind):
+            return _REFUSED
+        if type(value) not in (list, tuple, set, frozenset) or not items:
+            return value  # what can be read only once, or is a range of millions
+        if is_fixed and len(value) != len(items):
+            return _REFUSED
+        each = items if is_fixed else items * len(value)
+        found = [item.taken(held) for item, held in zip(each, value, strict=True)]
+        return _REFUSED if _holds_refused(found) else type(value)(found)
+
+    return Expectation((words,), taken)
+
+
+def _holds_refused(values: Iterable[Any]) -> bool:
+    return any(value is _REFUSED for value in values)
