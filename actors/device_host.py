@@ -35,6 +35,7 @@ from tfray.errors import (
     CancelledError,
     DataLossError,
     DeadlineExceededError,
+    InvalidArgumentError,
     OpError,
     OutOfRangeError,
     ResourceExhaustedError,
@@ -325,7 +326,7 @@ class DeviceHost:
         """What a function of the user's input gives. Raises `StopIteration` as it does, and `UnknownError`."""
         try:
             return function(*arguments)
-        except StopIteration:
+        except (StopIteration, InvalidArgumentError):  # the latter for a batch that does not fit
             raise
         except BaseException as error:
             raise UnknownError(

@@ -272,15 +272,60 @@ def test_a_replica_whose_input_ends_first_leaves_the_others_to_go_on(ray_local):
         (lambda context: iter([]), "no batch"),
         (lambda context: iter([np.ones(3)]), r"\(features, labels\), got a ndarray"),
         (lambda context: iter([(np.ones(3),)]), r"\(features, labels\)"),
-        (lambda context: 3, "int"),
+        (lambda context: 3, "returned 3, expected an iterable"),
+        (lambda context: None, "returned None, expected an iterable"),
+        (lambda context: iter([(np.ones((4, 3)), None)]), "labels of the input's first batch is no array"),
+        (lambda context: iter([([[1.0], [1.0, 2.0]], np.ones(2))]), "features of the input's first batch is no array"),
     ],
 )
 @pytest.mark.parametrize("local", [True, False])
 def test_input_that_is_none(ray_local, input_fn, message, local):
     scale = None if local else scaling()
     run = tf.train.RunConfig(steps=3, local=local)
-    with pytest.raises((InvalidArgumentError, TypeError), match=message):
+    with pytest.raises(InvalidArgumentError, match=message):
         tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scale, run).fit()
+
+
+@pytest.mark.parametrize("run", [{"local": True}, {"local": True, "bad_gradients": "report"}, {}], ids=str)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda features, labels: (features[:, :1], labels), r"fed for features:0 has shape \(\d+, 1\), expected"),
+        (lambda features, labels: (features[0], labels), "fed for features:0 has shape"),
+        (lambda features, labels: (features.astype(complex), labels), "fed for features:0 is complex128, expected fl"),
+        (lambda features, labels: (features, labels + 0.5), "fed for labels:0 is float64, expected int"),
+        (lambda features, labels: (features, None), "fed for labels:0 is object"),
+        (lambda features, labels: ([[1.0], [1.0, 2.0]], labels), "fed for features:0 is no array of float"),
+        (lambda features, labels: (features[:0], labels[:0]), "no examples"),
+        (lambda features, labels: ({"x": features}, labels), "holds features/x, labels, expected features, labels"),
+        (lambda features, labels: (features,), r"\(features, labels\)"),
+        (lambda features, labels: None, r"\(features, labels\), got a NoneType"),
+    ],
+)
+def test_a_batch_that_differs_names_array_step_and_replica(ray_local, run, change, message):
+    inner = tf.train.array_input(*classification_data(), batch_size=24)
+
+    def input_fn(context):
+        for number, batch in enumerate(inner(context), 1):
+            yield change(*batch) if number == 3 and context.index == context.replicas - 1 else batch
+
+    scale = None if run.get("local") else scaling(2)
+    where = "step 3" if run.get("local") else r"replica 1 \(/job:worker/task:1/device:CPU:0\) failed in step 3"
+    with pytest.raises(InvalidArgumentError, match=f"(?s){where}: .*{message}"):
+        tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scale, tf.train.RunConfig(steps=5, **run)).fit()
+
+
+def test_a_batch_is_cast_as_what_is_fed_to_a_session(ray_local):
+    inner = tf.train.array_input(*classification_data(), batch_size=24)
+
+    def input_fn(context):
+        for number, (features, labels) in enumerate(inner(context), 1):
+            yield (features.astype(np.float64).tolist(), labels.tolist()) if number > 1 else (features, labels)
+
+    model, run = dense_model(OPTIMIZERS["sgd"]), tf.train.RunConfig(steps=5, seed=1)
+    expected = tf.train.Trainer(model, inner, scaling(2), run).fit()
+    found = tf.train.Trainer(model, input_fn, scaling(2), run).fit()
+    assert found.metrics == expected.metrics
 
 
 def test_input_that_cannot_be_shared(ray_local):

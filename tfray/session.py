@@ -15,11 +15,11 @@ import numpy as np
 
 from tfray.actors.served_cluster import ServedCluster
 from tfray.config import ConfigProto, OptimizerOptions, RunOptions
-from tfray.errors import CancelledError, InvalidArgumentError, ResourceExhaustedError
+from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
-from tfray.framework.convert import make_array
+from tfray.framework.feed import Feed
 from tfray.framework.graph import (
     Graph,
     Operation,
@@ -275,8 +275,9 @@ class _PreparedStep:
         parts = [feed._feed_parts() if hasattr(feed, "_feed_parts") else [feed] for feed in feeds]
         self._part_counts = [len(each) for each in parts]
         self._has_composites = len(feeds) != sum(self._part_counts)
-        self._feeds = [_Feed(graph, feed) for each in parts for feed in each]
-        fed = {feed.tensor: i for i, feed in enumerate(self._feeds)}
+        tensors = [_fed_tensor(graph, feed) for each in parts for feed in each]
+        self._feeds = [Feed(tensor) for tensor in tensors]
+        fed = {tensor: i for i, tensor in enumerate(tensors)}
         if len(fed) < len(self._feeds):
             raise InvalidArgumentError("the same tensor is fed twice, under two names")
         structure = _Structure(graph, fetches)
@@ -426,65 +427,16 @@ def _plain(value: Any) -> Any:
     return value[()] if type(value) is np.ndarray and value.ndim == 0 else value
 
 
-class _Feed:
-    """A fed tensor and the conversion of values for it."""
-
-    __slots__ = ("_dtype", "_scalar", "_shape", "tensor")
-
-    def __init__(self, graph: Graph, feed: Any) -> None:
-        try:
-            tensor = graph.as_graph_element(feed, allow_operation=False)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
-        assert isinstance(tensor, Tensor)
-        self.tensor = tensor
-        if not graph.is_feedable(self.tensor):
-            raise InvalidArgumentError(f"{self.tensor!r} cannot be fed: it is a handle; feed the variable's value")
-        self._dtype = self.tensor.dtype.numpy
-        self._shape = self.tensor.shape
-        self._scalar = self._shape.rank == 0 and self._dtype.kind != "O"
-
-    def convert(self, value: Any) -> Any:
-        """`value` as an array (a NumPy scalar for rank 0) that fits the tensor."""
-        if type(value) is np.ndarray and value.dtype == self._dtype and self._dtype.kind != "O":
-            array = value
-        else:
-            array = self._cast(value)
-        sizes = self._shape._sizes
-        if sizes is not None and sizes != array.shape:
-            self._check_shape(array)
-        return array[()] if self._scalar else array
-
-    def _cast(self, value: Any) -> Any:
-        name, dtype = self.tensor.name, self.tensor.dtype
-        if isinstance(value, (Tensor, Operation)):
-            raise self._refusal(f"the value fed for {name} is {value!r}: feed NumPy values; run the tensor first")
-        try:
-            array = np.asarray(value)
-            is_python_integer = not hasattr(value, "dtype") and array.dtype.kind in "iu"
-            if dtype is dtypes.string or (dtype.is_integer and is_python_integer):
-                return make_array(value, dtype)  # refuses integers that do not fit
-        except ValueError as error:
-            text = error.message if isinstance(error, InvalidArgumentError) else str(error)
-            raise self._refusal(f"the value fed for {name} is no array of {dtype.name}: {text}") from error
-        is_flag = dtype.is_bool and array.dtype.kind in "iu"  # as programs write ``is_training: 1``
-        if array.size and not is_flag and not np.can_cast(array.dtype, self._dtype, "same_kind"):
-            raise self._refusal(f"the value fed for {name} is {array.dtype}, expected {dtype.name}")
-        try:
-            return array.astype(self._dtype)
-        except MemoryError as error:
-            raise ResourceExhaustedError(
-                f"no memory to make {dtype.name}{list(array.shape)} of the {array.dtype} fed for {name}: {error}",
-                op_name=self.tensor.op.name,
-                site=self.tensor.op.site,
-            ) from error
-
-    def _check_shape(self, array: Any) -> None:
-        if not self._shape.is_compatible_with(array.shape):
-            raise self._refusal(f"the value fed for {self.tensor.name} has shape {array.shape}, expected {self._shape}")
-
-    def _refusal(self, message: str) -> InvalidArgumentError:
-        return InvalidArgumentError(message, op_name=self.tensor.op.name, site=self.tensor.op.site)
+def _fed_tensor(graph: Graph, feed: Any) -> Tensor:
+    """The tensor that a key of `feed_dict` names."""
+    try:
+        tensor = graph.as_graph_element(feed, allow_operation=False)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
+    assert isinstance(tensor, Tensor)
+    if not graph.is_feedable(tensor):
+        raise InvalidArgumentError(f"{tensor!r} cannot be fed: it is a handle; feed the variable's value")
+    return tensor
 
 
 class _Structure:

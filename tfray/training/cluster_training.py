@@ -22,7 +22,7 @@ from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
 from tfray.training.bad_gradients import BadGradientsWarning
 from tfray.training.batch_scale import scale_variable
-from tfray.training.inputs import InputContext, InputFunction, flatten_batch
+from tfray.training.inputs import BatchForm, InputContext, InputFunction, open_input
 from tfray.training.model import BuiltModel
 from tfray.training.model_summaries import Branch, ModelSummaries, is_due
 from tfray.training.model_variables import initializer, variables_of, whole_values
@@ -147,7 +147,14 @@ class ClusterTraining:
             context = self._context(share)
             every_steps = None if branch is None else self._summaries.every_steps
             return _InputOpener(
-                self._input_fn, context, compiled.feeds, run.accumulate, branch is not None, first_step, every_steps
+                self._input_fn,
+                context,
+                model.form,
+                compiled.feeds,
+                run.accumulate,
+                branch is not None,
+                first_step,
+                every_steps,
             )
 
         spec = self._cluster.jobs["worker"]
@@ -218,6 +225,7 @@ class _InputOpener:
         self,
         input_fn: InputFunction,
         context: InputContext,
+        form: BatchForm,
         feeds: Sequence[int],
         batches: int,
         is_asked: bool,
@@ -226,6 +234,7 @@ class _InputOpener:
     ) -> None:
         self._input_fn = input_fn
         self._context = context
+        self._form = form
         self._feeds = list(feeds)
         self._batches = batches
         self._is_asked = is_asked
@@ -233,12 +242,12 @@ class _InputOpener:
         self._summary_steps = summary_steps
 
     def __call__(self) -> Callable[[int], list[Any]]:
-        batches = iter(self._input_fn(self._context))
+        batches = open_input(self._input_fn, self._context)
 
         def read(step: int) -> list[Any]:
             arrays: list[Any] = []
             for number in range(self._batches):
-                arrays += [np.asarray(array) for _, array in flatten_batch(next(batches))]
+                arrays += self._form.arrays(next(batches))
                 if self._is_asked:  # for summaries, those of the step's first batch
                     arrays.append(np.array(number == 0 and is_due(step, self._first_step, self._summary_steps)))
             return [arrays[i] for i in self._feeds]

@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import Count, Positive, checked
+from tfray.framework.feed import Feed
 from tfray.framework.graph import Graph
 from tfray.library.datasets import Dataset
 
@@ -184,6 +185,46 @@ def flatten_batch(batch: Batch) -> list[tuple[str, Any]]:
         else:
             flat.append((name, part))
     return flat
+
+
+@dataclass(frozen=True)
+class BatchForm:
+    """What all batches of an input are like: those for which a model was built. Workers check what they read with it.
+
+    Attributes:
+        names: Of the arrays, in the order of `flatten_batch`.
+        feeds: What can be fed for each.
+    """
+
+    names: tuple[str, ...]
+    feeds: tuple[Feed, ...]
+
+    def arrays(self, batch: Batch) -> list[Any]:
+        """The arrays of a batch, cast as what is fed to a session.
+
+        Raises:
+            InvalidArgumentError: One is missing, or its dtype or shape does not fit; there are no examples.
+        """
+        found = flatten_batch(batch)
+        names = tuple(name for name, _ in found)
+        if names != self.names:
+            raise InvalidArgumentError(f"the batch holds {', '.join(names)}, expected {', '.join(self.names)}")
+        arrays = [feed.convert(array) for feed, (_, array) in zip(self.feeds, found, strict=True)]
+        sizes = [len(array) for array in arrays if np.ndim(array)]
+        if sizes and not any(sizes):
+            raise InvalidArgumentError("the batch holds no examples: its loss would not be a number")
+        return arrays
+
+
+def open_input(input_fn: InputFunction, context: InputContext) -> Iterator[Batch]:
+    """The batches of a replica. Raises `InvalidArgumentError` if the input function returns something else."""
+    batches = input_fn(context)
+    if not isinstance(batches, Iterable):
+        name = getattr(input_fn, "__name__", type(input_fn).__name__)
+        raise InvalidArgumentError(
+            f"input function {name} returned {batches!r}, expected an iterable of (features, labels)"
+        )
+    return iter(batches)
 
 
 def unflatten_like(batch: Batch, values: Iterable[Any]) -> Batch:

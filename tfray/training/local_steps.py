@@ -8,19 +8,21 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.config import RunOptions
+from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Tensor
 from tfray.placement.contributions import ReplicaOptions
 from tfray.session import Session
 from tfray.training.bad_gradients import BadGradientsWarning
+from tfray.training.inputs import Batch
 from tfray.training.local_replica import LocalReplica
 from tfray.training.model import BuiltModel
 from tfray.training.model_summaries import ModelSummaries
 from tfray.training.run_config import RunConfig
 from tfray.training.step_history import StepRecord
 
-LocalStep = Callable[[int, Sequence[Any]], StepRecord]
-"""Runs the step of that number on the arrays of its batches."""
+LocalStep = Callable[[int, Sequence[Batch]], StepRecord]
+"""Runs the step of that number on its batches."""
 
 _FULL_TRACE: Final = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
@@ -54,7 +56,8 @@ class LocalSteps:
         fetches = [list(model.fetches.values()), model.train_operation]
         step = session.make_callable(fetches, model.placeholders)
 
-        def run(number: int, arrays: Sequence[Any]) -> StepRecord:
+        def run(number: int, batches: Sequence[Batch]) -> StepRecord:
+            arrays = self._arrays(number, batches)
             trace, due = self._trace(number), self._summaries.due(number, self._first_step)
             if trace is None and not due:
                 return self._record(number, step(*arrays)[0])
@@ -77,12 +80,13 @@ class LocalSteps:
         replica = LocalReplica(self._session, fetched, model.train_operation, fed, options)
         per_batch = len(model.placeholders)
 
-        def run(number: int, arrays: Sequence[Any]) -> StepRecord:
+        def run(number: int, batches: Sequence[Batch]) -> StepRecord:
+            arrays = self._arrays(number, batches)
             trace, due = self._trace(number), self._summaries.due(number, self._first_step)
             values: list[Any] = []
             for begin in range(0, len(arrays), per_batch):
                 wanted = [] if branch is None else [np.array(due and begin == 0)]
-                values += [*map(np.asarray, arrays[begin : begin + per_batch]), *wanted]
+                values += [*arrays[begin : begin + per_batch], *wanted]
             found, bad = replica.run(number, values, trace)
             summary = b"".join(np.asarray(value).item() for value in found[len(self._names) :])
             if due and of_state is not None:
@@ -91,6 +95,13 @@ class LocalSteps:
             return self._record(number, found, trace, summary, bad)
 
         return run
+
+    def _arrays(self, number: int, batches: Sequence[Batch]) -> list[Any]:
+        try:
+            return [array for batch in batches for array in self._model.form.arrays(batch)]
+        except InvalidArgumentError as error:
+            error.message = f"the input failed in step {number}: {error.message}"
+            raise
 
     def _state_summary(self, of_state: Tensor) -> bytes:
         summary: bytes = self._session.run(of_state)

@@ -12,13 +12,15 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
+from tfray.framework.convert import make_array
 from tfray.framework.dtypes import as_dtype
+from tfray.framework.feed import Feed
 from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.library.partitioned_variables import Partitioner
 from tfray.library.variable_scope import get_variable_scope, variable_scope
 from tfray.ops import replica_ops, source_ops, state_ops
-from tfray.training.inputs import Batch, flatten_batch, unflatten_like
+from tfray.training.inputs import Batch, BatchForm, flatten_batch, unflatten_like
 
 
 class ModeKeys:
@@ -58,12 +60,14 @@ class BuiltModel:
         graph: The graph.
         spec: What the function returned.
         placeholders: Stand for the arrays of a batch, in the order of `flatten_batch`.
+        form: What batches are like.
         batch_size: Examples of the batch for which it was built.
     """
 
     graph: Graph
     spec: ModelSpec
     placeholders: list[Tensor]
+    form: BatchForm
     batch_size: int = 0
 
     @property
@@ -107,17 +111,22 @@ def build_model(
     if device is not None:
         graph.extra("replica_aggregation", list).append(combine_over_replicas)
     with graph.as_default(), graph.device(device), variable_scope(get_variable_scope(), partitioner=partitioner):
-        placeholders = [_placeholder(name, array) for name, array in flatten_batch(example)]
+        named = flatten_batch(example)
+        placeholders = [_placeholder(name, array) for name, array in named]
         features, labels = unflatten_like(example, placeholders)
         takes_mode = "mode" in inspect.signature(model_fn).parameters
         spec = model_fn(features, labels, mode=mode) if takes_mode else model_fn(features, labels)
     _check_spec(model_fn, spec, mode)
-    sizes = [np.shape(array)[0] for _, array in flatten_batch(example) if np.ndim(array)]
-    return BuiltModel(graph, spec, placeholders, sizes[0] if sizes else 0)
+    form = BatchForm(tuple(name for name, _ in named), tuple(map(Feed, placeholders)))
+    sizes = [len(array) for array in form.arrays(example) if np.ndim(array)]
+    return BuiltModel(graph, spec, placeholders, form, sizes[0] if sizes else 0)
 
 
-def _placeholder(name: str, array: Any) -> Tensor:
-    array = np.asarray(array)
+def _placeholder(name: str, value: Any) -> Tensor:
+    try:
+        array = make_array(np.asarray(value))
+    except ValueError as error:
+        raise InvalidArgumentError(f"{name} of the input's first batch is no array: {error}") from error
     shape = (None, *array.shape[1:]) if array.ndim else ()
     # Names of features are free; names of operations are not.
     return source_ops.placeholder(as_dtype(array.dtype), shape, name=re.sub(r"[^\w./-]", "_", name, flags=re.ASCII))

@@ -9,6 +9,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from tfray.actors.ray_runtime import import_ray
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
@@ -17,7 +19,7 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.library.partitioned_variables import Partitioner, balancing_partitioner
 from tfray.session import Session
 from tfray.training.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
-from tfray.training.inputs import Batch, InputContext, InputFunction, flatten_batch
+from tfray.training.inputs import Batch, InputContext, InputFunction, open_input
 from tfray.training.local_replica import to_shard
 from tfray.training.local_steps import LocalStep, LocalSteps
 from tfray.training.model import BuiltModel, ModeKeys, ModelFunction, build_model
@@ -102,8 +104,8 @@ class Trainer:
         with Session(graph=model.graph) as session:
             load(model, session, result.variables)
             for batch in itertools.chain([first], batches):
-                arrays = [array for _, array in flatten_batch(batch)]
-                size = len(arrays[0])
+                arrays = model.form.arrays(batch)
+                size = next((len(array) for array in arrays if np.ndim(array)), 1)
                 values = session.run(model.fetches, dict(zip(model.placeholders, arrays, strict=True)))
                 totals = {name: total + float(values[name]) * size for name, total in totals.items()}
                 count += size
@@ -117,7 +119,7 @@ class Trainer:
         """Build the model for the first batch of the input, under a device function: see `build_model`."""
         scaling = self.scaling
         context = scaling.input_context(scaling.min_workers, 0, 1)
-        first = self._first_batch(iter(self._input_fn(context)))
+        first = self._first_batch(open_input(self._input_fn, context))
         return build_model(self._model_fn, first, seed=self.run.seed, device=device, partitioner=partitioner)
 
     def build_for_shards(self, machine: Machine | None = None) -> BuiltModel:
@@ -159,7 +161,7 @@ class Trainer:
     # -- in this process -------------------------------------------------------------------------
 
     def _fit_locally(self, folder: str | None) -> Result:
-        run, batches = self.run, iter(self._input_fn(InputContext()))
+        run, batches = self.run, open_input(self._input_fn, InputContext())
         first = self._first_batch(batches)
         gathers = run.accumulate > 1 or run.bad_gradients is not None
         model = build_model(self._model_fn, first, seed=run.seed, device=to_shard if gathers else None)
@@ -168,9 +170,12 @@ class Trainer:
             session.run(initializer(model))
             restore_random_states(session, checkpoints.restore(session))
             begin = 1 + run.accumulate * checkpoints.step
-            again = itertools.chain([first], batches) if begin == 1 else self._input_fn(InputContext(first_step=begin))
+            if begin == 1:
+                batches = itertools.chain([first], batches)
+            else:
+                batches = open_input(self._input_fn, InputContext(first_step=begin))
             steps = LocalSteps(model, session, run, self._summaries(model, folder), checkpoints.step + 1)
-            records = self._local_steps(steps.gathered if gathers else steps.plain, session, again, checkpoints)
+            records = self._local_steps(steps.gathered if gathers else steps.plain, session, batches, checkpoints)
             return self._collect(model, records, lambda: session.run(variables_of(model)), folder)
 
     def _local_steps(
@@ -180,7 +185,7 @@ class Trainer:
         gathered = zip(*[iter(batches)] * self.run.accumulate, strict=False)
         for number, of_step in zip(range(checkpoints.step + 1, self.run.steps + 1), gathered, strict=False):
             started = time.perf_counter()
-            record = step(number, [array for batch in of_step for _, array in flatten_batch(batch)])
+            record = step(number, of_step)
             checkpoints.step = number
             yield replace(record, duration_s=time.perf_counter() - started)
             if checkpoints.is_due():
