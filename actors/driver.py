@@ -436,7 +436,7 @@ class ReplicaDriver:
             del self._computing[replica][step]
         except OutOfRangeError:
             self._drop_steps(replica)
-            return self._membership.exhausted(replica)
+            return self._membership.exhausted(replica, step)
         except UnavailableError as error:
             if error.device != device:
                 raise

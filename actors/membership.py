@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import ray
 
@@ -34,6 +34,24 @@ Calls = dict[Any, Callable[[Any], list[Decision]]]
 """What a driver waits for, each with what is to be done about it."""
 
 
+class WorkerEvent(NamedTuple):
+    """What has become of a replica.
+
+    Attributes:
+        kind: Its input has ``"ended"``; its worker died, and is ``"replaced"`` or, in a run of fixed size, ``"lost"``.
+        replica: Its number.
+        device: Of its worker.
+        step: The step that it did not compute.
+        replicas: Among how many the input is shared.
+    """
+
+    kind: str
+    replica: int
+    device: str
+    step: int
+    replicas: int
+
+
 @checked
 @dataclass(frozen=True)
 class FaultPolicy:
@@ -45,11 +63,13 @@ class FaultPolicy:
         patience_s: Seconds to wait when too few workers are left.
         step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. They begin anew
             when a replica takes up a step that has lost all of its members.
+        told: Called with what becomes of replicas.
     """
 
     max_restarts: Count = 8
     patience_s: NonNegative = 60.0
     step_timeout_s: Seconds | None = None
+    told: Callable[[WorkerEvent], None] = lambda event: None
 
 
 @checked
@@ -165,9 +185,10 @@ class Membership:
         """A worker has died: the others go on, and another may take its place."""
         return self._protocol.left(replica) + self._replace(replica)
 
-    def exhausted(self, replica: int) -> list[Decision]:
-        """A replica has come to the end of its input."""
+    def exhausted(self, replica: int, step: int) -> list[Decision]:
+        """A replica has come to the end of its input: there was nothing for a step."""
         self._exhausted = True
+        self._tell("ended", replica, step)
         return self._protocol.left(replica)
 
     def check(self) -> bool:
@@ -248,10 +269,15 @@ class Membership:
     def _replace(self, replica: int) -> list[Decision]:
         """Start another actor for a dead worker, within limits."""
         self._cluster.forget(self.devices[replica])
-        if self._restarts < self._faults.max_restarts:
+        replaced = self._restarts < self._faults.max_restarts
+        self._tell("replaced" if replaced else "lost", replica, self._progress.step)
+        if replaced:
             self._restarts += 1
             self._request(replica)
         return []
+
+    def _tell(self, kind: str, replica: int, step: int) -> None:
+        self._faults.told(WorkerEvent(kind, replica, self.devices[replica], step, self.replicas))
 
     def _request(self, replica: int) -> None:
         """Start an actor; it takes part when Ray has found room for it."""
@@ -335,10 +361,10 @@ class ElasticMembership(Membership):
             self._change()
         return self._protocol.left(replica) + self._replace(replica)
 
-    def exhausted(self, replica: int) -> list[Decision]:
+    def exhausted(self, replica: int, step: int) -> list[Decision]:
         self.end()  # whoever comes now finds nothing to do
         self._there.discard(replica)
-        return super().exhausted(replica)
+        return super().exhausted(replica, step)
 
     def _is_short(self) -> bool:
         if self._exhausted:
@@ -371,6 +397,7 @@ class ElasticMembership(Membership):
             return []
         self._restarts += replica in self._tried
         self._tried.add(replica)
+        self._tell("replaced", replica, self._progress.step)
         self._request(replica)
         return []
 

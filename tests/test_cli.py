@@ -58,6 +58,15 @@ def sometimes_bad():
 
     return tf.train.Trainer(model, input_fn, run=tf.train.RunConfig(steps=4))
 
+def unequal():
+    def input_fn(context):
+        for number, batch in enumerate(batches(context)):
+            if number == 3 and context.index == 1:
+                return
+            yield batch
+
+    return tf.train.Trainer(model, input_fn, run=tf.train.RunConfig(steps=8))
+
 def interrupted():
     def on_step(record):
         if record.step == 3:
@@ -277,6 +286,21 @@ def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_loc
     assert all(len(row["members"]) == 1 for row in history["history"])
     assert history["test"]["loss"] < 0.5
     assert "2 live" in result.stderr
+
+
+@pytest.mark.ray
+def test_lost_data_is_told_and_summed_up_or_ends_the_run(ray_local, program):
+    address = ray_local.get_runtime_context().gcs_address
+    arguments = ["--address", address, "--workers", "2", "--cpus-per-worker", "0.5"]
+    told = in_a_process("-m", "tfray.cli", "run", f"{program}/script.py:unequal", *arguments)
+    assert told.returncode == 0, told.stderr
+    assert "lost data: the share of replica 1, from step 4 on" in told.stdout
+    assert "the input of replica 1" in told.stderr and "without 1 of 2 shares of the data" in told.stderr
+    stopped = in_a_process(
+        "-m", "tfray.cli", "run", f"{program}/script.py:unequal", *arguments, "--on-lost-data", "stop"
+    )
+    assert stopped.returncode == 1
+    assert "on_lost_data='stop'" in stopped.stderr and "Traceback" not in stopped.stderr
 
 
 @pytest.mark.ray

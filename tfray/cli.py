@@ -46,7 +46,7 @@ from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
 from tfray.training.checkpoint_utils import checkpoint_path
 from tfray.training.inputs import Batch
-from tfray.training.run_config import Result
+from tfray.training.run_config import ON_LOST_DATA, Result
 from tfray.training.step_history import StepHistory, StepRecord
 from tfray.training.trainer import Trainer
 
@@ -119,6 +119,11 @@ _TRAINING_OPTIONS: Final = (
         type=click.Choice(BAD_GRADIENTS),
         help="What to do about NaN and infinite gradients: train on and tell, leave the replica out, or end the run. "
         "Without it nobody looks.",
+    ),
+    click.option(
+        "--on-lost-data",
+        type=click.Choice(ON_LOST_DATA),
+        help="When the data of a replica is no longer read, while others train: say so, or end the run.",
     ),
     click.option(
         "--wire-dtype", type=click.Choice(WIRE_DTYPES), help="Send gradients and parameters in 16 bits instead of 32."
@@ -412,6 +417,12 @@ def _summarize(result: Result, test: Mapping[str, float]) -> None:
     speed = result.steps / result.duration_s if result.duration_s else 0.0
     took = f"{result.steps} steps in {result.duration_s:.1f} s ({format_speed(speed)})"
     click.echo(f"{took}, {result.dropped} late gradients dropped")
+    statistics = result.statistics
+    for count, what in ((statistics.replacements, "workers replaced"), (statistics.rollbacks, "rollbacks")):
+        if count:
+            click.echo(f"{what}: {count}")
+    for replica, step in sorted(statistics.lost_data.items()):
+        click.echo(f"lost data: the share of replica {replica}, from step {step} on")
     for heading, metrics in (("last step", result.metrics), ("test", test)):
         if metrics:
             numbers = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())

@@ -147,6 +147,7 @@ from tfray.training.run_config import (
     RunConfig as RunConfig,
     ScalingConfig as ScalingConfig,
 )
+from tfray.training.run_events import RunEvent as RunEvent
 from tfray.training.saver import Saver as Saver
 from tfray.training.scaffold import Scaffold as Scaffold
 from tfray.training.session_manager import SessionManager as SessionManager

@@ -12,10 +12,11 @@ import numpy as np
 
 from tfray.actors.cluster import Cluster, JobSpec
 from tfray.actors.driver import ReplicaDriver, StepReport
-from tfray.actors.membership import Elasticity, FaultPolicy
+from tfray.actors.membership import Elasticity, FaultPolicy, WorkerEvent
 from tfray.actors.messages import REPLICA_DEVICE, InputShare
 from tfray.actors.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
-from tfray.errors import UnavailableError
+from tfray.errors import DataLossError, UnavailableError
+from tfray.formats.files import as_path
 from tfray.library import logging
 from tfray.placement.replicate import CompiledReplicaStep, compile_replica_step
 from tfray.runtime.step_report import run_metadata
@@ -28,6 +29,7 @@ from tfray.training.model_summaries import Branch, ModelSummaries, is_due
 from tfray.training.model_variables import initializer, variables_of, whole_values
 from tfray.training.run_checkpoints import RunCheckpoints
 from tfray.training.run_config import RunConfig, ScalingConfig
+from tfray.training.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, RunEvents
 from tfray.training.step_history import StepRecord
 
 STEPS_AHEAD: Final = 2
@@ -64,6 +66,7 @@ class ClusterTraining:
         cluster: The actors.
         checkpoints: Where the run begins, and what it leaves.
         summaries: What the model's summaries are.
+        events: Told what happens beside the steps.
     """
 
     def __init__(
@@ -75,7 +78,13 @@ class ClusterTraining:
         cluster: Cluster,
         checkpoints: RunCheckpoints,
         summaries: ModelSummaries,
+        events: RunEvents,
     ) -> None:
+        self._events = events
+        self._ended: dict[int, WorkerEvent] = {}
+        """Replicas whose input has ended, while that is no loss."""
+        self._lost: str | None = None
+        """What part of the data is no longer read."""
         self._model = model
         self._input_fn = input_fn
         self._scaling = scaling
@@ -87,16 +96,17 @@ class ClusterTraining:
 
     def records(self) -> Generator[StepRecord, None, None]:
         """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
-        recoveries, model, checkpoints = 0, self._model, self._checkpoints
+        recoveries, model, checkpoints, died = 0, self._model, self._checkpoints, ""
         while True:
             try:
                 # Variables are read and written where they live: the death of a worker is no concern of theirs.
                 with Session(self._cluster.only("ps"), graph=model.graph) as session, checkpoints.settled():
-                    yield from self._steps(session)
+                    yield from self._steps(session, died)
                     self._final = session.run(variables_of(model))
                     return
             except UnavailableError as error:
                 lost = (error.device or "").startswith("/job:ps/")
+                died = f"{error.device} has died after step {checkpoints.step}"
                 if not lost or not checkpoints.active or recoveries >= self._run.max_recoveries:
                     raise
             recoveries += 1
@@ -107,13 +117,19 @@ class ClusterTraining:
         """The values of the variables when training had ended, those that the trainer has cut joined again."""
         return self._final if self._scaling.partitioner is None else whole_values(self._model, self._final)
 
-    def _steps(self, session: Session) -> Generator[StepRecord, None, None]:
+    def _steps(self, session: Session, died: str = "") -> Generator[StepRecord, None, None]:
+        """Train to the end, from the newest checkpoint on; `died` says why training goes back to it."""
         checkpoints, summaries, of_state = self._checkpoints, self._summaries, self._summaries.of_state
         session.run(initializer(self._model))
         arrays = checkpoints.restore(session)
-        if checkpoints.step >= self._run.steps:
+        began = checkpoints.step
+        if died:
+            self._events.tell(ROLLBACK, began, f"{died}: training goes back to the checkpoint of step {began}")
+        if began >= self._run.steps:
+            self._events.ended(began, self._run.steps, began)
             return
-        begin = checkpoints.step + 1
+        begin = began + 1
+        self._ended, self._lost = {}, None
         driver = self._driver(session, begin)
         if checkpoints.active:
             driver.restore_state(arrays)
@@ -124,6 +140,7 @@ class ClusterTraining:
                 if report is None:  # no step is open
                     checkpoints.save(session, driver.state)
                     checkpoints.exit_if_preempted()
+                    self._stop_if_lost()
                     driver.go_on(checkpoints.next_step)
                     continue
                 checkpoints.step = report.step
@@ -134,9 +151,53 @@ class ClusterTraining:
                 if of_state is not None and due:
                     record = replace(record, summary=record.summary + session.run(of_state))
                 yield record
-                if checkpoints.is_due():
+                self._note_ends(report)
+                if checkpoints.is_due() or self._must_stop:
                     driver.hold()
             checkpoints.save(session, driver.state)
+            self._stop_if_lost()
+            self._events.ended(checkpoints.step, self._run.steps, began)
+
+    # -- what is lost ----------------------------------------------------------------------------
+
+    def _observe(self, event: WorkerEvent) -> None:
+        """See what has become of a replica."""
+        who = f"replica {event.replica} ({event.device})"
+        if event.kind == "ended":
+            self._ended[event.replica] = event
+        elif event.kind == "replaced":
+            until = "the others share its data until another comes" if self._scaling.elastic else "another is started"
+            message = f"the worker of {who} died in step {event.step}: {until}"
+            self._events.tell(REPLACEMENT, event.step, message, event.replica)
+        else:
+            restarts = f"{self._run.max_worker_restarts} restarts"
+            self._lose(event, f"the worker of {who} died in step {event.step} and is not replaced, after {restarts}")
+
+    def _note_ends(self, report: StepReport) -> None:
+        """A step has been taken: ends of inputs before it are a loss, unless it had as many members as it needs."""
+        scaling = self._scaling
+        if scaling.mode == "async" or (scaling.backup_workers and len(report.members) >= scaling.required):
+            return
+        for event in [each for each in self._ended.values() if each.step <= report.step]:
+            del self._ended[event.replica]
+            who = f"replica {event.replica} ({event.device})"
+            self._lose(event, f"the input of {who} ended before step {event.step}, and the others' did not")
+
+    def _lose(self, event: WorkerEvent, what: str) -> None:
+        self._lost = f"{what}: training goes on without 1 of {event.replicas} shares of the data"
+        self._events.tell(LOST_DATA, event.step, self._lost, event.replica)
+
+    @property
+    def _must_stop(self) -> bool:
+        return self._lost is not None and self._run.on_lost_data == "stop"
+
+    def _stop_if_lost(self) -> None:
+        if self._must_stop:
+            folder = self._run.checkpoint_dir
+            saved = "there is no checkpoint" if folder is None else f"its checkpoint is in {as_path(folder)}"
+            raise DataLossError(
+                f"{self._lost}; on_lost_data='stop' has ended it after step {self._checkpoints.step}, {saved}"
+            )
 
     def _driver(self, session: Session, first_step: int) -> ReplicaDriver:
         scaling, model, run = self._scaling, self._model, self._run
@@ -169,6 +230,7 @@ class ClusterTraining:
                 max_restarts=run.max_worker_restarts,
                 patience_s=max(FaultPolicy.patience_s, scaling.start_timeout_s),
                 step_timeout_s=run.step_timeout_s,
+                told=self._observe,
             ),
             self._elasticity(session),
             first_step,

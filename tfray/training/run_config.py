@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from tfray.framework.arguments import Count, NonNegative, OneOf, Positive, Secon
 from tfray.library.partitioned_variables import Partitioner
 from tfray.placement.contributions import BadGradients, ReplicaOptions, WireDtype
 from tfray.training.inputs import InputContext
+from tfray.training.run_events import RunEvent
 from tfray.training.run_statistics import RunStatistics
 from tfray.training.step_history import StepHistory, StepRecord
+
+ON_LOST_DATA: Final = ("warn", "stop")
+"""What can be done when a part of the data is no longer read."""
 
 Auto = Annotated[str, OneOf(("auto",))]
 
@@ -173,6 +177,11 @@ class RunConfig:
             updates on what replicas compute, stays as it is; TensorFlow's loss scaling does the same. ``"stop"``: end
             the run with an error that names step, replica and variable, before anything is applied. None does not
             look, as TensorFlow does not: a check reads every gradient once more.
+        on_lost_data: What to do when a part of the data is no longer read, while training goes on: the worker of a
+            replica has died and is not replaced, or, in synchronous training, the input of a replica has ended and the
+            others' has not. ``"warn"`` says so and trains on; ``"stop"`` ends the run with a `DataLossError`, after
+            a checkpoint if there is a folder. Up to two steps may have been taken without the replica by then. An
+            elastic run shares the data of a worker that dies among the others: that is no loss.
         summary_steps: Steps from one time that the model's ``tf.summary`` operations are computed and logged to the
             next, on a cluster by a replica; None for never.
     """
@@ -198,6 +207,7 @@ class RunConfig:
     summary_steps: Positive | None = 100
     accumulate: Positive = 1
     bad_gradients: BadGradients | None = None
+    on_lost_data: Annotated[str, OneOf(ON_LOST_DATA)] = "warn"
     resume_from: PathLike | None = None
 
     def __post_init__(self) -> None:
@@ -225,6 +235,7 @@ class Result:
         dropped: Late gradients that were dropped.
         duration_s: Seconds from the first step to the last.
         logdir: Folder of TensorBoard's event file, or None.
+        events: What happened beside the steps: workers replaced, data lost, and so on.
     """
 
     metrics: dict[str, float]
@@ -233,6 +244,7 @@ class Result:
     dropped: int
     duration_s: float
     logdir: str | None = None
+    events: Sequence[RunEvent] = ()
 
     @property
     def steps(self) -> int:
@@ -241,13 +253,13 @@ class Result:
 
     @property
     def statistics(self) -> RunStatistics:
-        """Step times, of each replica too, and how many gradients were dropped, stale or bad."""
-        return RunStatistics.of(self.history)
+        """Step times, of each replica too, and how often gradients, workers or data were lost."""
+        return RunStatistics.of(self.history, self.events)
 
     def __repr__(self) -> str:
         size_bytes = sum(array.nbytes for array in self.variables.values())
         return (
             f"Result(metrics={self.metrics}, history={self.history}, "
             f"variables=<{len(self.variables)} of {size_bytes:,} bytes>, dropped={self.dropped}, "
-            f"duration_s={self.duration_s:.6g}, logdir={self.logdir!r})"
+            f"duration_s={self.duration_s:.6g}, logdir={self.logdir!r}, events=<{len(self.events)}>)"
         )

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from tfray.errors import OpError
 from tfray.formats import files
-from tfray.formats.events import SessionLog, Summary
+from tfray.formats.events import Event, LogMessage, SessionLog, Summary
 from tfray.framework.graph import Graph
 from tfray.library import logging
 from tfray.library.event_writer import FileWriter
 
 if TYPE_CHECKING:
+    from tfray.training.run_events import RunEvent
     from tfray.training.step_history import StepRecord
 
 FOLDER_VARIABLE: Final = "TFRAY_LOGDIR"
@@ -72,6 +73,12 @@ class RunLog:
         self._pending = record
         if self._last is None or time.monotonic() - self._time >= INTERVAL_S:
             self._write(record)
+
+    def note(self, event: RunEvent) -> None:
+        """Write what has happened beside the steps."""
+        if self._writer is not None:
+            message = LogMessage(level=LogMessage.WARN, message=event.message)
+            self._writer.add_event(Event(wall_time=time.time(), step=event.step, log_message=message))
 
     def _write(self, record: StepRecord) -> None:
         assert self._writer is not None

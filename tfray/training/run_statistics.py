@@ -1,4 +1,4 @@
-"""How a training run went: step times, and gradients that were dropped, stale or bad."""
+"""How a training run went: step times, gradients that were dropped, stale or bad, and what was lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from tfray.training.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, RunEvent
 
 if TYPE_CHECKING:
     from tfray.training.step_history import StepRecord
@@ -39,6 +41,9 @@ class RunStatistics:
         replicas: Times of each replica's part in the steps that it delivered, by its number; the first step, in which
             everything is compiled, does not count if there are others.
         bad_gradients: By step, the replicas whose gradients were not finite; see `RunConfig.bad_gradients`.
+        replacements: Workers that died and were replaced.
+        rollbacks: How often training went back to a checkpoint.
+        lost_data: By replica, the first step without its share of the data; see `RunConfig.on_lost_data`.
     """
 
     steps: int
@@ -48,13 +53,24 @@ class RunStatistics:
     step: Percentiles
     replicas: dict[int, Percentiles]
     bad_gradients: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    replacements: int = 0
+    rollbacks: int = 0
+    lost_data: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, history: Sequence[StepRecord]) -> RunStatistics:
-        """The statistics of some steps."""
+    def of(cls, history: Sequence[StepRecord], events: Sequence[RunEvent] = ()) -> RunStatistics:
+        """The statistics of some steps, and of what happened beside them."""
+        kinds = [event.kind for event in events]
+        lost: dict[int, int] = {}
+        for event in events:
+            if event.kind == ROLLBACK:
+                lost.clear()  # everybody begins anew there
+            elif event.kind == LOST_DATA and event.replica is not None:
+                lost[event.replica] = event.step
+        counts = kinds.count(REPLACEMENT), kinds.count(ROLLBACK), lost
         if not history:
             nothing = Percentiles(0.0, 0.0, 0.0)
-            return cls(0, 0, 0.0, 0, nothing, {})
+            return cls(0, 0, 0.0, 0, nothing, {}, {}, *counts)
         times: dict[int, list[float]] = {}
         steps_s, staleness, bad = [], [], {}
         for number, record in enumerate(history):
@@ -74,4 +90,5 @@ class RunStatistics:
             Percentiles.of(steps_s),
             {replica: Percentiles.of(values) for replica, values in sorted(times.items())},
             bad,
+            *counts,
         )

@@ -27,6 +27,7 @@ from tfray.training.model_summaries import ModelSummaries
 from tfray.training.model_variables import initializer, load, variables_of
 from tfray.training.run_checkpoints import RunCheckpoints, random_states, restore_random_states
 from tfray.training.run_config import Result, RunConfig, ScalingConfig
+from tfray.training.run_events import RunEvents
 from tfray.training.run_log import RunLog, run_folder
 from tfray.training.step_history import StepHistory, StepRecord
 
@@ -83,10 +84,11 @@ class Trainer:
                 checkpoint there is the newest.
             DataLossError: All checkpoints there are damaged.
             UnavailableError: A parameter server died and there are no checkpoints, or no worker is left.
+            DataLossError: A part of the data is no longer read, and `RunConfig.on_lost_data` says to stop.
             OpError: What an operation, or the input function, raised on a worker; the message names it.
         """
-        folder = run_folder(self.run.logdir)
-        return self._fit_locally(folder) if self.run.local else self._fit_on_cluster(folder)
+        folder, events = run_folder(self.run.logdir), RunEvents()
+        return self._fit_locally(folder, events) if self.run.local else self._fit_on_cluster(folder, events)
 
     def evaluate(self, result: Result, batches: Iterable[Batch]) -> dict[str, float]:
         """Loss and metrics of a trained model over `batches`, in this process.
@@ -160,7 +162,7 @@ class Trainer:
 
     # -- in this process -------------------------------------------------------------------------
 
-    def _fit_locally(self, folder: str | None) -> Result:
+    def _fit_locally(self, folder: str | None, events: RunEvents) -> Result:
         run, batches = self.run, open_input(self._input_fn, InputContext())
         first = self._first_batch(batches)
         gathers = run.accumulate > 1 or run.bad_gradients is not None
@@ -175,15 +177,22 @@ class Trainer:
             else:
                 batches = open_input(self._input_fn, InputContext(first_step=begin))
             steps = LocalSteps(model, session, run, self._summaries(model, folder), checkpoints.step + 1)
-            records = self._local_steps(steps.gathered if gathers else steps.plain, session, batches, checkpoints)
-            return self._collect(model, records, lambda: session.run(variables_of(model)), folder)
+            step = steps.gathered if gathers else steps.plain
+            records = self._local_steps(step, session, batches, checkpoints, events)
+            return self._collect(model, records, lambda: session.run(variables_of(model)), folder, events)
 
     def _local_steps(
-        self, step: LocalStep, session: Session, batches: Iterable[Batch], checkpoints: RunCheckpoints
+        self,
+        step: LocalStep,
+        session: Session,
+        batches: Iterable[Batch],
+        checkpoints: RunCheckpoints,
+        events: RunEvents,
     ) -> Generator[StepRecord, None, None]:
+        began = checkpoints.step
         # A last step for which there are too few batches is not taken.
         gathered = zip(*[iter(batches)] * self.run.accumulate, strict=False)
-        for number, of_step in zip(range(checkpoints.step + 1, self.run.steps + 1), gathered, strict=False):
+        for number, of_step in zip(range(began + 1, self.run.steps + 1), gathered, strict=False):
             started = time.perf_counter()
             record = step(number, of_step)
             checkpoints.step = number
@@ -192,18 +201,21 @@ class Trainer:
                 checkpoints.save(session, lambda: random_states(session))
                 checkpoints.exit_if_preempted()
         checkpoints.save(session, lambda: random_states(session))
+        events.ended(checkpoints.step, self.run.steps, began)
 
     # -- on a cluster ----------------------------------------------------------------------------
 
-    def _fit_on_cluster(self, folder: str | None) -> Result:
+    def _fit_on_cluster(self, folder: str | None, events: RunEvents) -> Result:
         import_ray()
         from tfray.training.cluster_training import ClusterTraining, start_cluster
 
         model = self.build_for_shards()
         with start_cluster(self.scaling, self.run) as cluster, self._checkpoints(model) as checkpoints:
             summaries = self._summaries(model, folder)
-            training = ClusterTraining(model, self._input_fn, self.scaling, self.run, cluster, checkpoints, summaries)
-            return self._collect(model, training.records(), training.final_values, folder)
+            training = ClusterTraining(
+                model, self._input_fn, self.scaling, self.run, cluster, checkpoints, summaries, events
+            )
+            return self._collect(model, training.records(), training.final_values, folder, events)
 
     # -- both ------------------------------------------------------------------------------------
 
@@ -238,11 +250,13 @@ class Trainer:
         records: Generator[StepRecord, None, None],
         read_variables: Callable[[], dict[str, Any]],
         folder: str | None,
+        events: RunEvents,
     ) -> Result:
         history = StepHistory()
         started = time.perf_counter()
         # What the records hold open is closed with them, also when `on_step` raises.
         with RunLog(folder, model.graph) as log, closing(records):
+            events.log = log
             for record in records:
                 history.forget_from(record.step)  # steps that were lost
                 history.append(record)
@@ -251,4 +265,4 @@ class Trainer:
                     self.run.on_step(record)
         duration_s = time.perf_counter() - started
         last = history[-1] if history else StepRecord(0, {}, 0.0)
-        return Result(last.metrics, history, read_variables(), last.dropped, duration_s, folder)
+        return Result(last.metrics, history, read_variables(), last.dropped, duration_s, folder, events.told)
