@@ -13,6 +13,7 @@ from tfray.actors.served_cluster import NAMESPACE, actor_name, server_wait_s
 from tfray.config import ConfigProto
 from tfray.errors import AlreadyExistsError, UnavailableError
 from tfray.formats.cluster_spec import ClusterDef, ClusterSpec, ServerDef
+from tfray.framework.arguments import Count, checked
 from tfray.framework.cpu_threads import thread_count
 
 if TYPE_CHECKING:
@@ -56,11 +57,12 @@ class Server:
         AlreadyExistsError: There is a server at that address.
     """
 
+    @checked
     def __init__(
         self,
         server_or_cluster_def: ServerDef | ClusterDef | ClusterSpec | Mapping[str, Any],
         job_name: str | None = None,
-        task_index: int | None = None,
+        task_index: Count | None = None,
         protocol: str | None = None,
         config: ConfigProto | None = None,
         start: bool = True,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
+import pkgutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -193,3 +195,25 @@ def test_a_configuration_is_made_or_says_which_field_is_wrong(make, data):
 def test_what_takes_a_configuration_says_what_is_wrong_with_it(make, message):
     with pytest.raises(InvalidArgumentError, match=message):
         make()
+
+
+def checked_functions():
+    """What is checked, in all modules, by name."""
+    found = {}
+    for module in pkgutil.walk_packages(tf.__path__, "tfray."):
+        if module.name.endswith("__main__"):
+            continue
+        for value in vars(importlib.import_module(module.name)).values():
+            function = value.__init__ if isinstance(value, type) else value
+            if hasattr(function, "expected"):
+                found[f"{function.__module__}.{function.__qualname__}"] = function
+    return found
+
+
+CHECKED = checked_functions()
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_the_annotations_of_what_is_checked_can_be_read(name):
+    signature, rules = CHECKED[name].expected()
+    assert set(rules) & set(signature.parameters)

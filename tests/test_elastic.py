@@ -58,7 +58,7 @@ def test_steps_grow_with_the_replicas_where_that_is_wanted():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"workers": (0, 2)}, "at least one worker"),
+        ({"workers": (0, 2)}, "workers must be .* at least 1"),
         ({"workers": (3, 2)}, "the first number is the least"),
         ({"workers": (2, 4), "backup_workers": 2}, "between 0 and 1 can be backups"),
         ({"workers": (1, 4), "elastic_batch": "huge"}, "must be 'constant' or 'scaled'"),

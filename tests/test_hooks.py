@@ -353,7 +353,7 @@ def test_a_function_feeds():
     x = tf.placeholder(tf.float32, [])
     numbers = iter([1.0, 2.0, 3.0])
     assert run([tf.train.FeedFnHook(lambda: {x: next(numbers)})], x * 10, steps=2) == [10, 20]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="expected a function"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be a function"):
         tf.train.FeedFnHook({x: 1.0})
 
 
@@ -499,7 +499,7 @@ def test_checkpoints_are_saved_when_it_pays(tmp_path, monkeypatch):
 
 def test_intervals_of_checkpoints_are_checked(tmp_path):
     for wrong in ({"save_secs": "sometimes"}, {"save_secs": "automatic", "save_steps": 3}, {}):
-        with pytest.raises(ValueError, match="one of them"):
+        with pytest.raises(ValueError, match=r"one of them|automatic"):
             CheckpointSaverHook(str(tmp_path), **wrong)
 
 

@@ -19,6 +19,7 @@ from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
+from tfray.framework.arguments import checked
 from tfray.framework.feed import Feed
 from tfray.framework.graph import (
     Graph,
@@ -65,6 +66,7 @@ class Session:
     cancels what still runs and releases everything.
     """
 
+    @checked
     def __init__(self, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         self._graph = graph or get_default_graph()
         self._config = config or ConfigProto()
@@ -208,6 +210,7 @@ class Session:
 class InteractiveSession(Session):
     """A session that is the default session from its creation until it is closed, for notebooks and shells."""
 
+    @checked
     def __init__(self, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         super().__init__(target, graph, config)
         self._scope = self.as_default()

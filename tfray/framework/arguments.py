@@ -7,8 +7,8 @@
         save_every_s: Seconds | None = None
 
 `checked` reads them the first time that the function or class is called, and turns NumPy's scalars into Python's. It
-knows unions, `Annotated` with a `Range` or `OneOf`, mappings, sequences, functions and classes; what it does not know
-it lets through.
+knows unions, `Literal`, `Annotated` with a `Range` or `OneOf`, mappings, sequences, functions and classes; what it does
+not know it lets through.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import functools
 import inspect
 import math
 import numbers
+import operator
 import os
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -132,6 +133,7 @@ def _checking(function: Any, annotated: Any, shown: str) -> Any:
                 bound.arguments[name] = rules[name].take(f"{shown}: {name}", value)
         return function(*bound.args, **bound.kwargs)
 
+    call.expected = expected  # type: ignore[attr-defined]  # for tests: that all annotations can be read
     return call
 
 
@@ -148,6 +150,8 @@ def _expectation(hint: Any) -> Expectation:
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _bounded(_expectation(parts[0]), parts[1:])
+    if origin is Literal:
+        return _bounded(_expectation(type(parts[0])), [OneOf(parts)])
     if origin in (Union, types.UnionType):
         return _any_of([_expectation(part) for part in parts])
     if hint in _SCALARS:
@@ -235,7 +239,8 @@ def _mapping(kind: Any, key: Expectation | None = None, item: Expectation | None
         found = {key.taken(name): item.taken(held) for name, held in value.items()}
         if _holds_refused([*found, *found.values()]):
             return _REFUSED
-        return found if type(value) is dict else value
+        is_same = type(value) is not dict or all(found.get(name) is held for name, held in value.items())
+        return value if is_same else found
 
     return Expectation((f"a mapping (keys: {key.words}; values: {item.words})",), taken)
 
@@ -262,7 +267,9 @@ def _sequence(kind: Any, parts: tuple[Any, ...]) -> Expectation:
             return _REFUSED
         each = items if is_fixed else items * len(value)
         found = [item.taken(held) for item, held in zip(each, value, strict=True)]
-        return _REFUSED if _holds_refused(found) else type(value)(found)
+        if _holds_refused(found):
+            return _REFUSED
+        return value if all(map(operator.is_, found, value)) else type(value)(found)
 
     return Expectation((words,), taken)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tfray.framework.arguments import checked
 from tfray.framework.graph import get_default_graph
 
 DEFAULT_GRAPH_SEED: Final = 87654321
@@ -12,6 +13,7 @@ DEFAULT_GRAPH_SEED: Final = 87654321
 _MAX_SEED: Final = 2**31 - 1
 
 
+@checked
 def set_random_seed(seed: int | None) -> None:
     """Set the seed of the default graph.
 

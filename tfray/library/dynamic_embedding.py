@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfray.framework import dtypes
+from tfray.framework.arguments import Positive, checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -48,14 +49,15 @@ class DynamicEmbedding:
         >>> rows = tf.nn.dynamic_embedding_lookup(words, ids)
     """
 
+    @checked
     def __init__(
         self,
         name: str,
-        dim: int,
-        capacity: int,
+        dim: Positive,
+        capacity: Positive,
         initializer: Callable[[Tensor], Any] | None = None,
         dtype: DTypeLike = dtypes.float32,
-        admit_after: int = 1,
+        admit_after: Positive = 1,
         evict: str = "lru",
         trainable: bool = True,
     ) -> None:

@@ -24,6 +24,7 @@ from tfray.formats.events import (
 from tfray.formats.graph_proto import GraphProto
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import draw_graph, rename_operations, to_graph_proto
+from tfray.framework.arguments import NonNegative, checked
 from tfray.framework.graph import Graph
 from tfray.framework.graph_def import GraphDef
 
@@ -194,12 +195,13 @@ class FileWriter:
         ...         writer.add_summary(summary, step)
     """
 
+    @checked
     def __init__(
         self,
         logdir: files.PathLike,
         graph: Graph | GraphDef | None = None,
         max_queue: int = 10,
-        flush_secs: float = 120,
+        flush_secs: NonNegative = 120,
         graph_def: GraphDef | None = None,
         filename_suffix: str | None = None,
         session: Any = None,

@@ -8,11 +8,15 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from tfray.framework.arguments import PositiveNumber, checked
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype, float32
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops import array_ops, random_ops
 from tfray.ops.source_ops import constant
+
+Number = float | Tensor | np.ndarray[Any, Any]
+"""A number, or one for each element."""
 
 
 class PartitionInfo(Protocol):
@@ -112,8 +116,9 @@ class Constant(Initializer):
 class RandomUniform(Initializer):
     """Uniform numbers from ``[minval, maxval)``; `maxval` None stands for 1, and must be given for integers."""
 
+    @checked
     def __init__(
-        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: DTypeLike = float32
+        self, minval: Number = 0, maxval: Number | None = None, seed: int | None = None, dtype: DTypeLike = float32
     ) -> None:
         super().__init__(dtype)
         self.minval = minval
@@ -129,7 +134,10 @@ class RandomUniform(Initializer):
 class RandomNormal(Initializer):
     """Normal numbers with mean `mean` and standard deviation `stddev`."""
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
+    @checked
+    def __init__(
+        self, mean: Number = 0.0, stddev: Number = 1.0, seed: int | None = None, dtype: DTypeLike = float32
+    ) -> None:
         super().__init__(_floating(dtype))
         self.mean = mean
         self.stddev = stddev
@@ -189,22 +197,15 @@ class VarianceScaling(Initializer):
         training deep feedforward neural networks (2010).
     """
 
+    @checked
     def __init__(
         self,
-        scale: float = 1.0,
+        scale: PositiveNumber = 1.0,
         mode: Literal["fan_in", "fan_out", "fan_avg"] = "fan_in",
         distribution: Literal["truncated_normal", "normal", "untruncated_normal", "uniform"] = "truncated_normal",
         seed: int | None = None,
         dtype: DTypeLike = float32,
     ) -> None:
-        if scale <= 0:
-            raise ValueError(f"scale must be positive, not {scale}")
-        if mode not in ("fan_in", "fan_out", "fan_avg"):
-            raise ValueError(f"mode must be fan_in, fan_out or fan_avg, not {mode!r}")
-        if distribution not in ("truncated_normal", "normal", "untruncated_normal", "uniform"):
-            raise ValueError(
-                f"distribution must be truncated_normal, normal, untruncated_normal or uniform, not {distribution!r}"
-            )
         super().__init__(_floating(dtype))
         self.scale = scale
         self.mode = mode
@@ -232,6 +233,7 @@ _TRUNCATED_STDDEV = 0.87962566103423978
 class GlorotUniform(VarianceScaling):
     """Uniform numbers of variance ``2 / (fan_in + fan_out)``: the default of `tf.get_variable`."""
 
+    @checked
     def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
@@ -242,6 +244,7 @@ class GlorotUniform(VarianceScaling):
 class GlorotNormal(VarianceScaling):
     """Truncated normal numbers of variance ``2 / (fan_in + fan_out)``."""
 
+    @checked
     def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
@@ -273,6 +276,7 @@ class UniformUnitScaling(Initializer):
     """Uniform numbers that keep the scale of the inputs, n being all dimensions but the last: variance
     ``factor ** 2 / n``."""
 
+    @checked
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         super().__init__(_floating(dtype))
         self.factor = factor
@@ -294,6 +298,7 @@ class Orthogonal(Initializer):
     A shape ``[..., n]`` of higher rank is filled from the matrix whose rows are all dimensions but the last.
     """
 
+    @checked
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         super().__init__(_floating(dtype))
         self.gain = gain
@@ -311,6 +316,7 @@ class Orthogonal(Initializer):
 class Identity(Initializer):
     """The identity matrix times `gain`; only for two dimensions."""
 
+    @checked
     def __init__(self, gain: float = 1.0, dtype: DTypeLike = float32) -> None:
         super().__init__(_floating(dtype))
         self.gain = gain

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from tfray.framework.arguments import Count, Positive, checked
 from tfray.framework.convert import register_tensor_conversion_function
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor, get_default_graph
@@ -189,7 +190,8 @@ def slices_of(shape: Sequence[int], partitions: Sequence[int]) -> list[tuple[lis
 # -- how to cut ------------------------------------------------------------------------------------------
 
 
-def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
+@checked
+def fixed_size_partitioner(num_shards: Positive, axis: int = 0) -> Partitioner:
     """Cut every variable into `num_shards` parts along `axis` (fewer where it has fewer rows)."""
 
     def partitioner(shape: Any, dtype: DType, **unused: Any) -> list[int]:
@@ -198,8 +200,12 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     return partitioner
 
 
+@checked
 def variable_axis_size_partitioner(
-    max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
+    max_shard_bytes: Positive,
+    axis: int = 0,
+    bytes_per_string_element: Positive = 16,
+    max_shards: Positive | None = None,
 ) -> Partitioner:
     """Cut along `axis` into as few parts as keep each within `max_shard_bytes`.
 
@@ -222,8 +228,12 @@ def variable_axis_size_partitioner(
     return partitioner
 
 
+@checked
 def min_max_variable_partitioner(
-    max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
+    max_partitions: Positive = 1,
+    axis: int = 0,
+    min_slice_size: Positive = 256 << 10,
+    bytes_per_string_element: Positive = 16,
 ) -> Partitioner:
     """Cut along `axis` into as many parts, at most `max_partitions`, as keep each at `min_slice_size` bytes or more."""
     if max_partitions < 1 or min_slice_size < 1 or bytes_per_string_element < 1:
@@ -236,8 +246,12 @@ def min_max_variable_partitioner(
     return partitioner
 
 
+@checked
 def balancing_partitioner(
-    total_bytes: int, num_shards: int, min_slice_size: int = 64 << 10, bytes_per_string_element: int = 16
+    total_bytes: Count,
+    num_shards: Positive,
+    min_slice_size: Positive = 64 << 10,
+    bytes_per_string_element: Positive = 16,
 ) -> Partitioner:
     """Cut what is larger than one shard's fair share of a model along the first dimension, into parts of that size.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfray.framework import dtypes
+from tfray.framework.arguments import Count, Positive, checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -301,9 +302,10 @@ class FIFOQueue(QueueBase):
         ValueError: A shape is not fully known, or the lists differ in length.
     """
 
+    @checked
     def __init__(
         self,
-        capacity: int,
+        capacity: Positive,
         dtypes: Any,
         shapes: Shapes = None,
         names: Names = None,
@@ -333,9 +335,10 @@ class PaddingFIFOQueue(QueueBase):
         ValueError: A rank is not known, or the lists differ in length.
     """
 
+    @checked
     def __init__(
         self,
-        capacity: int,
+        capacity: Positive,
         dtypes: Any,
         shapes: Shapes,
         names: Names = None,
@@ -368,9 +371,10 @@ class PriorityQueue(QueueBase):
         ValueError: A shape is not fully known, or the lists differ in length.
     """
 
+    @checked
     def __init__(
         self,
-        capacity: int,
+        capacity: Positive,
         types: Any,
         shapes: Shapes = None,
         names: Names = None,
@@ -404,10 +408,11 @@ class RandomShuffleQueue(QueueBase):
         ValueError: A shape is not fully known, or the lists differ in length.
     """
 
+    @checked
     def __init__(
         self,
-        capacity: int,
-        min_after_dequeue: int,
+        capacity: Positive,
+        min_after_dequeue: Count,
         dtypes: Any,
         shapes: Shapes = None,
         names: Names = None,

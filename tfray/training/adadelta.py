@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import adaptive_training_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -34,11 +35,12 @@ class AdadeltaOptimizer(Optimizer):
         Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012.
     """
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        rho: Hyperparameter = 0.95,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:

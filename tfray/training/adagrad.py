@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import array_ops, sparse_training_ops, training_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class AdagradOptimizer(Optimizer):
@@ -34,9 +35,10 @@ class AdagradOptimizer(Optimizer):
         2011.
     """
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",

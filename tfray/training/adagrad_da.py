@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import array_ops, proximal_training_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class AdagradDAOptimizer(Optimizer):
@@ -38,9 +39,10 @@ class AdagradDAOptimizer(Optimizer):
         2011.
     """
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         global_step: Any,
         initial_gradient_squared_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,

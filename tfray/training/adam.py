@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import array_ops, grouping_ops, sparse_training_ops, state_ops, training_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class AdamOptimizer(Optimizer):
@@ -37,12 +38,13 @@ class AdamOptimizer(Optimizer):
 
     _lazy = False
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tfray.framework import dtypes
+from tfray.framework.arguments import Count, Positive, checked
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
@@ -24,11 +25,12 @@ from tfray.training.queue_runner import QueueRunner, add_queue_runner
 MakeQueue = Callable[..., QueueBase]
 
 
+@checked
 def batch(
     tensors: Any,
-    batch_size: Any,
-    num_threads: int = 1,
-    capacity: int = 32,
+    batch_size: Positive | Tensor,
+    num_threads: Positive = 1,
+    capacity: Positive = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
     dynamic_pad: bool = False,
@@ -72,12 +74,13 @@ def batch(
     )
 
 
+@checked
 def maybe_batch(
     tensors: Any,
     keep_input: Any,
-    batch_size: Any,
-    num_threads: int = 1,
-    capacity: int = 32,
+    batch_size: Positive | Tensor,
+    num_threads: Positive = 1,
+    capacity: Positive = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
     dynamic_pad: bool = False,
@@ -105,10 +108,11 @@ def maybe_batch(
     return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_batch")
 
 
+@checked
 def batch_join(
     tensors_list: Sequence[Any],
-    batch_size: Any,
-    capacity: int = 32,
+    batch_size: Positive | Tensor,
+    capacity: Positive = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
     dynamic_pad: bool = False,
@@ -143,11 +147,12 @@ def batch_join(
     )
 
 
+@checked
 def maybe_batch_join(
     tensors_list: Sequence[Any],
     keep_input: Any,
-    batch_size: Any,
-    capacity: int = 32,
+    batch_size: Positive | Tensor,
+    capacity: Positive = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
     dynamic_pad: bool = False,
@@ -174,12 +179,13 @@ def maybe_batch_join(
     return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_batch_join")
 
 
+@checked
 def shuffle_batch(
     tensors: Any,
-    batch_size: Any,
-    capacity: int,
-    min_after_dequeue: int,
-    num_threads: int = 1,
+    batch_size: Positive | Tensor,
+    capacity: Positive,
+    min_after_dequeue: Count,
+    num_threads: Positive = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
@@ -221,13 +227,14 @@ def shuffle_batch(
     )
 
 
+@checked
 def maybe_shuffle_batch(
     tensors: Any,
-    batch_size: Any,
-    capacity: int,
-    min_after_dequeue: int,
+    batch_size: Positive | Tensor,
+    capacity: Positive,
+    min_after_dequeue: Count,
     keep_input: Any,
-    num_threads: int = 1,
+    num_threads: Positive = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
@@ -256,11 +263,12 @@ def maybe_shuffle_batch(
     return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch")
 
 
+@checked
 def shuffle_batch_join(
     tensors_list: Sequence[Any],
-    batch_size: Any,
-    capacity: int,
-    min_after_dequeue: int,
+    batch_size: Positive | Tensor,
+    capacity: Positive,
+    min_after_dequeue: Count,
     seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
@@ -297,11 +305,12 @@ def shuffle_batch_join(
     )
 
 
+@checked
 def maybe_shuffle_batch_join(
     tensors_list: Sequence[Any],
-    batch_size: Any,
-    capacity: int,
-    min_after_dequeue: int,
+    batch_size: Positive | Tensor,
+    capacity: Positive,
+    min_after_dequeue: Count,
     keep_input: Any,
     seed: int | None = None,
     enqueue_many: bool = False,

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from tfray.errors import OutOfRangeError
+from tfray.framework.arguments import NonNegative, checked
 from tfray.library import logging
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
@@ -37,6 +38,7 @@ class Coordinator:
         >>> coord.join(threads)
     """
 
+    @checked
     def __init__(self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None) -> None:
         self._clean = (OutOfRangeError,) if clean_stop_exception_types is None else tuple(clean_stop_exception_types)
         self._lock = threading.Lock()
@@ -169,10 +171,11 @@ class LooperThread(threading.Thread):
         ValueError: `coord` is not a coordinator.
     """
 
+    @checked
     def __init__(
         self,
         coord: Coordinator,
-        timer_interval_secs: float | None,
+        timer_interval_secs: NonNegative | None,
         target: Callable[..., Any] | None = None,
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,

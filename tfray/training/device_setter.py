@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.cluster_spec import ClusterDef, ClusterSpec
+from tfray.framework.arguments import Count, Positive, checked
 from tfray.framework.device_spec import DeviceSpec, merge_device
 from tfray.framework.graph import DeviceFunction, Operation
 
@@ -46,7 +47,8 @@ class GreedyLoadBalancingStrategy:
         load_fn: Load of a variable's operation; `byte_size_load_fn` when None.
     """
 
-    def __init__(self, num_tasks: int, load_fn: Callable[[Operation], float] | None = None) -> None:
+    @checked
+    def __init__(self, num_tasks: Positive, load_fn: Callable[[Operation], float] | None = None) -> None:
         self._loads = [0.0] * num_tasks
         self._load_fn = load_fn or byte_size_load_fn
 
@@ -56,8 +58,9 @@ class GreedyLoadBalancingStrategy:
         return task
 
 
+@checked
 def replica_device_setter(
-    ps_tasks: int = 0,
+    ps_tasks: Count = 0,
     ps_device: str = "/job:ps",
     worker_device: str = "/job:worker",
     merge_devices: bool = True,

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import array_ops, proximal_training_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class FtrlOptimizer(Optimizer):
@@ -39,9 +40,10 @@ class FtrlOptimizer(Optimizer):
         McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013.
     """
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework import dtypes
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import sparse_training_ops, training_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class GradientDescentOptimizer(Optimizer):
@@ -22,7 +23,8 @@ class GradientDescentOptimizer(Optimizer):
         name: Name of the optimizer.
     """
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    @checked
+    def __init__(self, learning_rate: Hyperparameter, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
 

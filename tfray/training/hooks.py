@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
 from tfray.formats.events import Summary
+from tfray.framework.arguments import Count, NonNegative, Positive, checked
 from tfray.framework.graph import get_default_graph
 from tfray.library import logging
 from tfray.library.event_writer import FileWriter, FileWriterCache
@@ -31,7 +31,8 @@ class SecondOrStepTimer:
         ValueError: Both are given, or neither.
     """
 
-    def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
+    @checked
+    def __init__(self, every_secs: NonNegative | None = None, every_steps: Positive | None = None) -> None:
         if (every_secs is None) == (every_steps is None):
             raise ValueError("something is due either every so many seconds or every so many steps: give one of them")
         self._every_secs = every_secs
@@ -99,7 +100,8 @@ class StopAtStepHook(SessionRunHook):
         ValueError: Both are given, or neither.
     """
 
-    def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
+    @checked
+    def __init__(self, num_steps: Positive | None = None, last_step: Count | None = None) -> None:
         if (num_steps is None) == (last_step is None):
             raise ValueError("StopAtStepHook takes either num_steps or last_step")
         self._num_steps = num_steps
@@ -136,19 +138,18 @@ class LoggingTensorHook(SessionRunHook):
         ValueError: Not exactly one of `every_n_iter` and `every_n_secs` is given (with `at_end`, none may be).
     """
 
+    @checked
     def __init__(
         self,
         tensors: Mapping[str, Any] | Sequence[Any],
-        every_n_iter: int | None = None,
-        every_n_secs: float | None = None,
+        every_n_iter: Positive | None = None,
+        every_n_secs: NonNegative | None = None,
         at_end: bool = False,
         formatter: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
         only_at_end = at_end and every_n_iter is None and every_n_secs is None
         if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
             raise ValueError("LoggingTensorHook takes either every_n_iter or every_n_secs")
-        if every_n_iter is not None and every_n_iter <= 0:
-            raise ValueError(f"every_n_iter is {every_n_iter}, expected at least 1")
         names = tensors if isinstance(tensors, Mapping) else {_name(tensor): tensor for tensor in tensors}
         self._tensors = dict(names)
         self._formatter = formatter
@@ -202,6 +203,7 @@ class NanTensorHook(SessionRunHook):
         fail_on_nan_loss: Raise `NanLossDuringTrainingError`; otherwise log the failure and stop.
     """
 
+    @checked
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         self._loss = loss_tensor
         self._fail = fail_on_nan_loss
@@ -228,10 +230,11 @@ class StepCounterHook(SessionRunHook):
         summary_writer: Writes the event file.
     """
 
+    @checked
     def __init__(
         self,
-        every_n_steps: int | None = 100,
-        every_n_secs: float | None = None,
+        every_n_steps: Positive | None = 100,
+        every_n_secs: NonNegative | None = None,
         output_dir: str | None = None,
         summary_writer: FileWriter | None = None,
     ) -> None:
@@ -277,7 +280,8 @@ class GlobalStepWaiterHook(SessionRunHook):
         wait_until_step: The value.
     """
 
-    def __init__(self, wait_until_step: int) -> None:
+    @checked
+    def __init__(self, wait_until_step: Count) -> None:
         self._wait_until_step = wait_until_step
         self._reached = wait_until_step <= 0
 
@@ -306,6 +310,7 @@ class FinalOpsHook(SessionRunHook):
         final_ops_feed_dict: Values for tensors.
     """
 
+    @checked
     def __init__(self, final_ops: Any, final_ops_feed_dict: Mapping[Any, Any] | None = None) -> None:
         self._final_ops = final_ops
         self._feed_dict = final_ops_feed_dict
@@ -328,9 +333,8 @@ class FeedFnHook(SessionRunHook):
         feed_fn: Function without arguments that returns a dictionary, as for `tf.Session.run`.
     """
 
+    @checked
     def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:
-        if not callable(feed_fn):
-            raise InvalidArgumentError(f"feed_fn is {feed_fn!r}, expected a function")
         self._feed_fn = feed_fn
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:

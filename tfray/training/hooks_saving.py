@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from tfray.config import RunOptions
 from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.events import SessionLog
 from tfray.formats.step_stats import RunMetadata
+from tfray.framework.arguments import NonNegative, OneOf, Positive, checked
 from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library import logging
@@ -22,6 +23,7 @@ from tfray.training.hooks import SecondOrStepTimer, require_global_step
 from tfray.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 
 AUTOMATIC: Final = "automatic"
+Automatic = Annotated[str, OneOf((AUTOMATIC,))]
 """For seconds between checkpoints: what the measured cost of a save and the failures so far suggest."""
 
 _ASSUMED_MEAN_TIME_BETWEEN_FAILURES_S: Final = 86400.0
@@ -87,11 +89,12 @@ class CheckpointSaverHook(SessionRunHook):
         ValueError: Both `saver` and `scaffold` are given, or not one of `save_secs` and `save_steps`.
     """
 
+    @checked
     def __init__(
         self,
         checkpoint_dir: files.PathLike,
-        save_secs: float | str | None = None,
-        save_steps: int | None = None,
+        save_secs: NonNegative | Automatic | None = None,
+        save_steps: Positive | None = None,
         saver: Any = None,
         checkpoint_basename: str = "model.ckpt",
         scaffold: Any = None,
@@ -179,11 +182,11 @@ class CheckpointSaverHook(SessionRunHook):
         return self._saver
 
 
-def _timer_for(save_secs: float | str | None, save_steps: int | None) -> SecondOrStepTimer:
+def _timer_for(save_secs: NonNegative | Automatic | None, save_steps: int | None) -> SecondOrStepTimer:
     if not isinstance(save_secs, str):
         return SecondOrStepTimer(save_secs, save_steps)
-    if save_secs != AUTOMATIC or save_steps is not None:
-        raise ValueError(f"save_secs is {save_secs!r} with save_steps {save_steps}: give one of them, or {AUTOMATIC!r}")
+    if save_steps is not None:
+        raise ValueError(f"save_secs is {save_secs!r} with save_steps {save_steps}: give one of them")
     return AutomaticTimer()
 
 
@@ -202,10 +205,11 @@ class SummarySaverHook(SessionRunHook):
         ValueError: Not exactly one of `scaffold` and `summary_op` is given, or not one of the intervals.
     """
 
+    @checked
     def __init__(
         self,
-        save_steps: int | None = None,
-        save_secs: float | None = None,
+        save_steps: Positive | None = None,
+        save_secs: NonNegative | None = None,
         output_dir: files.PathLike | None = None,
         summary_writer: FileWriter | None = None,
         scaffold: Any = None,
@@ -269,10 +273,11 @@ class ProfilerHook(SessionRunHook):
         show_memory: Draw memory.
     """
 
+    @checked
     def __init__(
         self,
-        save_steps: int | None = None,
-        save_secs: float | None = None,
+        save_steps: Positive | None = None,
+        save_secs: NonNegative | None = None,
         output_dir: files.PathLike = "",
         show_dataflow: bool = True,
         show_memory: bool = False,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfray.framework import dtypes
+from tfray.framework.arguments import Positive, checked
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
@@ -18,7 +19,8 @@ from tfray.ops.control_ops import Assert
 from tfray.training.queue_runner import QueueRunner, add_queue_runner
 
 
-def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
+@checked
+def limit_epochs(tensor: Any, num_epochs: Positive | None = None, name: str | None = None) -> Tensor:
     """`tensor`, which can be computed `num_epochs` times and is then at its end.
 
     A local variable counts: run `tf.local_variables_initializer` first.
@@ -45,13 +47,14 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
             return array_ops.identity(tensor, name=scope)
 
 
+@checked
 def input_producer(
     input_tensor: Any,
     element_shape: ShapeLike | None = None,
-    num_epochs: int | None = None,
+    num_epochs: Positive | None = None,
     shuffle: bool = True,
     seed: int | None = None,
-    capacity: int = 32,
+    capacity: Positive = 32,
     shared_name: str | None = None,
     summary_name: str | None = None,
     name: str | None = None,
@@ -87,12 +90,13 @@ def input_producer(
         return queue
 
 
+@checked
 def string_input_producer(
     string_tensor: Any,
-    num_epochs: int | None = None,
+    num_epochs: Positive | None = None,
     shuffle: bool = True,
     seed: int | None = None,
-    capacity: int = 32,
+    capacity: Positive = 32,
     shared_name: str | None = None,
     name: str | None = None,
     cancel_op: Any = None,
@@ -127,12 +131,13 @@ def string_input_producer(
         )
 
 
+@checked
 def range_input_producer(
     limit: Any,
-    num_epochs: int | None = None,
+    num_epochs: Positive | None = None,
     shuffle: bool = True,
     seed: int | None = None,
-    capacity: int = 32,
+    capacity: Positive = 32,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
@@ -152,12 +157,13 @@ def range_input_producer(
         return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope)
 
 
+@checked
 def slice_input_producer(
     tensor_list: Sequence[Any],
-    num_epochs: int | None = None,
+    num_epochs: Positive | None = None,
     shuffle: bool = True,
     seed: int | None = None,
-    capacity: int = 32,
+    capacity: Positive = 32,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:

@@ -95,6 +95,8 @@ def array_input(
         InvalidArgumentError: The arrays differ in length, or are shorter than a batch.
     """
     arrays = [np.asarray(array) for part in (features, labels) for array in _leaves(part)]
+    if not all(map(np.ndim, arrays)):
+        raise InvalidArgumentError("array_input(): features and labels must be arrays of examples, not scalars or None")
     lengths = {len(array) for array in arrays}
     if len(lengths) != 1:
         raise InvalidArgumentError(f"features and labels differ in their number of examples: {sorted(lengths)}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework import dtypes
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import sparse_training_ops, training_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class MomentumOptimizer(Optimizer):
@@ -31,10 +32,11 @@ class MomentumOptimizer(Optimizer):
         2013.
     """
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: Hyperparameter,
+        momentum: Hyperparameter,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,

@@ -12,18 +12,24 @@ from typing import Any, ClassVar, Final
 from tfray.config import ConfigProto, RunOptions
 from tfray.errors import OutOfRangeError
 from tfray.formats.files import given_path
+from tfray.framework.arguments import Count, NonNegative, checked
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.library import logging
 from tfray.session import Session
 from tfray.training.hooked_session import RECOVERABLE, HookedSession, StepContext
 from tfray.training.hooks import StepCounterHook
-from tfray.training.hooks_saving import AUTOMATIC, CheckpointSaverHook, SummarySaverHook
+from tfray.training.hooks_saving import AUTOMATIC, Automatic, CheckpointSaverHook, SummarySaverHook
 from tfray.training.preemption import EXIT_CODE, PreemptionNotice
 from tfray.training.scaffold import Scaffold
 from tfray.training.session_manager import SessionManager
 from tfray.training.session_run_hook import SessionRunHook
 
-USE_DEFAULT: Final = object()
+
+class _Default:
+    """The type of `USE_DEFAULT`."""
+
+
+USE_DEFAULT: Final = _Default()
 
 MAX_RECOVERIES: Final = 10
 """So many failures with no step between them are not recovered from."""
@@ -53,6 +59,7 @@ class ChiefSessionCreator(SessionCreator):
         checkpoint_filename_with_path: One checkpoint, in place of a folder.
     """
 
+    @checked
     def __init__(
         self,
         scaffold: Scaffold | None = None,
@@ -95,12 +102,13 @@ class WorkerSessionCreator(SessionCreator):
         max_wait_secs: Seconds to wait for the chief.
     """
 
+    @checked
     def __init__(
         self,
         scaffold: Scaffold | None = None,
         master: Any = "",
         config: ConfigProto | None = None,
-        max_wait_secs: float = 30 * 60,
+        max_wait_secs: NonNegative = 30 * 60,
     ) -> None:
         self._scaffold = scaffold or Scaffold()
         self._master = master
@@ -306,11 +314,12 @@ class MonitoredSession(_MonitoredSession):
     StepContext: ClassVar[type[StepContext]] = StepContext
     _recovers = True
 
+    @checked
     def __init__(
         self,
         session_creator: SessionCreator | None = None,
         hooks: Sequence[SessionRunHook] | None = None,
-        stop_grace_period_secs: float = 120,
+        stop_grace_period_secs: NonNegative = 120,
     ) -> None:
         super().__init__(session_creator or ChiefSessionCreator(), hooks, stop_grace_period_secs)
 
@@ -330,6 +339,7 @@ class SingularMonitoredSession(_MonitoredSession):
 
     _recovers = False
 
+    @checked
     def __init__(
         self,
         hooks: Sequence[SessionRunHook] | None = None,
@@ -337,7 +347,7 @@ class SingularMonitoredSession(_MonitoredSession):
         master: Any = "",
         config: ConfigProto | None = None,
         checkpoint_dir: str | None = None,
-        stop_grace_period_secs: float = 120,
+        stop_grace_period_secs: NonNegative = 120,
         checkpoint_filename_with_path: str | None = None,
     ) -> None:
         creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path)
@@ -355,6 +365,7 @@ class _TrainingSession(MonitoredSession):
         _MonitoredSession.__init__(self, creator, hooks, stop_grace_period_secs, PreemptionNotice())
 
 
+@checked
 def MonitoredTrainingSession(
     master: Any = "",
     is_chief: bool = True,
@@ -362,14 +373,14 @@ def MonitoredTrainingSession(
     scaffold: Scaffold | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
     chief_only_hooks: Sequence[SessionRunHook] | None = None,
-    save_checkpoint_secs: Any = USE_DEFAULT,
-    save_summaries_steps: Any = USE_DEFAULT,
-    save_summaries_secs: Any = USE_DEFAULT,
+    save_checkpoint_secs: float | Automatic | _Default | None = USE_DEFAULT,
+    save_summaries_steps: int | _Default | None = USE_DEFAULT,
+    save_summaries_secs: float | _Default | None = USE_DEFAULT,
     config: ConfigProto | None = None,
-    stop_grace_period_secs: float = 120,
-    log_step_count_steps: int | None = 100,
-    max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT,
+    stop_grace_period_secs: NonNegative = 120,
+    log_step_count_steps: Count | None = 100,
+    max_wait_secs: NonNegative = 7200,
+    save_checkpoint_steps: int | _Default | None = USE_DEFAULT,
     summary_dir: str | None = None,
     save_graph_def: bool = True,
 ) -> MonitoredSession:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
@@ -15,6 +16,7 @@ from tfray.library.moving_average import assign_moving_average
 from tfray.library.variables import Variable
 from tfray.ops import array_ops, grouping_ops, math_ops
 from tfray.training import slot_creator
+from tfray.training.optimizer import Hyperparameter
 
 
 class ExponentialMovingAverage:
@@ -36,10 +38,11 @@ class ExponentialMovingAverage:
         name: Name of the averages, under that of each variable.
     """
 
+    @checked
     def __init__(
         self,
-        decay: Any,
-        num_updates: Any = None,
+        decay: Hyperparameter,
+        num_updates: Hyperparameter | None = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:

@@ -30,6 +30,9 @@ from tfray.ops.partition_ops import unique
 from tfray.ops.segment_ops import unsorted_segment_sum
 from tfray.training import slot_creator
 
+Hyperparameter = float | Tensor | Variable | Callable[[], Any]
+"""A number, in this process or in the graph, or a function that returns one."""
+
 GradientsAndVariables = Sequence[tuple[Any, Any]]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import proximal_training_ops
 from tfray.training.adagrad import AdagradOptimizer
+from tfray.training.optimizer import Hyperparameter
 
 
 class ProximalAdagradOptimizer(AdagradOptimizer):
@@ -38,12 +40,13 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
         2011.
     """
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: Hyperparameter = 0.0,
+        l2_regularization_strength: Hyperparameter = 0.0,
         use_locking: bool = False,
         name: str = "ProximalAdagrad",
     ) -> None:

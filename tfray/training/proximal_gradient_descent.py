@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import proximal_training_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class ProximalGradientDescentOptimizer(Optimizer):
@@ -32,11 +33,12 @@ class ProximalGradientDescentOptimizer(Optimizer):
         Duchi and Singer, "Efficient Learning using Forward-Backward Splitting", 2009.
     """
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        learning_rate: Hyperparameter,
+        l1_regularization_strength: Hyperparameter = 0.0,
+        l2_regularization_strength: Hyperparameter = 0.0,
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:

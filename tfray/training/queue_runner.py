@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from tfray import errors
 from tfray.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
-from tfray.framework.graph import Operation, get_default_graph, get_default_session
+from tfray.framework.arguments import checked
+from tfray.framework.graph import Graph, Operation, get_default_graph, get_default_session
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library import logging
 from tfray.library.queues import QueueBase
@@ -60,6 +61,7 @@ class QueueRunner:
     _is_awaited: ClassVar[bool] = True
     """Whether a coordinator waits for the threads when it stops."""
 
+    @checked
     def __init__(
         self,
         queue: QueueBase | Operation | None = None,
@@ -232,6 +234,7 @@ def _found(definition: QueueRunnerDef, scope: str | None) -> tuple[Any, list[Any
     return queue, enqueues, close, cancel, ends
 
 
+@checked
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
     """Let `start_queue_runners` start the threads of a runner too.
 
@@ -242,6 +245,7 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
     get_default_graph().add_to_collection(collection, qr)
 
 
+@checked
 def start_queue_runners(
     sess: Any = None,
     coord: Coordinator | None = None,
@@ -267,6 +271,8 @@ def start_queue_runners(
     sess = get_default_session() if sess is None else sess
     if sess is None:
         raise ValueError("start_queue_runners needs a session: pass sess=, or call it within `with tf.Session()`")
+    if not isinstance(getattr(sess, "graph", None), Graph):
+        raise InvalidArgumentError(f"start_queue_runners(): sess must be a session, got {sess!r}")
     with sess.graph.as_default():
         runners = get_default_graph().get_collection(collection)
         return [thread for runner in runners for thread in runner.create_threads(sess, coord, daemon, start)]

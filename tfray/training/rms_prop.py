@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops import adaptive_training_ops, array_ops
-from tfray.training.optimizer import Optimizer
+from tfray.training.optimizer import Hyperparameter, Optimizer
 
 
 class RMSPropOptimizer(Optimizer):
@@ -37,12 +38,13 @@ class RMSPropOptimizer(Optimizer):
         With Recurrent Neural Networks", 2013, for the centered form.
     """
 
+    @checked
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: Hyperparameter,
+        decay: Hyperparameter = 0.9,
+        momentum: Hyperparameter = 0.0,
+        epsilon: Hyperparameter = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",

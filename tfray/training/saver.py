@@ -15,6 +15,7 @@ from tfray.formats import checkpoint_folder, files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike, as_path, given_path
+from tfray.framework.arguments import Count, NonNegative, checked
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.ops import checkpoint_ops, source_ops
 from tfray.ops.grouping_ops import group
@@ -71,13 +72,14 @@ class Saver:
         TypeError: Something in `var_list` cannot be saved.
     """
 
+    @checked
     def __init__(
         self,
         var_list: Any = None,
         reshape: bool = False,
         sharded: bool = False,
-        max_to_keep: int | None = 5,
-        keep_checkpoint_every_n_hours: float = 10000.0,
+        max_to_keep: Count | None = 5,
+        keep_checkpoint_every_n_hours: NonNegative = 10000.0,
         name: str | None = None,
         restore_sequentially: bool = False,
         saver_def: SaverDef | None = None,
@@ -90,7 +92,7 @@ class Saver:
         filename: str | None = None,
         *,
         asynchronous: bool = False,
-        best_to_keep: int = 0,
+        best_to_keep: Count = 0,
         best_mode: str = "min",
         takes_arrays: bool = False,
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfray.framework.arguments import checked
 from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.lookup import tables_initializer
@@ -37,6 +38,7 @@ class Scaffold:
         local_init_feed_dict: Values for tensors while `local_init_op` runs.
     """
 
+    @checked
     def __init__(
         self,
         init_op: Any = None,

@@ -19,6 +19,7 @@ from tfray.errors import (
     UnavailableError,
 )
 from tfray.formats.files import as_path
+from tfray.framework.arguments import NonNegative, checked
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.library import logging
 from tfray.session import Session
@@ -44,13 +45,14 @@ class SessionManager:
         local_init_feed_dict: Values for tensors while `local_init_op` runs.
     """
 
+    @checked
     def __init__(
         self,
         local_init_op: Any = None,
         ready_op: Any = None,
         ready_for_local_init_op: Any = None,
         graph: Graph | None = None,
-        recovery_wait_secs: float = 30,
+        recovery_wait_secs: NonNegative = 30,
         local_init_run_options: RunOptions | None = None,
         local_init_feed_dict: Mapping[Any, Any] | None = None,
     ) -> None:

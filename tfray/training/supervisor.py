@@ -12,6 +12,7 @@ from tfray.config import ConfigProto, RunOptions
 from tfray.errors import CancelledError
 from tfray.formats import files
 from tfray.formats.events import SessionLog, Summary
+from tfray.framework.arguments import NonNegative, checked
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library import logging
@@ -69,6 +70,7 @@ class Supervisor:
 
     USE_DEFAULT: ClassVar[int] = USE_DEFAULT
 
+    @checked
     def __init__(
         self,
         graph: Graph | None = None,
@@ -82,10 +84,10 @@ class Supervisor:
         summary_op: Any = USE_DEFAULT,
         saver: Any = USE_DEFAULT,
         global_step: Any = USE_DEFAULT,
-        save_summaries_secs: float = 120,
-        save_model_secs: float = 600,
-        recovery_wait_secs: float = 30,
-        stop_grace_secs: float = 120,
+        save_summaries_secs: NonNegative = 120,
+        save_model_secs: NonNegative = 600,
+        recovery_wait_secs: NonNegative = 30,
+        stop_grace_secs: NonNegative = 120,
         checkpoint_basename: str = "model.ckpt",
         session_manager: SessionManager | None = None,
         summary_writer: Any = USE_DEFAULT,

@@ -7,6 +7,7 @@ from typing import Any
 
 from tfray.errors import CancelledError
 from tfray.framework import dtypes
+from tfray.framework.arguments import Positive, checked
 from tfray.framework.graph import Graph, Operation, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
@@ -51,11 +52,12 @@ class SyncReplicasOptimizer(Optimizer):
         name: Name of the optimizer.
     """
 
+    @checked
     def __init__(
         self,
         opt: Optimizer,
-        replicas_to_aggregate: int,
-        total_num_replicas: int | None = None,
+        replicas_to_aggregate: Positive,
+        total_num_replicas: Positive | None = None,
         variable_averages: ExponentialMovingAverage | None = None,
         variables_to_average: Sequence[Any] | None = None,
         use_locking: bool = False,
