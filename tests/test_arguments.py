@@ -111,6 +111,12 @@ def test_what_does_not_fit_is_named_with_its_value_and_what_is_expected(name, va
     assert len(str(caught.value)) < 300
 
 
+def test_what_needs_no_conversion_is_taken_itself():
+    names, amounts = ["a"], {"a": 1.5}
+    settings = Settings(names=names, amounts=amounts)
+    assert settings.names is names and settings.amounts is amounts
+
+
 def test_functions_and_methods_are_named_and_keep_their_signature():
     @checked
     def area(width: Positive, height: Positive = 1, *, scale: Seconds = 1.0) -> float:
@@ -188,6 +194,25 @@ def test_a_configuration_is_made_or_says_which_field_is_wrong(make, data):
         (lambda: tf.train.dataset_input(None, 4), "make_dataset must be a function, got None"),
         (lambda: tf.Cluster({"worker": 1.5}), "jobs must be a mapping"),
         (lambda: tf.Cluster({"worker": 1}, start_timeout_s="5"), "start_timeout_s"),
+        (lambda: tf.Session(config={}), "config must be a ConfigProto or None, got {}"),
+        (lambda: tf.Session(graph="g"), "graph must be a Graph or None"),
+        (lambda: tf.train.Saver([], max_to_keep=1.5), "max_to_keep must be an integer"),
+        (lambda: tf.train.LoggingTensorHook([], every_n_iter=0), "every_n_iter must be an integer of at least 1"),
+        (lambda: tf.train.StopAtStepHook(num_steps="5"), "num_steps must be an integer"),
+        (lambda: tf.train.Supervisor(save_model_secs=math.nan), "save_model_secs must be a finite number"),
+        (lambda: tf.train.MonitoredTrainingSession(hooks=5), "hooks must be a sequence"),
+        (lambda: tf.train.MonitoredTrainingSession(save_checkpoint_secs="5"), "save_checkpoint_secs must be"),
+        (lambda: tf.train.AdamOptimizer("fast"), "learning_rate must be a finite number, a Tensor, a Variable or a f"),
+        (lambda: tf.train.FtrlOptimizer(0.1, initial_accumulator_value=None), "initial_accumulator_value must be"),
+        (lambda: tf.train.DynamicEmbedding("d", -1, 3), "dim must be an integer of at least 1, got -1"),
+        (lambda: tf.train.batch([tf.constant(1.0)], -4), "batch_size must be an integer of at least 1 or a Tensor"),
+        (lambda: tf.train.start_queue_runners(5), "sess must be a session, got 5"),
+        (lambda: tf.train.Coordinator(5), "clean_stop_exception_types must be a sequence"),
+        (lambda: tf.fixed_size_partitioner(1.5), "num_shards must be an integer of at least 1, got 1.5"),
+        (lambda: tf.FIFOQueue("5", [tf.float32]), "capacity must be an integer, got '5'"),
+        (lambda: tf.random_normal_initializer(stddev="wide"), "stddev must be"),
+        (lambda: tf.variance_scaling_initializer(mode="x"), "mode must be 'fan_in', 'fan_out' or 'fan_avg', got 'x'"),
+        (lambda: tf.set_random_seed(1.5), "seed must be an integer or None, got 1.5"),
         (lambda: setattr(tf.ConfigProto(), "operation_timeout_in_ms", "5"), "operation_timeout_in_ms must be"),
         (lambda: setattr(tf.ConfigProto(), "gpu_options", {}), "gpu_options must be a GPUOptions"),
     ],

@@ -72,7 +72,7 @@ def test_a_scaffold_takes_what_it_is_given():
     assert copied.init_op is init_op and copied.local_init_op is no_op and copied.saver is saver
     assert copied.init_feed_dict is feeds
     assert copied.ready_op is not None
-    with pytest.raises(TypeError, match="expected a tf"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be a Scaffold"):
         tf.train.Scaffold(copy_from_scaffold=3)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfray.framework import dtypes
-from tfray.framework.arguments import Count, Positive, checked
+from tfray.framework.arguments import Count, checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -305,7 +305,7 @@ class FIFOQueue(QueueBase):
     @checked
     def __init__(
         self,
-        capacity: Positive,
+        capacity: int,
         dtypes: Any,
         shapes: Shapes = None,
         names: Names = None,
@@ -338,7 +338,7 @@ class PaddingFIFOQueue(QueueBase):
     @checked
     def __init__(
         self,
-        capacity: Positive,
+        capacity: int,
         dtypes: Any,
         shapes: Shapes,
         names: Names = None,
@@ -374,7 +374,7 @@ class PriorityQueue(QueueBase):
     @checked
     def __init__(
         self,
-        capacity: Positive,
+        capacity: int,
         types: Any,
         shapes: Shapes = None,
         names: Names = None,
@@ -411,7 +411,7 @@ class RandomShuffleQueue(QueueBase):
     @checked
     def __init__(
         self,
-        capacity: Positive,
+        capacity: int,
         min_after_dequeue: Count,
         dtypes: Any,
         shapes: Shapes = None,

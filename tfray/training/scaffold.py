@@ -52,9 +52,6 @@ class Scaffold:
         copy_from_scaffold: Scaffold | None = None,
         local_init_feed_dict: Mapping[Any, Any] | None = None,
     ) -> None:
-        if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
-            raise TypeError(f"copy_from_scaffold is {copy_from_scaffold!r}, expected a tf.train.Scaffold")
-
         def given(value: Any, name: str) -> Any:
             return getattr(copy_from_scaffold, f"_{name}", None) if value is None else value
 
