@@ -126,7 +126,8 @@ class ClusterTraining:
         if died:
             self._events.tell(ROLLBACK, began, f"{died}: training goes back to the checkpoint of step {began}")
         if began >= self._run.steps:
-            self._events.ended(began, self._run.steps, began)
+            if not died:
+                self._events.ended(began, self._run.steps, began)
             return
         begin = began + 1
         self._ended, self._lost = {}, None
@@ -150,8 +151,8 @@ class ClusterTraining:
                 due = summaries.due(report.step, begin) if summaries.of_batch is None else record.summary
                 if of_state is not None and due:
                     record = replace(record, summary=record.summary + session.run(of_state))
-                yield record
                 self._note_ends(report)
+                yield record
                 if checkpoints.is_due() or self._must_stop:
                     driver.hold()
             checkpoints.save(session, driver.state)
