@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, UnknownError
+from tfray.errors import InvalidArgumentError, NotAnError, UnknownError, is_interrupt
 from tfray.framework.op_def import Array
 from tfray.ops.datasets import DatasetValue, Element, Walk
 
@@ -84,9 +84,11 @@ class _Guarded(Iterator[Element]):
     def __next__(self) -> Element:
         try:
             return next(self._elements)
-        except (Exception, KeyboardInterrupt):
+        except Exception:
             raise
         except BaseException as error:
+            if isinstance(error, NotAnError) or is_interrupt(error):
+                raise
             raise UnknownError(f"the generator raised {type(error).__name__}: {error}") from error
 
 

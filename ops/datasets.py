@@ -27,7 +27,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tfray.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
+from tfray.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, NotAnError, OpError
 from tfray.framework.op_def import Array, KernelContext
 from tfray.ops.random_streams import RandomStreams
 
@@ -46,7 +46,7 @@ _deadline: Final[ContextVar[float | None]] = ContextVar("tfray_dataset_deadline"
 """`time.monotonic` value after which the step that asks for an element gives up. Other threads know of none."""
 
 
-class Interrupted(BaseException):
+class Interrupted(NotAnError):
     """Leaves the iterators of a walk that is closed, or that a step no longer waits for. Carries the step's error."""
 
     def __init__(self, error: OpError) -> None:

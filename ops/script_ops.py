@@ -22,6 +22,7 @@ from tfray.errors import (
     ResourceExhaustedError,
     UnimplementedError,
     UnknownError,
+    is_interrupt,
 )
 from tfray.framework.convert import convert_to_tensor, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -102,7 +103,9 @@ def py_func(
         A tensor when `Tout` is one dtype, else a list of them; the operation when `Tout` is empty.
 
     Raises:
-        InvalidArgumentError: At run time, when `func` raises an error or does not return what `Tout` says.
+        OpError: At run time, when `func` raises something: of the kind that TensorFlow gives it, `InvalidArgumentError`
+            for a `ValueError` or `TypeError`, mostly `UnknownError`, for `SystemExit` too. Ctrl-C passes.
+        InvalidArgumentError: At run time, when `func` does not return what `Tout` says.
     """
     many = isinstance(Tout, (list, tuple))
     wanted = [as_dtype(dtype) for dtype in (Tout if isinstance(Tout, (list, tuple)) else [Tout])]
@@ -137,7 +140,9 @@ def _called(ctx: KernelContext, inputs: Sequence[Array]) -> list[Array]:
         results = function(*(_argument(ctx, array) for array in inputs))
     except OpError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         message = f"py_func: the function {_function_name(token)!r} raised {type(error).__name__}: {error}"
         raise _kind_of(error)(message) from error
     values = list(results) if isinstance(results, (list, tuple)) else [results] if wanted else []
@@ -170,7 +175,7 @@ def _result(token: str, index: int, value: Any, dtype: DType) -> Array:
         ) from error
 
 
-def _kind_of(error: Exception) -> type[OpError]:
+def _kind_of(error: BaseException) -> type[OpError]:
     kinds: list[tuple[type[Exception] | tuple[type[Exception], ...], type[OpError]]] = [
         (StopIteration, OutOfRangeError),
         (MemoryError, ResourceExhaustedError),

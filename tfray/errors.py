@@ -24,7 +24,21 @@ of the user's program that created the operation, and survives pickling.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
+
+
+class NotAnError(BaseException):
+    """Base of what leaves a kernel, or an iterator over a dataset, though nothing has gone wrong."""
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an exception is the user's Ctrl-C, which goes through everything. Only the main thread is sent one.
+
+    Whatever else a function of the program raises is an error of the step that calls it, `SystemExit` too: on a device
+    actor it would otherwise end a thread, or the actor, and whoever waits for the answer would wait for ever.
+    """
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
 
 
 class OpError(Exception):

@@ -31,7 +31,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError, UnknownError
+from tfray.errors import (
+    InternalError,
+    InvalidArgumentError,
+    NotAnError,
+    OpError,
+    ResourceExhaustedError,
+    UnknownError,
+    is_interrupt,
+)
 from tfray.framework import dtypes
 from tfray.framework.effects import uses_step
 from tfray.framework.graph import Operation, Tensor
@@ -131,7 +139,9 @@ class CompiledBody:
                     outputs = function(step, *inputs)
             else:
                 outputs = function(step, *inputs)
-        except Exception as error:
+        except BaseException as error:
+            if isinstance(error, NotAnError) or is_interrupt(error):
+                raise
             explained = _explain(error)
             if explained is error:
                 raise
@@ -172,7 +182,7 @@ class CompiledBody:
             self._idle.append(function)
         self._has_run = True
 
-    def explain(self, error: Exception, frame: FrameType, line: int) -> Exception:
+    def explain(self, error: BaseException, frame: FrameType, line: int) -> BaseException:
         """The error, with the operation on that line, its device, creation line and input shapes."""
         if line not in self._line_ops:
             if isinstance(error, MemoryError):  # of what leaves the plan, which may have to be copied
@@ -191,7 +201,7 @@ class CompiledBody:
         return kind(message, op_name=op.name, device=self._device.name, site=op.site)
 
 
-def _explain(error: Exception) -> Exception:
+def _explain(error: BaseException) -> BaseException:
     """The error as the innermost generated function behind it explains it."""
     owner, frame, line = None, None, 0
     traceback = error.__traceback__
@@ -225,7 +235,7 @@ def _compile_region(region: Region, device: Device, sends_copy: bool, traced: bo
     return CompiledBody(region_body(region), device, sends_copy=sends_copy, updated_elsewhere=handles, traced=traced)
 
 
-def _kind_of(error: Exception) -> type[OpError]:
+def _kind_of(error: BaseException) -> type[OpError]:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return ResourceExhaustedError
     if isinstance(error, (ValueError, TypeError, IndexError)):

@@ -16,7 +16,7 @@ from contextvars import copy_context
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tfray.errors import DeadlineExceededError, InternalError, OpError
+from tfray.errors import DeadlineExceededError, InternalError, NotAnError, OpError
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
 
@@ -113,7 +113,7 @@ class Call:
         self._is_given_up = True
 
 
-class Suspended(BaseException):
+class Suspended(NotAnError):
     """Leaves the kernel of an operation that has to wait. The executor calls it again when the attempt is done."""
 
     def __init__(self, attempt: Attempt) -> None:
