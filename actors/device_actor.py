@@ -1,9 +1,9 @@
 """One device, or one parameter shard, as a Ray actor. What it does is in `device_host.py`.
 
 Ray's calls are of three kinds: `run_step` and `attach_input`, which call the user's code, have threads of their own;
-messages (`deliver`, `commit`, `join`, `abort`) are short, and done at once; the rest of set-up has one thread, and is
-done in the order in which it came. All are coroutines, for which Ray keeps one thread in all. For other methods it
-would begin with as many threads as may ever run at a time. Steps, tensors and their answers also come and go over links
+messages (`deliver`, `commit`, `join`, `abort`) are short, and have one thread, as has the rest of set-up: either is done
+in the order in which it came. All are coroutines, for which Ray keeps one thread in all. For other methods it would
+begin with as many threads as may ever run at a time. Steps, tensors and their answers also come and go over links
 (`peer_link.py`), which are faster.
 """
 
@@ -47,6 +47,8 @@ class DeviceActor:
     """
 
     def __init__(self, device_name: str, key: bytes, op_modules: Sequence[str] = ()) -> None:
+        # Steps wait for objects on threads of their own, never where coroutines run.
+        os.environ.setdefault("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "0")
         for module in op_modules:
             importlib.import_module(module)
         self._op_modules = tuple(op_modules)
@@ -55,6 +57,7 @@ class DeviceActor:
         ip = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         self._links = LinkServer(key, node, ip, host.take_message, host.link_closed)
         self._set_up = ThreadPoolExecutor(1, "tfray-set-up")
+        self._messages = ThreadPoolExecutor(1, "tfray-messages")
 
     async def _on_thread(self, call: Callable[[], Any]) -> Outcome:
         """Do something that may wait for long, or for ever."""
@@ -65,6 +68,10 @@ class DeviceActor:
     async def _in_turn(self, call: Callable[[], _Result]) -> _Result:
         """Do something that may take time, after all that came before."""
         return await asyncio.wrap_future(self._set_up.submit(call))
+
+    async def _at_once(self, message: Callable[[], _Result]) -> _Result:
+        """Hand over a message, after those that came before: a step may go on with it."""
+        return await asyncio.wrap_future(self._messages.submit(message))
 
     # -- set-up ----------------------------------------------------------------------------------
 
@@ -127,29 +134,33 @@ class DeviceActor:
 
         The step begins with `call`, if there is one and it has not begun.
         """
-        if call is not None:
-            self._host.wake(step, call)
-        return self._host.deliver(step, replica, list(zip(keys, unpack(inline, objects), strict=True)))
+
+        def take() -> bool:
+            if call is not None:
+                self._host.wake(step, call)
+            return self._host.deliver(step, replica, list(zip(keys, unpack(inline, objects), strict=True)))
+
+        return await self._at_once(take)
 
     async def commit(self, step: StepKey, members: Sequence[int]) -> None:
         """Decide which replicas of a step count."""
-        self._host.commit(step, members)
+        await self._at_once(lambda: self._host.commit(step, members))
 
     async def join(self, step: StepKey, receiver: str) -> None:
         """Let one more replica take part in a step that runs."""
-        self._host.join(step, receiver)
+        await self._at_once(lambda: self._host.join(step, receiver))
 
     async def abort(self, step: StepKey, reason: str) -> None:
         """End a step that failed elsewhere: whoever waits in it raises `AbortedError`."""
-        self._host.abort(step, reason)
+        await self._at_once(lambda: self._host.abort(step, reason))
 
     async def cancel(self, step: StepKey, reason: str) -> None:
         """End a step that is not wanted any more: whoever waits in it raises `CancelledError`."""
-        self._host.cancel(step, reason)
+        await self._at_once(lambda: self._host.cancel(step, reason))
 
     async def abort_all(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""
-        self._host.leave(driver, reason)
+        await self._at_once(lambda: self._host.leave(driver, reason))
 
     async def clock(self) -> int:
         """The time by which this actor's traces go."""

@@ -176,17 +176,20 @@ REQUESTS = [
         for value in values
     ),
     *(
-        ([*RUN, option, path], f"cannot write {path or '.'}: {reason}")
+        ([*RUN, option, path], f"cannot write {path}: {reason}")
         for option in ("--json", "--plot", "--variables", "--timeline")
         for path, reason in {
             ".": "it is a directory",
-            "": "it is a directory",
             "/proc/nowhere/x": "No such file or directory",
             "/proc/x": "No such file or directory",
             "file/x": "Not a directory",
             "file/x/y": "Not a directory",
             "n" * 300: "File name too long",
         }.items()
+    ),
+    *(
+        ([*RUN, option, ""], f"{option} is an empty path")
+        for option in ("--json", "--plot", "--variables", "--timeline")
     ),
     *(([*RUN, "--checkpoint-dir", path], path) for path in ("file", "file/x", "/dev/null/x", "/proc/nowhere/x")),
     *(([*RUN, "--logdir", path], path) for path in ("file", "file/x", "/dev/null/x", "/proc/x")),
@@ -209,9 +212,10 @@ REQUESTS = [
         for steps in ("", "x", "0", "3:2", "-1", "1:2:3", "²:³")
     ),
     *(
-        (["timeline", "script.py:build", *LOCAL, "-o", path], f"cannot write {path or '.'}")
-        for path in (".", "", "/proc/x.json", "file/x")
+        (["timeline", "script.py:build", *LOCAL, "-o", path], f"cannot write {path}")
+        for path in (".", "/proc/x.json", "file/x")
     ),
+    (["timeline", "script.py:build", *LOCAL, "-o", ""], "--output is an empty path"),
     (["timeline", "script.py:build", *LOCAL, "--ps", "auto"], "--ps"),
     *((["graph", "script.py:build", "--depth", depth], "--depth") for depth in ("-1", "0", "x", "")),
     *(
@@ -228,7 +232,8 @@ REQUESTS = [
     (["plan", "script.py:graph", "--fetch", "fed:7"], "fed"),
     (["plan", "script.py:graph", "--measure"], "--measure cannot feed fed"),
     (["plan", "script.py:build", "--local", "--fetch", "x"], "--fetch is for graphs"),
-    *((["board", path], f"there is no folder '{path}'") for path in ("", "nowhere", "file")),
+    *((["board", path], f"there is no folder '{path}'") for path in ("nowhere", "file")),
+    (["board", ""], "LOGDIR is an empty path"),
     *((["board", "empty", "--port", port], "--port") for port in ("x", "-1", "70000")),
     *(
         (["checkpoint", path, *more], message)

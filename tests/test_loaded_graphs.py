@@ -24,8 +24,8 @@ HARMLESS = {"as_path", "sibling"}
 
 PYTHON_FUNCTION = "lookup_function"
 
-DECODES = "tfray.ops.image_codec_ops"
-"""Its ``open`` is Pillow's, of bytes in memory."""
+OPENS_NO_FILE = {"tfray.ops.image_codec_ops", "tfray.ops.dataset_ops"}
+"""Their ``open`` is Pillow's, of bytes in memory, or that of a dataset."""
 
 
 def names_used(function, seen):
@@ -60,7 +60,7 @@ def kinds_used(definition):
     names = {name for _, name in used}
     opens = {name for module, name in used if module in FILE_FUNCTIONS and name not in HARMLESS and name[0].islower()}
     opens |= names & {"write_shard", "write_manifest", "dataset", "listdir", "remove", "popen", "system", "Popen"}
-    opens |= names & ({"open"} if all(function.__module__ != DECODES for function in functions) else set())
+    opens |= names & ({"open"} if all(function.__module__ not in OPENS_NO_FILE for function in functions) else set())
     return ({"files"} if opens else set()) | ({"python"} if PYTHON_FUNCTION in names else set())
 
 
