@@ -1,8 +1,8 @@
 """One device, or one parameter shard, as a Ray actor. What it does is in `device_host.py`.
 
 Ray's calls are of three kinds: `run_step` and `attach_input`, which call the user's code, have threads of their own;
-messages (`deliver`, `commit`, `join`, `abort`) are short, and have one thread, as has the rest of set-up: either is done
-in the order in which it came. All are coroutines, for which Ray keeps one thread in all. For other methods it would
+messages (`deliver`, `commit`, `join`, `abort`) are short, and have one thread, as has the rest of set-up: both are done
+in the order in which they came. All are coroutines, for which Ray keeps one thread in all. For other methods it would
 begin with as many threads as may ever run at a time. Steps, tensors and their answers also come and go over links
 (`peer_link.py`), which are faster.
 """
