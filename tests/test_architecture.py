@@ -36,6 +36,7 @@ RANKS = {
     "tfray.training": 9,
     "tfray.command": 10,
     "tfray.launch_command": 10,
+    "tfray.program_function": 10,
     "tfray.task_program": 10,
     "tfray.report": 10,
     "tfray.plan_report": 10,

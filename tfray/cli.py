@@ -7,7 +7,6 @@ be met, 130 for Ctrl-C.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import importlib
@@ -18,10 +17,9 @@ import os
 import pdb
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final, NoReturn, TypeVar
 
 import click
@@ -31,7 +29,7 @@ from rich.table import Table
 import tfray
 from tfray import listing, plan_report, report
 from tfray.actors import ray_runtime
-from tfray.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, errors_of, reported_errors
+from tfray.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import failures_of, is_folder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
@@ -42,18 +40,13 @@ from tfray.library.profile_tables import show as show_profile
 from tfray.library.step_spans import merged
 from tfray.library.timeline import Timeline
 from tfray.placement.contributions import BAD_GRADIENTS, WIRE_DTYPES
+from tfray.program_function import Build, built_by, built_trainer, called, load_function
 from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
 from tfray.training.checkpoint_utils import checkpoint_path
-from tfray.training.inputs import Batch
 from tfray.training.run_config import ON_LOST_DATA, Result
 from tfray.training.step_history import StepHistory, StepRecord
 from tfray.training.trainer import Trainer
-
-Build = Callable[..., Trainer | tuple[Trainer, Iterable[Batch]]]
-"""What can be trained: a function that returns a `Trainer`, or one and the batches to test on afterwards."""
-
-SCRIPT_MODULE: Final = "__tfray_script__"
 
 _TIMELINE: Final = "10:12"
 """First and last of the steps that a timeline shows: by then everything is compiled, save what records."""
@@ -327,7 +320,7 @@ def _train(find: Callable[[], Build], settings: Sequence[str], title: str, optio
         if options["post_mortem"] and not options["local"]:
             raise BadRequest("--pdb needs --local: on Ray operations run in other processes")
         outputs = _Outputs(*(options[field.name] for field in fields(_Outputs)))
-        trainer, batches = _call(find(), settings, options["debug"])
+        trainer, batches = built_trainer(find(), settings, options["debug"])
         trainer.scaling = _override(trainer.scaling, options)
         trainer.run = replace(_override(trainer.run, options), **options["save_every"])
         if outputs.timeline_path is not None and not trainer.run.trace_steps:
@@ -348,35 +341,6 @@ def _train(find: Callable[[], Build], settings: Sequence[str], title: str, optio
         test = trainer.evaluate(result, batches) if batches is not None else {}
         _summarize(result, test)
         outputs.write(title, trainer, records, result, test)
-
-
-def _call(build: Build, settings: Sequence[str], debug: bool) -> tuple[Trainer, Iterable[Batch] | None]:
-    """Call the user's function and check what it returns."""
-    name = getattr(build, "__name__", repr(build))
-    built = _checked_call(build, settings, debug)
-    trainer, batches = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
-    if not isinstance(trainer, Trainer):
-        raise BadRequest(
-            f"{name} returned a {type(trainer).__name__}, expected a tf.train.Trainer, or one and its test batches"
-        )
-    if batches is not None and not isinstance(batches, Iterable):
-        raise BadRequest(f"{name} returned a {type(batches).__name__} for the test batches, expected an iterable")
-    return trainer, batches
-
-
-def _checked_call(build: Callable[..., Any], settings: Sequence[str], debug: bool) -> Any:
-    """Call the user's function with ``KEY=VALUE`` as its arguments."""
-    arguments, name = _parse_settings(settings), getattr(build, "__name__", repr(build))
-    try:
-        signature = inspect.signature(build)
-    except ValueError as error:  # as that of int has none
-        raise BadRequest(f"{name} is no function of a program") from error
-    try:
-        signature.bind(**arguments)
-    except TypeError as error:
-        raise BadRequest(f"{name}{signature} cannot be called with {arguments}: {error}") from error
-    with errors_of(name, debug):
-        return build(**arguments)
 
 
 def _fields(config: Any) -> dict[str, Any]:
@@ -446,87 +410,6 @@ def _post_mortem(wanted: bool) -> Iterator[None]:
         raise
 
 
-# -- finding the function ------------------------------------------------------------------------------
-
-
-def load_function(target: str, debug: bool = False) -> Build:
-    """The function that ``SCRIPT.py:FUNCTION`` or ``package.module:FUNCTION`` names.
-
-    Args:
-        target: The name.
-        debug: Whether an error of the script is raised as it is.
-
-    Raises:
-        BadRequest: There is no such file, module or function.
-        click.ClickException: The script or the module failed.
-    """
-    source, _, name = target.rpartition(":")
-    if not source or not name:
-        raise BadRequest(f"{target!r} is not SCRIPT.py:FUNCTION or package.module:FUNCTION")
-    module = _load(source, debug)
-    function = getattr(module, name, None)
-    if not callable(function):
-        found = [key for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
-        own = [key for key in found if getattr(module, key).__module__ == module.__name__]
-        raise BadRequest(f"{source} has no function {name!r}; it has {', '.join(own) or 'none'}")
-    return function
-
-
-def _load(source: str, debug: bool) -> ModuleType:
-    """The module of a script, or of that name."""
-    if source.endswith(".py") or os.sep in source:
-        return _load_script(Path(source), debug)
-    return _load_module(source, debug)
-
-
-def _load_script(path: Path, debug: bool) -> ModuleType:
-    """Execute a file, much as ``python FILE`` does, but with a name of its own."""
-    if not path.is_file():
-        raise BadRequest(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(SCRIPT_MODULE, path)
-    if spec is None or spec.loader is None:
-        raise BadRequest(f"{path} is not a Python file")
-    # Ray lets workers import from the directories of sys.argv[0] and of this process.
-    sys.argv[0] = str(path)
-    sys.path.insert(0, str(path.resolve().parent))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[SCRIPT_MODULE] = module
-    try:
-        with errors_of(str(path), debug):
-            spec.loader.exec_module(module)
-    finally:
-        # Workers cannot import it by that name: what it defines must travel by value, as of ``__main__``.
-        del sys.modules[SCRIPT_MODULE]
-    return module
-
-
-def _load_module(name: str, debug: bool) -> ModuleType:
-    if not all(name.split(".")):
-        raise BadRequest(f"{name!r} is neither a script (SCRIPT.py) nor the name of a module (package.module)")
-    sys.path.insert(0, os.getcwd())
-    with errors_of(name, debug):
-        try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            missing = error.name or ""
-            if name != missing and not name.startswith(f"{missing}."):
-                raise
-            raise BadRequest(f"there is no module {missing!r} on sys.path or in {os.getcwd()}") from error
-
-
-def _parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    parsed = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals or not key.isidentifier():
-            raise BadRequest(f"{setting!r} is not KEY=VALUE")
-        try:
-            parsed[key] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            parsed[key] = text
-    return parsed
-
-
 # -- timelines -----------------------------------------------------------------------------------------
 
 
@@ -559,7 +442,7 @@ def timeline(target: str, settings: Sequence[str], chosen: str, output: Path, **
     records = StepHistory()
     with reported_errors(options["debug"], records):
         outputs = _Outputs(None, None, None, output)
-        trainer, _ = _call(load_function(target, options["debug"]), settings, options["debug"])
+        trainer, _ = built_trainer(load_function(target, options["debug"]), settings, options["debug"])
         trainer.scaling = _override(trainer.scaling, options)
         only: dict[str, Any] = {"steps": last, "trace_steps": range(first, last + 1), "logdir": None}
         trainer.run = replace(_override(trainer.run, options), **only)
@@ -599,7 +482,7 @@ def graph(target: str, settings: Sequence[str], scope: str, depth: int | None, c
         build = load_function(target, debug)
         found = tfray.Graph()
         with found.as_default():
-            built = _checked_call(build, settings, debug)
+            built = called(build, settings, debug)
         trainer = built[0] if isinstance(built, tuple) and built else built
         show_graph(trainer.graph() if isinstance(trainer, Trainer) else found, scope, depth, constants)
 
@@ -628,7 +511,7 @@ def plan(target: str, settings: Sequence[str], **options: Any) -> None:
     with reported_errors(options["debug"], ()):
         found = tfray.Graph()
         with found.as_default():
-            built = _built(target, settings, options["debug"])
+            built = built_by(target, settings, options["debug"])
         if isinstance(built, Trainer):
             if options["fetch"]:
                 raise BadRequest("--fetch is for graphs: the step of a trainer is its training step")
@@ -647,19 +530,6 @@ def plan(target: str, settings: Sequence[str], **options: Any) -> None:
             options["measure"],
             options["address"],
         )
-
-
-def _built(target: str, settings: Sequence[str], debug: bool) -> Any:
-    """What a function of a script returns, its `build` unless another is named; None for a script without functions."""
-    if ":" not in target:
-        module = _load(target, debug)
-        if not callable(getattr(module, "build", None)):
-            return None
-        function = module.build
-    else:
-        function = load_function(target, debug)
-    built = _checked_call(function, settings, debug)
-    return built[0] if isinstance(built, tuple) and built else built
 
 
 # -- TensorBoard ---------------------------------------------------------------------------------------
