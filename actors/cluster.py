@@ -12,7 +12,6 @@ import secrets
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -132,7 +131,7 @@ class Cluster(ActorDirectory):
         super().__init__()
         self._nodes = self._living_nodes()
         try:
-            self._start(self._all_devices(), start_timeout_s)
+            self.replace_dead(start_timeout_s)
         except BaseException:
             self.close()
             raise
@@ -156,20 +155,6 @@ class Cluster(ActorDirectory):
 
     # -- starting and replacing actors -----------------------------------------------------------
 
-    def _start(self, names: Sequence[str], timeout_s: float) -> None:
-        taken_before = self._taken()
-        for name in names:
-            self._actors[name] = self.create_actor(name)
-        ready = {self._actors[name].ready.remote(): name for name in names}
-        self._wait_until_ready(ready, timeout_s, taken_before)
-        handles = self._handles()
-        calls = {actor.connect.remote(handles): name for name, actor in self._actors.items()}
-        for call, name in calls.items():
-            try:
-                self._ray.get(call)
-            except self._ray.exceptions.RayActorError as error:
-                raise UnavailableError(f"the actor of {name} died as soon as it had started", device=name) from error
-
     def handle(self, device: str) -> PeerHandle:
         """How processes reach the actor of a device."""
         from tfray.actors.peers import PeerHandle
@@ -178,9 +163,6 @@ class Cluster(ActorDirectory):
 
     def introduce(self, devices: Sequence[str]) -> None:
         """Do nothing: actors are introduced to one another when they start."""
-
-    def _handles(self) -> dict[str, PeerHandle]:
-        return {name: self.handle(name) for name in self._actors}
 
     def create_actor(self, device: str) -> Any:
         """Start an actor for `device`; it may wait for room."""
@@ -193,13 +175,17 @@ class Cluster(ActorDirectory):
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(f"Ray refuses what job {job!r} asks for: {error}", device=device) from error
 
-    def _wait_until_ready(self, waiting: dict[Any, str], timeout_s: float, taken_before: Mapping[str, float]) -> None:
-        """Wait for new actors, saying so when it takes long."""
-        started, count, said = time.monotonic(), len(waiting), ""
+    def _wait_until_ready(
+        self, actors: Mapping[str, Any], timeout_s: float, taken_before: Mapping[str, float]
+    ) -> dict[str, UnavailableError]:
+        """Wait for new actors, saying so when it takes long. Returns errors of those that have died meanwhile."""
+        started, said, asked = time.monotonic(), "", self._asked(actors)
+        died: dict[str, UnavailableError] = {}
+        waiting = {actor.ready.remote(): name for name, actor in actors.items()}
         while waiting:
             elapsed = time.monotonic() - started
             if elapsed > timeout_s:
-                raise self._late(list(waiting.values()), timeout_s, taken_before)
+                raise self._late(list(waiting.values()), asked, timeout_s, taken_before)
             done, _ = self._ray.wait(list(waiting), timeout=min(1.0, max(0.01, timeout_s - elapsed)))
             if not done:
                 self._nodes |= self._living_nodes()
@@ -208,52 +194,54 @@ class Cluster(ActorDirectory):
                 try:
                     self._addresses[name] = self._ray.get(ref).address
                 except self._ray.exceptions.RayError as error:
-                    raise UnavailableError(f"the actor of {name} did not start: {error}", device=name) from error
+                    died[name] = UnavailableError(f"the actor of {name} did not start: {error}", device=name)
+                    if not isinstance(error, self._ray.exceptions.RayActorError) or error.actor_init_failed:
+                        raise died[name] from error  # so would the next one
             if not waiting or time.monotonic() - started <= NOTICE_AFTER_S:
                 continue
-            what = "room for" if self._lacks_room(taken_before) else "the start of"
+            what = "room for" if self._lacks_room(asked, taken_before) else "the start of"
             if what != said:
                 said = what
                 gone = self._gone()
                 print(
-                    f"tfray: waiting for {what} {len(waiting)} of {count} actors ({self._room()}); "
-                    f"giving up after {timeout_s:.0f} s{'; ' if gone else ''}{gone}",
+                    f"tfray: waiting for {what} {len(waiting)} of {len(actors)} actors "
+                    f"({self._room(asked)}); giving up after {timeout_s:.0f} s{'; ' if gone else ''}{gone}",
                     file=sys.stderr,
                     flush=True,
                 )
+        return died
 
-    def _late(self, missing: list[str], timeout_s: float, taken_before: Mapping[str, float]) -> OpError:
+    def _late(
+        self, missing: list[str], asked: Mapping[str, float], timeout_s: float, taken_before: Mapping[str, float]
+    ) -> OpError:
         names = ", ".join(missing)
         gone = self._gone()
-        if gone and self._lacks_room(taken_before):
+        if gone and self._lacks_room(asked, taken_before):
             return UnavailableError(
-                f"{names} did not start within {timeout_s:.0f} s ({self._room()}): {gone}; start Ray there again "
+                f"{names} did not start within {timeout_s:.0f} s ({self._room(asked)}): {gone}; start Ray there again "
                 f"(`ray start --address=HOST:PORT`), add other nodes, or raise start_timeout_s",
                 device=missing[0],
             )
-        if self._lacks_room(taken_before):
+        if self._lacks_room(asked, taken_before):
             return ResourceExhaustedError(
-                f"Ray found no room for {names} within {timeout_s:.0f} s ({self._room()}); ask for fewer tasks or "
+                f"Ray found no room for {names} within {timeout_s:.0f} s ({self._room(asked)}); ask for fewer tasks or "
                 "fewer CPUs per task (tf.JobSpec(count, num_cpus=0.5)), add nodes, or raise start_timeout_s",
                 device=missing[0],
             )
         return UnavailableError(
             f"the actors of {names} did not start within {timeout_s:.0f} s, though there is room for them "
-            f"({self._room()}); see Ray's logs, or raise start_timeout_s",
+            f"({self._room(asked)}); see Ray's logs, or raise start_timeout_s",
             device=missing[0],
         )
 
-    def _asked(self, reserved: bool = True) -> dict[str, float]:
-        """What all tasks ask of Ray together, by resource; on demand without what placement groups hold for them."""
+    def _asked(self, devices: Collection[str]) -> dict[str, float]:
+        """What the actors of devices ask of Ray together, by resource."""
         asked: dict[str, float] = {}
-        for spec in self._jobs.values():
-            if not reserved and hasattr(spec.scheduling_strategy, "placement_group"):
-                continue
-            wanted = {"CPU": spec.num_cpus, "GPU": float(spec.num_gpus), **spec.resources}
-            if spec.memory_bytes:
-                wanted["memory"] = float(spec.memory_bytes)
-            for kind, amount in wanted.items():
-                asked[kind] = asked.get(kind, 0.0) + amount * spec.count
+        for device in devices:
+            options = self._jobs[DeviceSpec.from_string(device).job or ""].actor_options(device)
+            wanted = {"CPU": options["num_cpus"], "GPU": options["num_gpus"], "memory": options.get("memory", 0)}
+            for kind, amount in {**wanted, **options.get("resources", {})}.items():
+                asked[kind] = asked.get(kind, 0.0) + amount
         return {kind: amount for kind, amount in asked.items() if amount}
 
     def _taken(self) -> dict[str, float]:
@@ -261,12 +249,11 @@ class Cluster(ActorDirectory):
         free = self._ray.available_resources()
         return {kind: amount - free.get(kind, 0.0) for kind, amount in self._ray.cluster_resources().items()}
 
-    def _lacks_room(self, taken_before: Mapping[str, float]) -> bool:
+    def _lacks_room(self, asked: Mapping[str, float], taken_before: Mapping[str, float]) -> bool:
         """Whether Ray has not given what was asked for: an actor that only starts slowly has got its share."""
         taken = self._taken()
         return any(
-            taken.get(kind, 0.0) - taken_before.get(kind, 0.0) < amount - SLACK
-            for kind, amount in self._asked().items()
+            taken.get(kind, 0.0) - taken_before.get(kind, 0.0) < amount - SLACK for kind, amount in asked.items()
         )
 
     def _living_nodes(self) -> dict[str, str]:
@@ -279,23 +266,22 @@ class Cluster(ActorDirectory):
         lost = [address for node, address in self._nodes.items() if node not in alive]
         return f"Ray is gone from {len(lost)} of {len(self._nodes)} nodes ({', '.join(lost)})" if lost else ""
 
-    def _room(self) -> str:
+    def _room(self, asked: Mapping[str, float]) -> str:
         has = self._ray.cluster_resources()
-        return ", ".join(
-            f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in self._asked().items()
-        )
+        return ", ".join(f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in asked.items())
 
-    def adopt(self, device: str, actor: Any, address: LinkAddress) -> list[Any]:
-        """Take a started actor, which listens at `address`, as the device's, and introduce it to the others.
+    def adopt(self, started: Mapping[str, tuple[Any, LinkAddress]]) -> dict[str, Any]:
+        """Take started actors, and where each listens, as those of devices, and introduce them and the others.
 
         Returns:
-            Ray's references of the introductions: when all are through, every other actor that lives finds it.
+            Ray's references of the introductions by device: when that of one is through, it finds all of them.
         """
-        self._actors[device] = actor
-        self._addresses[device] = address
-        handles = self._handles()
-        calls = [other.connect.remote({device: handles[device]}) for other in self._actors.values()]
-        return [actor.connect.remote(handles), *calls]
+        for device, (actor, address) in started.items():
+            self._actors[device] = actor
+            self._addresses[device] = address
+        handles = {name: self.handle(name) for name in self._actors}
+        fresh = {name: handles[name] for name in started}
+        return {name: actor.connect.remote(handles if name in fresh else fresh) for name, actor in self._actors.items()}
 
     def forget(self, device: str) -> None:
         """Drop a device that is dead, or behaves as if it were."""
@@ -326,11 +312,9 @@ class Cluster(ActorDirectory):
             dead = self._forget_dead(jobs)
             if not dead:
                 break
-            try:
-                self._replace(dead, timeout_s)
-            except UnavailableError:  # a new one has died at once, and others may have meanwhile
-                if not attempts_left or time.monotonic() > ends:
-                    raise
+            died = self._replace(dead, timeout_s)  # others may have died meanwhile, too
+            if died and (not attempts_left or time.monotonic() > ends):
+                raise next(iter(died.values()))
             replaced += dead
         return list(dict.fromkeys(replaced))
 
@@ -342,14 +326,21 @@ class Cluster(ActorDirectory):
             self.forget(name)
         return [name for name in dead if jobs is None or DeviceSpec.from_string(name).job in jobs]
 
-    def _replace(self, devices: Sequence[str], timeout_s: float) -> None:
+    def _replace(self, devices: Sequence[str], timeout_s: float) -> dict[str, UnavailableError]:
+        """Start an actor for each device. Returns errors of those that died before they were there."""
         taken_before = self._taken()
         actors = {name: self.create_actor(name) for name in devices}
-        self._wait_until_ready({actor.ready.remote(): name for name, actor in actors.items()}, timeout_s, taken_before)
-        for name, actor in actors.items():
-            for introduction in self.adopt(name, actor, self._addresses[name]):
-                with suppress(self._ray.exceptions.RayActorError):  # whoever has died needs none
-                    self._ray.get(introduction)
+        try:
+            died = self._wait_until_ready(actors, timeout_s, taken_before)
+        except BaseException:
+            for actor in actors.values():
+                self._ray.kill(actor)
+            raise
+        started = {name: (actor, self._addresses[name]) for name, actor in actors.items() if name not in died}
+        introductions = list(self.adopt(started).values())
+        # Whoever is frozen learns it when it goes on, before anything else of which it is asked by a call.
+        self._ray.wait(introductions, num_returns=len(introductions), timeout=ANSWER_S)
+        return died
 
     def _all_devices(self) -> list[str]:
         return [d for job, spec in self._jobs.items() for task in range(spec.count) for d in spec.devices(job, task)]

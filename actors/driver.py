@@ -53,7 +53,10 @@ HELD_UP_S: Final = 10.0
 """How long at least one replica may hold up a run that otherwise could save, or end."""
 
 HELD_UP_STEPS: Final = 5
-"""The same in steps, such as the longest that a replica has taken for one."""
+"""The same in steps, such as the longest that a replica has taken for one of late."""
+
+FADING: Final = 0.9
+"""How much of the time of a long step is left after another of the same replica: it may have been frozen in one."""
 
 _PARAMETERS: Final = "/parameters"
 """Ends the identity of the plans by which shards send replicas what these do not ask for, and do nothing else."""
@@ -98,6 +101,21 @@ class _Serving(NamedTuple):
     replica: int
     step: int
     shards: tuple[str, ...]
+
+
+class Paces:
+    """How long replicas take for a step."""
+
+    def __init__(self) -> None:
+        self._longest_s: dict[int, float] = {}
+
+    def took(self, replica: int, duration_s: float) -> None:
+        """Note a step of a replica."""
+        self._longest_s[replica] = max(duration_s, FADING * self._longest_s.get(replica, 0.0))
+
+    def longest(self, replicas: Collection[int]) -> float:
+        """The longest step of these replicas of late, in seconds; 0 where none has taken one."""
+        return max((self._longest_s.get(replica, 0.0) for replica in replicas), default=0.0)
 
 
 class ReplicaDriver:
@@ -165,7 +183,7 @@ class ReplicaDriver:
         self._next_serving = 1
         self._serving: dict[int, _Serving] = {}
         self._held_up_since: float | None = None
-        self._longest_s = 0.0
+        self._paces = Paces()
         self._deserted: set[int] = set()
         """Steps that have been reopened, and joined by nobody yet."""
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
@@ -206,7 +224,8 @@ class ReplicaDriver:
 
     def restore_state(self, arrays: Mapping[str, Any]) -> None:
         """Put the random streams of all devices, and the input, where `arrays` say; call it before `run`."""
-        random_states.restore(self._cluster, self._shards, self._workers, arrays, self._faults.step_timeout_s)
+        needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
+        random_states.restore(self._cluster, self._shards, self._workers, arrays, needed, timeout_s)
         if BATCHES in arrays:
             self._progress.batches = int(arrays[BATCHES])
 
@@ -454,7 +473,7 @@ class ReplicaDriver:
             self._reported[step][replica] = values
             if step in self._started_at:
                 took = self._took[step][replica] = time.perf_counter() - self._started_at[step]
-                self._longest_s = max(self._longest_s, took)
+                self._paces.took(replica, took)
         return self._protocol.delivered(replica, step)
 
     def _report(self, done: Complete) -> None:
@@ -522,7 +541,7 @@ class ReplicaDriver:
             return
         now = time.perf_counter()
         self._held_up_since = self._held_up_since or now
-        if now - self._held_up_since < max(HELD_UP_S, HELD_UP_STEPS * self._longest_s):
+        if now - self._held_up_since < max(HELD_UP_S, HELD_UP_STEPS * self._paces.longest(self._computing)):
             return
         self._held_up_since = None
         for replica in list(self._computing):

@@ -293,7 +293,10 @@ class Membership:
                 address = ray.get(done).address
             except ray.exceptions.RayActorError:
                 return self._replace(replica)  # it never was there: nobody left
-            self._introduce(replica, self._cluster.adopt(device, actor, address))
+            introduced = self._cluster.adopt({device: (actor, address)})
+            # Replicas have nothing to do with one another: one that is frozen must not keep others out.
+            met = [call for name, call in introduced.items() if name == device or name not in self.devices]
+            self._introduce(replica, met)
             return []
 
         self._calls[ref] = started

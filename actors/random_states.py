@@ -44,18 +44,24 @@ def collect(
 
 
 def restore(
-    cluster: Cluster, shards: Sequence[str], workers: Sequence[str], arrays: Mapping[str, Any], timeout_s: float | None
+    cluster: Cluster,
+    shards: Sequence[str],
+    workers: Sequence[str],
+    arrays: Mapping[str, Any],
+    needed: int,
+    timeout_s: float | None,
 ) -> None:
     """Put the streams of devices where they were; those that were not saved, and those of new workers, begin anew.
 
-    Raises what `collect` raises, which needs all workers that are there.
+    Arguments are those of `collect`, and it raises what that raises. A worker that is late does so before anything else
+    of which it is asked by a call.
     """
     calls = {}
     for device in {*shards, *workers}.intersection(cluster.devices):
         start = f"{RANDOM_STATE}{device}@"
         own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         calls[cluster.actor(device).restore_random_states.remote(own)] = device
-    for _ in _answers(calls, workers, len(workers), timeout_s):
+    for _ in _answers(calls, workers, needed, timeout_s):
         pass
 
 

@@ -200,7 +200,7 @@ class SyncProtocol:
 
     @property
     def required(self) -> int:
-        return min(self._required, self.live)
+        return min(self._required, max(self.live, self._expected))
 
     @property
     def drains(self) -> bool:

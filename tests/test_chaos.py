@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import itertools
 import os
 import random
 import shutil
@@ -76,7 +77,7 @@ class Nodes:
 
     def __init__(self, cluster):
         self.cluster = cluster
-        cluster.add_node(num_cpus=1)
+        cluster.add_node(num_cpus=1, include_dashboard=False)
         self._resources = {}
         for resources in (self.SHARDS, self.WORKER, self.WORKER, self.WORKER):
             self._add(resources)
@@ -227,7 +228,7 @@ class Chaos:
     def pauses(self):
         """Between each step and the next: how long, how long nobody was frozen in it, and what fell into it."""
         moments, found = [moment for moment, *_ in self.training.steps_noted()], []
-        for begin, end in zip(moments, moments[1:], strict=False):
+        for begin, end in itertools.pairwise(moments):
             within = [strike for strike in self.strikes if strike.ended > begin - 1.0 and strike.began < end]
             frozen = _covered([(max(begin, each.began), min(end, each.ended)) for each in within])
             found.append((end - begin - frozen, end - begin, within))
@@ -336,7 +337,7 @@ def trained_in_chaos(nodes, folder, mode, strikes, seed, allowed=EVERYTHING, lon
 
 
 def assert_all_there(training, mode):
-    """Every step counted once, on every shard, and as much is learned as elsewhere, or nearly so with stale gradients."""
+    """Every step counted once, on every shard, and as much is learned as elsewhere; with stale gradients nearly so."""
     steps, variables = training.steps, training.variables()
     training.assert_in_order()
     assert [variables[name] for name in ("global_step", "count_0", "count_1")] == [steps] * 3
@@ -350,11 +351,22 @@ def assert_all_there(training, mode):
     assert not stray_files(training.folder / "run")
 
 
+HEALTH_CHECKS = {
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_failure_threshold": "4",
+}
+"""With these Ray takes a node for dead whose Raylet is frozen for ten seconds, and none for which others leave too little
+time."""
+
+
 @pytest.fixture
-def nodes(ray_nodes, own_temporary_folder):  # noqa: F811
+def nodes(ray_nodes, own_temporary_folder, monkeypatch):  # noqa: F811
     """Nodes for training. This process is connected to Ray, to see what is left."""
     import ray
 
+    for name, value in HEALTH_CHECKS.items():
+        monkeypatch.setenv(name, value)
     nodes = Nodes(ray_nodes)
     ray.init(address=ray_nodes.address, logging_level="warning")
     return nodes

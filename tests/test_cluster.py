@@ -689,6 +689,38 @@ while not os.path.exists({path!r}):
 """
 
 
+DEADLY_MODULE = """
+import os, signal
+name = os.path.join({folder!r}, str(os.getpid()))
+open(name, "w").close()
+if len(os.listdir({folder!r})) <= {deaths}:
+    os.kill(os.getpid(), signal.SIGKILL)
+if {raises}:
+    raise ValueError("broken")
+"""
+
+
+@pytest.mark.parametrize(("deaths", "raises"), [(1, False), (99, False), (0, True)])
+def test_actors_that_die_while_they_start_are_started_again(ray_local, tmp_path, deaths, raises):
+    """But not without end, nor where the next one would fail as the first did."""
+    started = tmp_path / "started"
+    started.mkdir()
+    (tmp_path / "deadly.py").write_text(DEADLY_MODULE.format(folder=str(started), deaths=deaths, raises=raises))
+    environment = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])}}
+    jobs = {"worker": tf.JobSpec(1, num_cpus=0.1, runtime_env=environment)}
+
+    def start():
+        with tf.Cluster(jobs, op_modules=["deadly"]) as cluster, tf.Session(cluster) as session:
+            return session.run(tf.constant(3) + tf.random_uniform([], 0, 1, tf.int32))
+
+    if deaths == 1:
+        assert start() == 3
+    else:
+        with pytest.raises(UnavailableError, match=r"(?s)worker/task:0.* did not start.*" + "broken" * raises):
+            start()
+    assert len(list(started.iterdir())) == {1: 2, 99: cluster_module.REPLACING_ATTEMPTS, 0: 1}[deaths]
+
+
 def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_path, monkeypatch, capfd):
     (tmp_path / "slow_to_import.py").write_text(SLOW_MODULE.format(path=str(tmp_path / "go")))
     monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 1.0)

@@ -6,10 +6,11 @@ import os
 import signal
 import socket
 import threading
+import time
 
 import numpy as np
 import pytest
-from processes import is_alive, wait_for
+from processes import is_alive, kill_actor, wait_for
 from training_models import OPTIMIZERS, classification_data, dense_model, noting_input, scaling
 from waiting import Task
 
@@ -40,7 +41,7 @@ def freeze():
 def noted_pid(folder, replica):
     """The process of a worker, which its input has noted."""
     path = folder / f"pid{replica}"
-    wait_for(lambda: int(path.read_text() or os.getpid()) != os.getpid())
+    wait_for(lambda: path.exists() and int(path.read_text()) != os.getpid())
     return int(path.read_text())
 
 
@@ -75,6 +76,75 @@ def test_a_frozen_worker_of_asynchronous_training_stops_no_save(ray_local, tmp_p
     assert [record.step for record in result.history] == list(range(1, 61))
     assert result.variables["global_step"] == 60
     assert len(tf.train.get_checkpoint_state(str(tmp_path / "saved")).all_model_checkpoint_paths) == 6
+
+
+def killed(folder, replica):
+    """End a worker's process, and wait until it is gone."""
+    pid = noted_pid(folder, replica)
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not is_alive(pid))
+
+
+def test_a_frozen_backup_worker_keeps_no_other_out(ray_local, tmp_path, freeze):
+    """Without the one that takes the place of the dead there would be too few: it need not know the frozen one."""
+
+    def on_step(record):
+        if record.step == 10:
+            freeze(noted_pid(tmp_path, 2))
+            killed(tmp_path, 1)
+
+    result = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path),
+        scaling(3, 2, backup_workers=1),
+        tf.train.RunConfig(steps=40, on_step=on_step, step_timeout_s=30),
+    ).fit()
+    assert [record.step for record in result.history] == list(range(1, 41))
+    assert result.history[-1].members == (0, 1)
+
+
+def test_a_shard_is_replaced_beside_a_frozen_backup_worker(ray_local, tmp_path, freeze, clusters):
+    """The run goes back to its checkpoint, and begins with those that are needed."""
+    waits, struck = [], []
+
+    def on_step(record):
+        if record.step == 25 and not struck:
+            freeze(noted_pid(tmp_path, 2))
+            kill_actor(ray_local, clusters[-1], "/job:ps/task:1/device:CPU:0")
+            struck.append(time.monotonic())
+        elif struck and not waits:
+            waits.append(time.monotonic() - struck[0])
+
+    result = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path),
+        scaling(3, 2, backup_workers=1),
+        tf.train.RunConfig(steps=40, on_step=on_step, checkpoint_dir=str(tmp_path / "saved"), save_every_steps=10),
+    ).fit()
+    assert [record.step for record in result.history] == list(range(1, 41))
+    assert result.variables["global_step"] == 40
+    assert waits[0] < 50, "a worker that does not get ready is given up after 60 s"
+
+
+def test_dead_actors_are_replaced_beside_a_frozen_one(ray_local, freeze):
+    import ray
+
+    with tf.Cluster({"ps": SMALL, "worker": SMALL}) as cluster:
+        worker, shard = cluster.devices
+        freeze(ray.get(cluster.actor(worker).ready.remote()).pid)
+        kill_actor(ray, cluster, shard)
+        assert Task(cluster.replace_dead).result(60) == [shard]
+
+
+def test_a_step_in_which_a_worker_was_frozen_is_soon_no_measure():
+    """A worker that is slow in every step remains one, however many steps others take."""
+    paces = driver.Paces()
+    paces.took(0, 60.0)
+    paces.took(1, 5.0)
+    assert paces.longest([0, 1]) == 60 and paces.longest([1]) == 5 and paces.longest([2]) == 0
+    for _ in range(30):
+        paces.took(0, 0.1)
+    assert paces.longest([0]) < 3 and paces.longest([0, 1]) == 5
 
 
 def test_random_states_of_a_frozen_worker_that_is_needed_are_waited_for_no_longer_than_said(ray_local, freeze):

@@ -253,10 +253,9 @@ class ClusterTraining:
         scaling, steps = self._scaling, self._run.steps - first_step + 1
         if scaling.mode == "async":
             return AsyncProtocol(steps, first_step, STEPS_AHEAD, scaling.staleness)
-        # The membership of an elastic run says who is expected.
-        expected = 1 if scaling.elastic else scaling.min_workers
+        # The membership of an elastic run says who is expected. Backups are not, as in any step.
         required = 1 if scaling.elastic else scaling.required
-        return SyncProtocol(required, steps, first_step, expected, STEPS_AHEAD)
+        return SyncProtocol(required, steps, first_step, required, STEPS_AHEAD)
 
     def _context(self, share: InputShare) -> InputContext:
         """What an input function is told of a share."""
