@@ -356,8 +356,7 @@ HEALTH_CHECKS = {
     "RAY_health_check_timeout_ms": "2000",
     "RAY_health_check_failure_threshold": "4",
 }
-"""With these Ray takes a node for dead whose Raylet is frozen for ten seconds, and none for which others leave too little
-time."""
+"""With these Ray takes a node for dead whose Raylet is frozen for ten seconds, and mostly none that only lacks time."""
 
 
 @pytest.fixture
