@@ -23,7 +23,7 @@ from tfray.actors.peers import PeerHandle
 from tfray.actors.remote_runner import RemoteRunner
 from tfray.ops.script_ops import register_function
 
-LONGEST_MOVE_S = 20.0
+LONGEST_MOVE_S = 120.0
 """No thread runs longer between two stops."""
 
 

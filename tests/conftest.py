@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from processes import PATIENCE_S
 
 from tfray.framework.graph import get_default_graph, reset_default_graph
 
@@ -19,6 +22,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["TFRAY_LOGDIR"] = ""
 
 pytest_plugins = ["hung_runs"]
+
+# A busy machine is no failure: neither that an example takes long, nor that it takes long to make one.
+settings.register_profile("however busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("however busy")
 
 RAY_CPUS = 8
 """What the local Ray offers, whatever the machine has: the tasks share it."""
@@ -68,14 +75,20 @@ def _ray_of_the_session():
 
 def start_local_ray(ray):
     """Start Ray on this machine unless this process is connected already."""
-    if not ray.is_initialized():
-        ray.init(
-            address="local",
-            num_cpus=RAY_CPUS,
-            include_dashboard=False,
-            object_store_memory=512 << 20,
-            logging_level="warning",
-        )
+    ends = time.monotonic() + PATIENCE_S
+    while not ray.is_initialized():
+        try:
+            ray.init(
+                address="local",
+                num_cpus=RAY_CPUS,
+                include_dashboard=False,
+                object_store_memory=512 << 20,
+                logging_level="warning",
+            )
+        except Exception as error:  # of no kind of its own: Ray gives itself half a minute, however busy the machine is
+            ray.shutdown()
+            if "timed out" not in str(error).lower() or time.monotonic() > ends:
+                raise
 
 
 @pytest.fixture

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import signal
+import socket
 import time
+
+PATIENCE_S = 240.0
+"""Ends what hangs. It measures nothing: whatever works is through long before, however busy the machine is."""
 
 
 def is_alive(pid):
@@ -31,12 +37,21 @@ def descendants(pid):
     return found - {pid}
 
 
-def wait_for(condition, timeout_s=120.0):
+def wait_for(condition, timeout_s=PATIENCE_S):
     """Poll what no event tells: the state of other processes."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
+
+
+def free_port():
+    """A port of this machine for somebody to take later: not one of those that the system gives to whoever asks."""
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def kill_actor(ray, cluster, device):
@@ -64,5 +79,5 @@ class Barrier:
     def reached(self, name):
         return os.path.exists(self.path(name))
 
-    def wait(self, name, timeout_s=60.0):
+    def wait(self, name, timeout_s=PATIENCE_S):
         wait_for(lambda: self.reached(name), timeout_s)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE_S
 
 import tfray
 from tfray.framework.traversal import reachable_backward
@@ -208,7 +209,7 @@ def run_python(code: str, check: bool = True, **environment: str) -> subprocess.
         text=True,
         check=check,
         env=environment,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
 
 

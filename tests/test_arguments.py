@@ -74,6 +74,12 @@ def test_what_fits_is_taken_as_pythons_own_kind(name, given_value, taken):
     assert found == taken and type(found) is type(taken)
 
 
+@pytest.mark.fault(
+    "Configuration",
+    "A value of a configuration has a wrong type, or is out of range, NaN or negative.",
+    happens="`tf.errors.InvalidArgumentError` at once, with the field, its value and what is expected.",
+    promise="No value without meaning is accepted, and no internal error is shown in its place.",
+)
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
@@ -166,6 +172,12 @@ CONFIGURATIONS = [
 ]
 
 
+@pytest.mark.fault(
+    "Configuration",
+    "A value of a configuration has a wrong type, or is out of range, NaN or negative.",
+    happens="`tf.errors.InvalidArgumentError` at once, with the field, its value and what is expected.",
+    promise="No value without meaning is accepted, and no internal error is shown in its place.",
+)
 @pytest.mark.filterwarnings("ignore:.*changes nothing in tfray")
 @pytest.mark.parametrize("make", CONFIGURATIONS, ids=lambda make: make.__name__)
 @given(data=st.data())
@@ -184,6 +196,12 @@ def test_a_configuration_is_made_or_says_which_field_is_wrong(make, data):
             assert not isinstance(found, np.generic) and found != math.inf and found == found
 
 
+@pytest.mark.fault(
+    "Configuration",
+    "Something else is given where a configuration is expected.",
+    happens="`tf.errors.InvalidArgumentError` with the argument and what was given.",
+    promise="It is found at once, not in a step.",
+)
 @pytest.mark.parametrize(
     ("make", "message"),
     [

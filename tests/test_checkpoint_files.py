@@ -133,6 +133,12 @@ def test_parts_that_do_not_make_a_whole_are_refused(tmp_path):
         Manifest.of_shards(twice)
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The newest checkpoint is damaged.",
+    happens="A `Trainer` goes back to the one before and says so. Other sessions raise `tf.errors.DataLossError`.",
+    promise="Every changed byte is noticed, and damaged values are never used.",
+)
 @pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("where", ["data", "index"])
 def test_every_flipped_byte_is_noticed(tmp_path, where, stride):
@@ -181,6 +187,12 @@ def begun(folder, value):
     return finish
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "Two saves to one path overlap, in one process or in two.",
+    happens="Both end.",
+    promise="The one that ends last can be restored.",
+)
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("order", sorted(set(itertools.permutations("aabbcc"))), ids="".join)
 def test_overlapping_saves_of_one_path_leave_the_last_one(tmp_path, order, before):
@@ -470,6 +482,12 @@ def another_name(name):
 ESCAPES = ("../../etc/passwd", "/etc/passwd", "..", ".", "", "a/b", "..\\b", "nul\0")
 
 
+@pytest.mark.fault(
+    "Files",
+    "A file declares sizes that it does not have.",
+    happens="`tf.errors.DataLossError`.",
+    promise="Declared sizes are checked before memory is taken for them.",
+)
 @pytest.mark.parametrize(
     "change",
     [
@@ -493,6 +511,12 @@ def test_a_manifest_that_was_made_to_harm_is_refused(tmp_path, change):
             opened.read(name)
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "Files of yours lie in the checkpoint folder.",
+    happens="They stay, whatever their names.",
+    promise="A run deletes only what it has made.",
+)
 def test_a_manifest_does_not_have_files_deleted_that_are_none_of_a_checkpoint(tmp_path):
     prefix = write(tmp_path)
     (tmp_path / "thesis.docx").write_bytes(b"x" * 10)
@@ -587,6 +611,12 @@ def kill_while_saving(folder, rng, asynchronous):
     return found
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A process is killed while it saves.",
+    happens="The checkpoint before is the newest one.",
+    promise="What is there under the name of a checkpoint is complete, and what is left of the save is cleared away.",
+)
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_killed_while_saving(tmp_path, asynchronous):
     rng = random.Random(4)
@@ -641,6 +671,12 @@ def kill_shards(ray, folder, kills):
             cluster.replace_dead()
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A process is killed while it saves.",
+    happens="The checkpoint before is the newest one.",
+    promise="What is there under the name of a checkpoint is complete, and what is left of the save is cleared away.",
+)
 @pytest.mark.ray
 def test_shards_killed_while_saving(ray_local, tmp_path):
     kill_shards(ray_local, tmp_path, 2)

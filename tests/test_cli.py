@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from processes import descendants, is_alive, wait_for
+from processes import PATIENCE_S, descendants, is_alive, wait_for
 from rich.console import Console
 
 import tfray as tf
@@ -158,7 +158,7 @@ def started(*args, stdin=subprocess.DEVNULL):
 
 def in_a_process(*args):
     running = started(*args)
-    output, errors = running.communicate(timeout=120)
+    output, errors = running.communicate(timeout=PATIENCE_S)
     return subprocess.CompletedProcess(args, running.returncode, output, errors)
 
 
@@ -232,6 +232,12 @@ def test_interruption_keeps_the_history_so_far(program):
     assert not (program / "v.npz").exists()
 
 
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A run ends, is interrupted, or fails.",
+    happens="Its actors end with it.",
+    promise="No process and no processor of Ray stays taken.",
+)
 @pytest.mark.ray
 @pytest.mark.parametrize("when", [pytest.param("starting", marks=pytest.mark.slow), "training"])
 def test_interruption_on_ray_leaves_no_process(program, when):
@@ -241,10 +247,10 @@ def test_interruption_on_ray_leaves_no_process(program, when):
     if when == "starting":
         wait_for(lambda: len(descendants(running.pid)) > 1)
     else:
-        wait_for(lambda: (program / "seen0").exists() and (program / "seen1").exists(), timeout_s=60)
+        wait_for(lambda: (program / "seen0").exists() and (program / "seen1").exists())
     family = descendants(running.pid)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all
-    errors = running.communicate(timeout=60)[1]
+    errors = running.communicate(timeout=PATIENCE_S)[1]
     assert running.returncode == 130, errors
     assert "tfray: interrupted after" in errors and "Traceback" not in errors
     wait_for(lambda: not any(map(is_alive, family)))
@@ -253,7 +259,7 @@ def test_interruption_on_ray_leaves_no_process(program, when):
 
 def test_a_breakpoint_in_the_graph_is_a_prompt():
     running = started("-m", "tfray.cli", "run", "script.py:with_breakpoint", "--local", stdin=subprocess.PIPE)
-    output, errors = running.communicate("p x.shape\nup\nc\n", timeout=60)
+    output, errors = running.communicate("p x.shape\nup\nc\n", timeout=PATIENCE_S)
     assert running.returncode == 0, errors
     assert "(Pdb) (8, 2)" in output and "1 steps in" in output
 
@@ -262,7 +268,7 @@ def test_pdb_stops_in_the_model_function(program):
     line = SCRIPT[: SCRIPT.index("    w = tf.get_variable")].count("\n") + 1
     commands = f"break {program}/script.py:{line}\ncontinue\np x.shape\ncontinue\nquit\n"
     running = started("-m", "pdb", "-m", "tfray.cli", "run", "script:only_trainer", "--local", stdin=subprocess.PIPE)
-    output, errors = running.communicate(commands, timeout=60)
+    output, errors = running.communicate(commands, timeout=PATIENCE_S)
     assert "(Pdb) TensorShape([None, 2])" in output, output + errors
     assert "20 steps in" in output
 
@@ -288,6 +294,12 @@ def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_loc
     assert "2 live" in result.stderr
 
 
+@pytest.mark.fault(
+    "Input",
+    "The input of one replica ends before that of the others.",
+    happens="A warning at once, and an entry in `Result.statistics`. With `on_lost_data='stop'` the run ends.",
+    promise="No part of the data is left out in silence.",
+)
 @pytest.mark.ray
 def test_lost_data_is_told_and_summed_up_or_ends_the_run(ray_local, program):
     address = ray_local.get_runtime_context().gcs_address
@@ -572,7 +584,7 @@ def test_pdb_drops_into_the_kernel_with_the_users_line_in_sight(tmp_path):
         input="p secret\nq\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert found.returncode == 1
     assert "the kernel's own frame" in found.stdout and "operation: failing" in found.stdout

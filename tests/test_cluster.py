@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from conftest import start_local_ray
 from hypothesis import HealthCheck, given, settings
-from processes import Barrier, is_alive, wait_for
+from processes import PATIENCE_S, Barrier, is_alive, wait_for
 from random_graphs import programs
+from waiting import raised_at_the_limit
 
 import tfray as tf
 from tfray.actors import cluster as cluster_module
@@ -354,6 +355,12 @@ def test_an_error_names_the_operation_its_device_and_line(session):
     assert session.run(total, {x: [0, 1]}) == 3  # and the cluster goes on
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A function of the program raises.",
+    happens="An error with the operation, the device and the lines of the function, on Ray as in one process.",
+    promise="No other step is touched.",
+)
 def test_a_function_that_raises_is_named(session):
     def explode(x):
         raise ZeroDivisionError("nothing to divide by")
@@ -381,18 +388,23 @@ def test_shapes_that_do_not_meet_at_run_time(session):
 def test_a_step_times_out_and_the_cluster_goes_on(shared, session, tmp_path):
     barrier = Barrier(tmp_path)
     with tf.device(WORKER):
-        slow = py_func(lambda: (barrier.wait("go"), np.float32(1))[1], [], tf.float32)
+        slow = py_func(lambda: (barrier.wait("go"), barrier.reach("over"), np.float32(1))[2], [], tf.float32)
     with tf.device(PS):
         y = tf.identity(slow, name="waits") + 1
-    started = time.monotonic()
     with pytest.raises(DeadlineExceededError, match=r"timed out|timeout"):
         session.run(y, options=tf.RunOptions(timeout_in_ms=300))
-    assert time.monotonic() - started < 4
+    assert not barrier.reached("over"), "the step has not waited for the function"
     barrier.reach("go")
     wait_for(lambda: status(shared, WORKER)["steps"] == status(shared, PS)["steps"] == 0)
     assert session.run(y) == 2
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A session is closed while other threads run its steps.",
+    happens="These steps raise `tf.errors.CancelledError`, which says that the session was closed.",
+    promise="None of them waits on, whatever it computes or waits for.",
+)
 def test_closing_from_another_thread_cancels(shared, tmp_path):
     barrier = Barrier(tmp_path)
     with tf.device(WORKER):
@@ -405,7 +417,7 @@ def test_closing_from_another_thread_cancels(shared, tmp_path):
         barrier.wait("running")
         session.close()
         with pytest.raises(CancelledError, match="closed"):
-            running.result(timeout=30)
+            running.result(timeout=PATIENCE_S)
     wait_for(lambda: status(shared, PS)["steps"] == 0)  # who waited for the other device gave up
     barrier.reach("go")
     wait_for(lambda: status(shared, WORKER)["steps"] == 0)
@@ -416,6 +428,12 @@ def test_closing_from_another_thread_cancels(shared, tmp_path):
 # -- death ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A device dies while a session uses it.",
+    happens="`tf.errors.UnavailableError` with its name. A `MonitoredTrainingSession` replaces it and goes on.",
+    promise="Nobody waits for it, and the other devices keep their state.",
+)
 def test_a_killed_actor_is_named_and_nobody_hangs(cluster, tmp_path):
     import ray
 
@@ -429,7 +447,7 @@ def test_a_killed_actor_is_named_and_nobody_hangs(cluster, tmp_path):
         barrier.wait("running")
         ray.kill(cluster.actor(WORKER))
         with pytest.raises(UnavailableError, match="/job:worker/task:0/device:CPU:0 died") as caught:
-            running.result(timeout=60)
+            running.result(timeout=PATIENCE_S)
         assert caught.value.device == WORKER
         wait_for(lambda: status(cluster, PS)["steps"] == 0)
         with pytest.raises(UnavailableError, match="worker"):
@@ -501,7 +519,7 @@ def test_closing_after_a_death_leaves_nothing_behind(ray_local, tmp_path):
         barrier.wait("running")
         os.kill(pid_of(cluster, WORKER), signal.SIGKILL)
         with pytest.raises(UnavailableError, match="task:0"):
-            running.result(timeout=60)
+            running.result(timeout=PATIENCE_S)
     cluster.close()
     wait_for(lambda: not any(map(is_alive, pids)))
     wait_for(lambda: objects_in_store() == 0)
@@ -671,12 +689,18 @@ def test_an_address_other_than_that_of_this_process(ray_local):
 # -- room ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "The cluster has too little room.",
+    happens="A line says what is waited for. At last, `tf.errors.ResourceExhaustedError` with what was asked.",
+    promise="The wait ends after `start_timeout_s`, and room that comes in time is used.",
+)
 def test_too_little_room_is_announced_and_then_an_error(ray_local, capfd):
     with pytest.raises(ResourceExhaustedError, match=r"worker/task:.*CPU asked, 8 there.*fewer") as caught:
-        tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(3, num_cpus=6)}, start_timeout_s=7)
+        tf.Cluster({"worker": tf.JobSpec(3, num_cpus=6)}, start_timeout_s=7)
     assert "/job:worker/task:" in caught.value.device
-    message = capfd.readouterr().err
-    assert "waiting for room for 2 of 4 actors" in message and "giving up after 7 s" in message
+    # One has room; on a busy machine it may not have started yet.
+    assert re.search("waiting for room for [23] of 3 actors .*giving up after 7 s", capfd.readouterr().err)
     import ray
 
     wait_for(lambda: ray.available_resources().get("CPU", 0) >= 7)
@@ -726,16 +750,26 @@ def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_
     monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 1.0)
     environment = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])}}
     jobs = {"worker": tf.JobSpec(2, num_cpus=0.5, runtime_env=environment)}
-    with pytest.raises(UnavailableError, match=r"did not start within 3 s, though there is room") as caught:
-        tf.Cluster(jobs, op_modules=["slow_to_import"], start_timeout_s=3)
-    assert caught.value.device == WORKER
+    error = raised_at_the_limit(  # Ray itself may be slow to give them their room
+        lambda limit_s: tf.Cluster(jobs, op_modules=["slow_to_import"], start_timeout_s=limit_s),
+        [3, 30, PATIENCE_S],
+        lambda error: isinstance(error, UnavailableError),
+    )
+    assert isinstance(error, UnavailableError) and error.device == WORKER
+    assert re.search(r"did not start within \d+ s, though there is room", error.message)
     message = capfd.readouterr().err
-    assert "waiting for the start of 2 of 2 actors (1 CPU asked, 8 there); giving up after 3 s" in message
+    assert re.search(r"waiting for the start of 2 of 2 actors \(1 CPU asked, 8 there\); giving up after \d+ s", message)
     (tmp_path / "go").touch()
     with tf.Cluster(jobs, op_modules=["slow_to_import"]):
         pass
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "The cluster has too little room.",
+    happens="A line says what is waited for. At last, `tf.errors.ResourceExhaustedError` with what was asked.",
+    promise="The wait ends after `start_timeout_s`, and room that comes in time is used.",
+)
 def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
     import ray
 
@@ -743,20 +777,27 @@ def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
     ray_nodes.add_node(num_cpus=1)
     ray.init(address=ray_nodes.address, logging_level="warning")
     with ThreadPoolExecutor(1) as pool:
-        started = pool.submit(tf.Cluster, {"worker": 2})
+        started = pool.submit(tf.Cluster, {"worker": 2}, start_timeout_s=PATIENCE_S)
         said = ""
 
         def announced():
             nonlocal said
             said += capfd.readouterr().err
-            return "waiting for room for 1 of 2 actors (2 CPU asked, 1 there); giving up after 60 s" in said
+            # One has room; on a busy machine it may not have started yet.
+            return re.search(r"waiting for room for [12] of 2 actors \(2 CPU asked, 1 there\); giving up after", said)
 
         wait_for(announced)
         ray_nodes.add_node(num_cpus=1)
-        with started.result(timeout=60) as cluster, tf.Session(cluster) as session, tf.device(OTHER):
+        with started.result(timeout=PATIENCE_S) as cluster, tf.Session(cluster) as session, tf.device(OTHER):
             assert session.run(tf.constant(1.0) + 1) == 2
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "Ray is gone from a machine.",
+    happens="The error says from how many nodes Ray is gone, and does not ask for fewer tasks.",
+    promise="The advice fits the cause.",
+)
 def test_a_node_whose_ray_was_killed_is_named_instead_of_a_lack_of_room(ray_nodes, capfd, monkeypatch):
     import ray
 
@@ -811,8 +852,8 @@ def test_custom_resources_are_asked_for(ray_local):
     ("jobs", "message"),
     [
         ({}, "at least one job"),
-        ({"worker": 0}, "at least one task"),
-        ({"worker": tf.JobSpec(1)} | {"ps": -1}, "at least one task"),
+        ({"worker": 0}, "an integer of at least 1"),
+        ({"worker": tf.JobSpec(1)} | {"ps": -1}, "an integer of at least 1"),
         ({"1x": 1}, "1x"),
         ({"worker": "two"}, "two"),
         ({"worker": tf.JobSpec(2)} | {"a b": 1}, "'a b'"),

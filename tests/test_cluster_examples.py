@@ -7,14 +7,13 @@ import json
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
-from processes import wait_for
+from processes import free_port, wait_for
 
 from tfray import cli
 
@@ -170,9 +169,7 @@ def test_another_token_is_refused(ray_stopped):
 @pytest.mark.skipif(importlib.util.find_spec("aiohttp") is None, reason="jobs need ray[default]")
 def test_programs_run_as_jobs(ray_nodes):
     pytest.importorskip("sklearn")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     ray_nodes.add_node(num_cpus=4, include_dashboard=True, dashboard_port=port)
     submit = [str(Path(sys.executable).parent / "ray"), "job", "submit", "--address", f"http://127.0.0.1:{port}"]
     submit += ["--working-dir", str(ROOT / "examples"), "--", sys.executable, "-m", "tfray.cli"]
@@ -181,7 +178,7 @@ def test_programs_run_as_jobs(ray_nodes):
         done = subprocess.run([*submit, "--version"], capture_output=True, text=True, timeout=100)
         return done.returncode == 0
 
-    wait_for(ready, 100)
+    wait_for(ready)
     output = run(*submit, "run", "mlp.py:build", "--workers", "2", "--ps", "1", "--steps", "20", "--no-progress")
     assert "20 steps in" in output
     output = run(*submit, "launch", "--ps", "1", "--workers", "2", "between_graph_sync.py", "--", "--train_steps=30")

@@ -129,6 +129,12 @@ BROKEN_PROGRAM = [
 """What fails before it has said what to run."""
 
 
+@pytest.mark.fault(
+    "Command line",
+    "A command cannot be met: a wrong option, target, path or address.",
+    happens="One line that says what is wrong, and exit code 2.",
+    promise="No traceback, and nothing is started.",
+)
 @pytest.mark.parametrize(("target", "message"), NO_PROGRAM)
 @pytest.mark.parametrize("command", [["run", *LOCAL], ["graph"], ["plan", "--local"], ["timeline", *LOCAL]])
 def test_a_target_that_is_no_function(command, target, message):
@@ -137,6 +143,12 @@ def test_a_target_that_is_no_function(command, target, message):
     expect(run(*command, target), 2, message)
 
 
+@pytest.mark.fault(
+    "Command line",
+    "The program fails.",
+    happens="The lines of the program, and exit code 1. `--debug` shows the whole traceback.",
+    promise="Lines of tfray do not hide the cause.",
+)
 @pytest.mark.parametrize(("target", "message"), BROKEN_PROGRAM)
 @pytest.mark.parametrize("command", [["run", *LOCAL], ["graph"], ["plan", "--local"], ["timeline", *LOCAL]])
 def test_a_program_that_fails_before_anything_runs_says_where(command, target, message):
@@ -283,6 +295,12 @@ REQUESTS = [
 ]
 
 
+@pytest.mark.fault(
+    "Command line",
+    "A command cannot be met: a wrong option, target, path or address.",
+    happens="One line that says what is wrong, and exit code 2.",
+    promise="No traceback, and nothing is started.",
+)
 @pytest.mark.parametrize(("arguments", "message"), REQUESTS)
 def test_a_request_that_cannot_be_met_is_one_line(arguments, message):
     expect(run(*arguments), 2, message)
@@ -298,6 +316,12 @@ def expect(result, exit_code, message):
 # -- failures of a run ---------------------------------------------------------------------------------
 
 
+@pytest.mark.fault(
+    "Command line",
+    "The program fails.",
+    happens="The lines of the program, and exit code 1. `--debug` shows the whole traceback.",
+    promise="Lines of tfray do not hide the cause.",
+)
 @pytest.mark.parametrize(
     ("target", "message", "function"),
     [
@@ -319,6 +343,12 @@ def test_checks_of_outputs_leave_no_file_behind(folder):
     assert (folder / "kept.json").read_text() == "kept" and os.listdir(folder / "new") == []
 
 
+@pytest.mark.fault(
+    "Command line",
+    "An output cannot be written at the end of a run.",
+    happens="One line that names it, and exit code 1.",
+    promise="The other outputs are written.",
+)
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 @pytest.mark.parametrize("option", ["--json", "--plot", "--variables", "--timeline"])
 def test_a_full_disk_costs_one_output_and_no_other(folder, option):
@@ -339,6 +369,12 @@ def read_only(folder):
     return folder
 
 
+@pytest.mark.fault(
+    "Files",
+    "The disk is read-only.",
+    happens="`tf.errors.PermissionDeniedError` with the path. `tfray run` says so before training.",
+    promise="No failure to write passes in silence, whatever is written.",
+)
 @pytest.mark.parametrize("option", ["--json", "--checkpoint-dir", "--logdir"])
 def test_a_read_only_disk_is_noticed_before_training(folder, option):
     mounted = read_only(folder / "mounted")
@@ -353,6 +389,12 @@ def test_a_read_only_disk_is_noticed_before_training(folder, option):
 # -- between-graph programs ----------------------------------------------------------------------------
 
 
+@pytest.mark.fault(
+    "Command line",
+    "Options of `tfray launch` come after the script.",
+    happens="A line says that the program gets them.",
+    promise="No option goes astray in silence.",
+)
 def test_options_of_launch_after_the_script_are_remarked_upon(monkeypatch):
     from tfray import launch_command
 

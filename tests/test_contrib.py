@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 
 import tfray as tf
 import tfray.contrib.slim as slim
@@ -31,7 +32,7 @@ def test_it_loads_when_it_is_used():
         "import sys, tfray as tf; assert 'tfray.contrib' not in sys.modules; "
         "assert 'contrib' in dir(tf); tf.contrib.layers; assert 'tfray.contrib.layers' in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=tf.__path__[0] + "/..", timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tf.__path__[0] + "/..", timeout=PATIENCE_S)
 
 
 def test_names_that_are_not_there():

@@ -6,6 +6,7 @@ import sys
 import threading
 
 import pytest
+from processes import PATIENCE_S
 
 import tfray as tf
 from tfray.errors import CancelledError, OutOfRangeError
@@ -136,7 +137,7 @@ def test_a_looper_turns_until_the_coordinator_stops():
             enough.set()
 
     thread = tf.train.LooperThread.loop(coord, 0.001, turn, args=(10,), kwargs={"step": 2})
-    assert enough.wait(30)
+    assert enough.wait(PATIENCE_S)
     coord.request_stop()
     coord.join([thread])
     assert turns[:3] == [10, 12, 14]

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 
 from tfray.framework import cpu_threads
 from tfray.framework.cpu_threads import BlasThreads, parallel_for, scratch, thread_count
@@ -24,7 +25,7 @@ def test_no_work():
 
 
 def test_tiles_run_side_by_side():
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=PATIENCE_S)
     parallel_for(lambda index: meeting.wait() and None, 2)
 
 
@@ -59,7 +60,7 @@ def test_many_callers_at_once():
 
 def test_error_state_of_numpy_is_the_callers():
     one, zero = np.ones(3), np.zeros(3)
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=PATIENCE_S)
 
     def work(index: int) -> None:
         meeting.wait()

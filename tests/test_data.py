@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 
 import tfray as tf
 
@@ -358,7 +358,7 @@ def test_prefetching_works_ahead_and_ends_with_its_session():
     element = Dataset.from_generator(numbers, tf.int64, []).prefetch(2).make_one_shot_iterator().get_next()
     with tf.Session() as session:
         assert session.run(element) == 0
-        assert third.wait(20)  # made before anybody asked for it
+        assert third.wait(PATIENCE_S)  # made before anybody asked for it
         assert len(threads()) == before + 1
         assert len(made) < 10
     del session

@@ -337,12 +337,24 @@ def outcomes(dataset, limit=40):
     return found[:-1]
 
 
+@pytest.mark.fault(
+    "Input",
+    "An element of a `tf.data` pipeline cannot be made.",
+    happens="An error in the place of that element.",
+    promise="The elements after it come, and no other is lost.",
+)
 @pytest.mark.parametrize("name", [*PIPELINES, *DIFFERENT])
 def test_an_error_stands_for_one_element(name):
     make, expected = {**PIPELINES, **DIFFERENT}[name]
     assert outcomes(make()) == expected
 
 
+@pytest.mark.fault(
+    "Input",
+    "An element of a `tf.data` pipeline cannot be made.",
+    happens="An error in the place of that element.",
+    promise="The elements after it come, and no other is lost.",
+)
 @pytest.mark.parametrize("size", [2, 10])
 def test_a_shuffle_loses_nothing_around_an_error(size):
     found = outcomes(source().shuffle(size, seed=1))
@@ -422,6 +434,12 @@ READERS = {
 }
 
 
+@pytest.mark.fault(
+    "Input",
+    "One of many input files is missing or damaged.",
+    happens="An error in its place, and then the next file.",
+    promise="`ignore_errors` leaves out what is bad, and nothing else.",
+)
 @pytest.mark.parametrize("name", READERS)
 def test_readers_go_on_with_the_next_file(files, name):
     make, names, expected = READERS[name]

@@ -39,6 +39,12 @@ def taken(session, following, number=100):
     return found
 
 
+@pytest.mark.fault(
+    "Input",
+    "A function of a pipeline changes variables, or calls Python.",
+    happens="It does so for each element, with the values that variables then have.",
+    promise="No effect is dropped.",
+)
 @pytest.mark.parametrize("kind", TAKES)
 def test_effects_happen_for_each_element(kind):
     count, seen = counter(), []

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 
 import tfray as tf
 from tfray.ops import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
 from tfray.ops.datasets import DatasetValue, IteratorResource, Walk
 
 Dataset = tf.data.Dataset
-WAIT_S = 20
 
 
 def outcome(session, following):
@@ -55,7 +54,7 @@ def test_threads_that_read_at_once_share_the_elements(kind):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(WAIT_S)
+            thread.join(PATIENCE_S)
     everything = [each for mine in found for each in mine]
     assert everything.count("end") == 6
     assert everything.count("InvalidArgumentError") == count / 10
@@ -75,7 +74,7 @@ class Gate:
         for i in range(4):
             if i == 2:
                 self.reached.set()
-                assert self.open.wait(WAIT_S)
+                assert self.open.wait(PATIENCE_S)
             yield i
 
 
@@ -100,7 +99,7 @@ def standing_still(gate):
     def function(i):
         if i == 2:
             gate.reached.set()
-            gate.open.wait(WAIT_S)
+            gate.open.wait(PATIENCE_S)
         return i
 
     return Dataset.range(4).map(lambda x: tf.py_func(function, [x], tf.int64), num_parallel_calls=2)
@@ -132,6 +131,12 @@ WAITS = {
 }
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A session is closed while other threads run its steps.",
+    happens="These steps raise `tf.errors.CancelledError`, which says that the session was closed.",
+    promise="None of them waits on, whatever it computes or waits for.",
+)
 @pytest.mark.parametrize("kind", WAITS)
 def test_closing_a_session_ends_who_waits_for_an_element(kind, gate):
     before = len(prefetching())
@@ -141,9 +146,9 @@ def test_closing_a_session_ends_who_waits_for_an_element(kind, gate):
     results = []
     thread = threading.Thread(target=lambda: results.append(outcome(session, following)))
     thread.start()
-    assert gate.reached.wait(WAIT_S)
+    assert gate.reached.wait(PATIENCE_S)
     session.close()
-    thread.join(WAIT_S)
+    thread.join(PATIENCE_S)
     assert results == ["CancelledError"]
     gate.open.set()
     wait_for(lambda: len(prefetching()) == before)
@@ -168,6 +173,12 @@ def test_threads_end_with_the_session_and_with_a_new_beginning(kind):
     wait_for(lambda: len(running()) == before)
 
 
+@pytest.mark.fault(
+    "Input",
+    "A generator exits (`sys.exit`).",
+    happens="`tf.errors.UnknownError` in its place, and then the end.",
+    promise="Nobody waits for elements that will not come.",
+)
 def test_a_thread_that_exits_is_an_error_at_its_place():
     def numbers():
         yield 1
@@ -186,7 +197,7 @@ class Held(DatasetValue):
 
     def open(self, walk):
         def number(i):
-            assert i != 1 or self.open_gate.wait(WAIT_S)
+            assert i != 1 or self.open_gate.wait(PATIENCE_S)
             return (np.int64(i),)
 
         return map(number, range(4))
@@ -244,6 +255,12 @@ def all_outcomes(resource, limit=200):
     raise AssertionError("there is no end")
 
 
+@pytest.mark.fault(
+    "Input",
+    "A pipeline is restored behind an element that failed.",
+    happens="It goes on at the same place.",
+    promise="No element comes twice, and none is left out.",
+)
 @given(count=st.integers(1, 12), bad=st.sets(st.integers(0, 11)), taken=st.integers(0, 40))
 @settings(deadline=None, max_examples=40)
 def test_a_place_behind_errors_is_found_again(count, bad, taken):

@@ -6,10 +6,9 @@ import contextlib
 import json
 import os
 import signal
-import socket
 
 import pytest
-from processes import Barrier, descendants, is_alive, wait_for
+from processes import Barrier, descendants, free_port, is_alive, wait_for
 from test_elastic import Stages, nothing, paced
 from training_models import OPTIMIZERS, classification_data, dense_model
 
@@ -41,6 +40,12 @@ class WorkerNodes:
             self.cluster.remove_node(self.nodes.pop(0), allow_graceful=False)
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "A machine dies.",
+    happens="Its workers are replaced where there is room; until then the others go on.",
+    promise="Every step is done once.",
+)
 @pytest.mark.slow
 def test_a_run_follows_the_nodes(ray_nodes, tmp_path):
     """Two workers, four, one, three: nodes come, and die, the first worker's too."""
@@ -56,7 +61,7 @@ def test_a_run_follows_the_nodes(ray_nodes, tmp_path):
     )
     result = tf.train.Trainer(
         dense_model(OPTIMIZERS["momentum"]),
-        paced(tf.train.array_input(*classification_data(), batch_size=24), barrier),
+        paced(tf.train.array_input(*classification_data(), batch_size=24), barrier, steps),
         tf.train.ScalingConfig(
             (1, 4),
             2,
@@ -115,9 +120,7 @@ def autoscaled(ray_nodes, tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_FAKE_CLUSTER", "1")
     monkeypatch.setenv("RAY_OVERRIDE_NODE_ID_FOR_TESTING", FAKE_HEAD_NODE_ID)
     monkeypatch.setenv("AUTOSCALER_UPDATE_INTERVAL_S", "1")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     described = tmp_path / "cluster.json"
     described.write_text(json.dumps(autoscaling(port, 3)))
     head = ray_nodes.add_node(
@@ -166,7 +169,7 @@ def test_a_run_brings_the_nodes_that_it_needs(autoscaled, tmp_path):
     stages = Stages(barrier, (3, lambda: wait_for(lambda: wanted.append(demand(autoscaled)) or wanted[-1])))
     result = tf.train.Trainer(
         dense_model(OPTIMIZERS["momentum"]),
-        paced(tf.train.array_input(*classification_data(), batch_size=24), barrier),
+        paced(tf.train.array_input(*classification_data(), batch_size=24), barrier, steps),
         tf.train.ScalingConfig(
             (1, 4),
             worker_resources={"worker": 1},

@@ -12,16 +12,13 @@ import traceback
 import numpy as np
 import pytest
 from conftest import start_local_ray
-from processes import Barrier, wait_for
-from waiting import Task
+from processes import PATIENCE_S, Barrier, wait_for
+from waiting import Task, raised_at_the_limit, timed_out
 
 import tfray as tf
 from tfray.errors import CancelledError, DeadlineExceededError
+from tfray.runtime import step
 from tfray.runtime.codegen import MAX_INLINED_DEPTH
-
-SOON_S = 20.0
-"""By then a step has long noticed that it is over, however busy the machine is."""
-
 
 # -- loops ---------------------------------------------------------------------------------------------
 
@@ -107,6 +104,12 @@ def two_devices(**options):
     return tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}, **options))
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A loop never ends, or a plan takes too long.",
+    happens="`tf.errors.DeadlineExceededError` at the timeout of the step or of its session.",
+    promise="The session goes on, and the next step is right.",
+)
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_loop_ends_at_the_deadline_of_its_step(loop):
     fetch = LOOPS[loop]()
@@ -116,13 +119,24 @@ def test_a_loop_ends_at_the_deadline_of_its_step(loop):
 
 def test_a_loop_ends_at_the_timeout_of_its_session_and_is_named():
     loop = tf.while_loop(lambda i: i >= 0, lambda i: i * 0, [0], name="endless")
-    with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=100)) as session:
-        with pytest.raises(DeadlineExceededError, match="endless"):
-            session.run(loop)
-        with pytest.raises(DeadlineExceededError, match="endless"):
-            session.make_callable(loop)()
+
+    def in_time(limit_ms, run):
+        with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=limit_ms)) as session:
+            run(session)
+
+    for run in (lambda session: session.run(loop), lambda session: session.make_callable(loop)()):
+        error = raised_at_the_limit(
+            lambda limit_ms, run=run: in_time(limit_ms, run), [100, 10_000], lambda error: "endless" in str(error)
+        )
+        assert isinstance(error, DeadlineExceededError) and "endless" in str(error)
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A session is closed while other threads run its steps.",
+    happens="These steps raise `tf.errors.CancelledError`, which says that the session was closed.",
+    promise="None of them waits on, whatever it computes or waits for.",
+)
 @pytest.mark.parametrize("recorded", [False, True], ids=["", "recorded"])
 @pytest.mark.parametrize("loop", [*LOOPS, "in a function of a dataset"])
 def test_a_loop_ends_when_its_session_is_closed(loop, recorded):
@@ -134,11 +148,11 @@ def test_a_loop_ends_when_its_session_is_closed(loop, recorded):
     wait_for(computes)
     session.close()
     with pytest.raises(CancelledError, match="closed"):
-        task.result(SOON_S)
+        task.result()
 
 
 def test_steps_of_many_threads_end_when_their_session_is_closed():
-    begun = threading.Barrier(9, timeout=SOON_S)
+    begun = threading.Barrier(9, timeout=PATIENCE_S)
     loops = []
     for number in range(8):
         with tf.control_dependencies([tf.py_func(begun.wait, [], [])]):
@@ -150,7 +164,7 @@ def test_steps_of_many_threads_end_when_their_session_is_closed():
     session.close()
     for number, task in enumerate(tasks):
         with pytest.raises(CancelledError) as caught:
-            task.result(SOON_S)
+            task.result()
         # Each names its own loop, if it has come to it: no thread writes into another one's error.
         assert caught.value.op_name is None or caught.value.op_name.startswith((f"loop{number}", "add", "PyFunc"))
 
@@ -177,12 +191,18 @@ def test_a_loop_of_gradients_ends_when_its_session_is_closed():
     (gradient,) = tf.gradients(y, x, grad_ys=tf.py_func(note, [y], tf.float32))
     session = tf.Session()
     task = Task(session.run, gradient)
-    assert forward_is_over.wait(60)
+    assert forward_is_over.wait(PATIENCE_S)
     session.close()
     with pytest.raises(CancelledError):
-        task.result(SOON_S)
+        task.result()
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A loop never ends, or a plan takes too long.",
+    happens="`tf.errors.DeadlineExceededError` at the timeout of the step or of its session.",
+    promise="The session goes on, and the next step is right.",
+)
 def test_what_is_left_of_an_ended_loop_does_no_harm():
     """Its buffers, its place in loops and its timeout: the next step of the session is as good as the first."""
     limit = tf.placeholder(tf.int32, [])
@@ -208,20 +228,32 @@ def test_a_long_plan_ends_between_its_operations(shape):
     x = tf.placeholder(tf.float64, shape)
     product = tf.reduce_sum(long_plan(x))
     with tf.Session() as session:
-        began = time.monotonic()
+        began = time.process_time()
         session.run(tf.reduce_sum(long_plan(x, 50)), {x: np.zeros([600, 600])})
-        whole_s = 8 * (time.monotonic() - began)
-        began = time.monotonic()
-        with pytest.raises(DeadlineExceededError, match="MatMul"):
-            session.run(product, {x: np.zeros([600, 600])}, tf.RunOptions(timeout_in_ms=50))
-        assert time.monotonic() - began < whole_s / 2
+        whole_s = 8 * (time.process_time() - began)
+
+        def attempt(limit_ms):
+            nonlocal began
+            began = time.process_time()
+            session.run(product, {x: np.zeros([600, 600])}, tf.RunOptions(timeout_in_ms=limit_ms))
+
+        # Other processes may take the time of the first attempts; what this one computes is counted.
+        error = raised_at_the_limit(attempt, [50, 50, 500, 500], lambda error: "MatMul" in str(error))
+        assert isinstance(error, DeadlineExceededError) and "MatMul" in str(error)
+        assert time.process_time() - began < whole_s / 2
 
 
 # -- functions of the program --------------------------------------------------------------------------
 
 
+@pytest.mark.fault(
+    "Steps",
+    "Functions of one step wait for one another.",
+    happens="Each runs on a thread of its own, and the step ends.",
+    promise="Functions that could all go on never block each other.",
+)
 def test_functions_of_one_step_may_wait_for_one_another():
-    barrier = threading.Barrier(2, timeout=SOON_S)
+    barrier = threading.Barrier(2, timeout=PATIENCE_S)
     functions = [tf.py_func(lambda: np.int64(barrier.wait()), [], tf.int64) for _ in range(2)]
     with tf.Session() as session:
         for _ in range(3):
@@ -233,7 +265,7 @@ def test_a_function_may_wait_for_one_that_comes_after_others():
     last_is_called = threading.Event()
 
     def wait():
-        return last_is_called.wait(SOON_S)
+        return last_is_called.wait(PATIENCE_S)
 
     def last(value):
         last_is_called.set()
@@ -253,7 +285,7 @@ def test_a_function_may_wait_for_another_step_that_lets_this_one_go_on():
 
     def wait():
         began.set()
-        return go_on.wait(SOON_S)
+        return go_on.wait(PATIENCE_S)
 
     def release(value):
         go_on.set()
@@ -263,7 +295,7 @@ def test_a_function_may_wait_for_another_step_that_lets_this_one_go_on():
     released = tf.py_func(release, [queue.dequeue()], tf.float32)
     with tf.Session() as session:
         task = Task(session.run, [waits, released])
-        assert began.wait(SOON_S)
+        assert began.wait(PATIENCE_S)
         session.run(queue.enqueue(5.0))
         assert task.result() == [True, 5]
 
@@ -278,7 +310,8 @@ def test_a_function_that_is_alone_is_called_on_the_thread_of_the_step(stateful):
         assert session.run([second, first], {x: 1}) == [here, here]
 
 
-def test_quick_functions_are_called_one_after_another_in_the_order_of_the_graph():
+def test_quick_functions_are_called_one_after_another_in_the_order_of_the_graph(monkeypatch):
+    monkeypatch.setattr(step, "NEXT_CALL_S", PATIENCE_S)  # on a busy machine nothing is quick
     called, running = [], []
 
     def call(number):
@@ -292,25 +325,30 @@ def test_quick_functions_are_called_one_after_another_in_the_order_of_the_graph(
     assert called == [(number, 1) for number in range(8)]
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A function of the program does not return.",
+    happens="`tf.errors.DeadlineExceededError` at the deadline, `CancelledError` when the session is closed.",
+    promise="The function holds up neither the deadline nor `close`.",
+)
 def test_a_function_that_does_not_return_holds_up_neither_deadline_nor_close():
-    end, begun = threading.Event(), threading.Semaphore(0)
+    end, begun = threading.Event(), []
 
     def hang():
-        begun.release()
-        end.wait(60)
+        begun.append(True)
+        end.wait(2 * PATIENCE_S)
 
     functions = [tf.py_func(hang, [], [], name=f"hangs{i}") for i in range(2)]
     session = tf.Session()
     try:
         for fetch in (functions[0], functions):
-            with pytest.raises(DeadlineExceededError, match="hangs0"):
-                session.run(fetch, options=tf.RunOptions(timeout_in_ms=50))
+            timed_out(session, fetch, at="hangs0")
+        before = len(begun)
         task = Task(session.run, functions)
-        for _ in range(3):
-            assert begun.acquire(timeout=SOON_S)
+        wait_for(lambda: len(begun) > before)
         session.close()
         with pytest.raises(CancelledError):
-            task.result(SOON_S)
+            task.result()
     finally:
         end.set()
 
@@ -367,6 +405,12 @@ with tf.Session() as session:
 """
 
 
+@pytest.mark.fault(
+    "Steps",
+    "Ctrl-C while a step computes or waits.",
+    happens="`KeyboardInterrupt`.",
+    promise="The program ends at once.",
+)
 @pytest.mark.parametrize("waits", [False, True], ids=["in a loop", "waiting for functions"])
 def test_ctrl_c_ends_a_step(waits):
     process = subprocess.Popen(
@@ -379,7 +423,7 @@ def test_ctrl_c_ends_a_step(waits):
         try:
             assert process.stdout.readline() == "begun\n"
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=PATIENCE_S)
         finally:
             process.kill()
     assert "KeyboardInterrupt" in errors
@@ -410,6 +454,12 @@ def counted(limit):
         return tf.while_loop(lambda i: tf.not_equal(i, limit), lambda i: tf.abs(i + 1) % 1000, [0])
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A loop never ends, or a plan takes too long.",
+    happens="`tf.errors.DeadlineExceededError` at the timeout of the step or of its session.",
+    promise="The session goes on, and the next step is right.",
+)
 @pytest.mark.ray
 def test_a_loop_on_a_device_actor_ends_at_its_deadline(cluster):
     limit = tf.placeholder(tf.int32, [])
@@ -451,7 +501,7 @@ def test_a_step_on_a_device_actor_ends_when_its_session_is_closed(cluster, tmp_p
     try:
         session.close()
         with pytest.raises(CancelledError):
-            task.result(SOON_S)
+            task.result()
         if kind != "function":  # its thread is within the function, as long as that takes
             wait_for(lambda: steps_on(cluster, WORKER) == 0)
         with tf.Session(cluster) as other:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 
 import tfray as tf
 from tfray.formats.events import Event, EventFile, MetaGraphProto
@@ -117,7 +117,7 @@ writer = tf.summary.FileWriter({str(tmp_path)!r})
 for step in range(100):
     writer.add_summary(tf.Summary(), step)
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE_S)
     assert len(events_in(tmp_path)) == 101
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import Barrier, descendants, is_alive, wait_for
+from processes import PATIENCE_S, Barrier, descendants, is_alive, wait_for
 from training_models import OPTIMIZERS, classification_data, dense_model
 
 import tfray as tf
@@ -185,9 +185,9 @@ def train_in_processes(folder, moment, address):
     """Train in processes of their own, one after the other, until one gets to the end."""
     settings = {"tests": str(Path(__file__).parent), "folder": str(folder), "moment": moment, "address": address}
     command = [sys.executable, "-c", PROGRAM.format(**settings)]
-    first = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    first = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert first.returncode == -signal.SIGKILL, first.stderr
-    second = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    second = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert second.returncode == 0, second.stderr
     steps, variables = json.loads(second.stdout.splitlines()[-1])
     return steps, {name: np.array(value) for name, value in variables.items()}

@@ -256,6 +256,12 @@ MEANS_NONE = {
 }
 
 
+@pytest.mark.fault(
+    "Files",
+    "A path is empty, as from a shell variable that is not set.",
+    happens="An error that names the argument or the option.",
+    promise="Nothing is written, least of all at the root of the file system.",
+)
 @pytest.mark.parametrize("path", ["", " ", "\t\n"], ids=repr)
 @pytest.mark.parametrize("name", [*TAKES_A_PATH, *NOT_FOUND])
 def test_empty_paths_are_refused(tmp_path, monkeypatch, name, path):
@@ -283,6 +289,12 @@ def test_nothing_is_at_an_empty_path():
         assert not tf.saved_model.maybe_saved_model_directory(path)
 
 
+@pytest.mark.fault(
+    "Files",
+    "A path is empty, as from a shell variable that is not set.",
+    happens="An error that names the argument or the option.",
+    promise="Nothing is written, least of all at the root of the file system.",
+)
 @pytest.mark.parametrize(
     "option",
     ["--checkpoint-dir", "--resume-from", "--logdir", "--json", "--plot", "--variables", "--timeline", "--working-dir"],
@@ -326,6 +338,12 @@ def test_numpys_files_are_read(tmp_path):
                 np.testing.assert_array_equal(each, array)
 
 
+@pytest.mark.fault(
+    "Files",
+    "A file declares sizes that it does not have.",
+    happens="`tf.errors.DataLossError`.",
+    promise="Declared sizes are checked before memory is taken for them.",
+)
 @pytest.mark.parametrize("shape", [(1 << 40,), (1 << 62, 0), (-1,), (1 << 70,)])
 def test_a_file_of_numpy_that_declares_more_than_it_has(tmp_path, shape):
     header = repr({"descr": "<f8", "fortran_order": False, "shape": shape}).encode().ljust(118) + b"\n"
@@ -338,6 +356,12 @@ def test_a_file_of_numpy_that_declares_more_than_it_has(tmp_path, shape):
             read(path)
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "A file holds pickled objects.",
+    happens="`tf.errors.DataLossError`.",
+    promise="Nothing that is loaded is unpickled or run.",
+)
 def test_nothing_of_numpys_files_is_unpickled(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{}]))
     with pytest.raises(DataLossError, match="Python objects"):

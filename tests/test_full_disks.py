@@ -125,6 +125,12 @@ def mounted(folder, *options):
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.fault(
+    "Files",
+    "The disk is full.",
+    happens="`tf.errors.ResourceExhaustedError` with the path.",
+    promise="No failure to write passes in silence, whatever is written.",
+)
 @pytest.mark.parametrize("write", WRITERS)
 def test_a_full_disk_is_an_error_that_names_the_path(tmp_path, write):
     with mounted(tmp_path / "full") as folder:
@@ -133,6 +139,12 @@ def test_a_full_disk_is_an_error_that_names_the_path(tmp_path, write):
             write(folder)
 
 
+@pytest.mark.fault(
+    "Files",
+    "The disk is read-only.",
+    happens="`tf.errors.PermissionDeniedError` with the path. `tfray run` says so before training.",
+    promise="No failure to write passes in silence, whatever is written.",
+)
 @pytest.mark.parametrize("write", WRITERS)
 def test_a_read_only_disk_is_an_error_that_names_the_path(tmp_path, write):
     refused = pytest.raises(tf.errors.PermissionDeniedError, match=f"{tmp_path}/kept/.*: Read-only file system")

@@ -165,9 +165,9 @@ def test_long_chains_need_no_recursion(graph):
     y = x
     for _ in range(5000):
         y = -y
-    start = time.perf_counter()
+    start = time.process_time()
     (slope,) = gradients(y, x)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert slope.op.type == "Neg"
 
 

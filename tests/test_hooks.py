@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 from test_event_files import events_in, tensorboard_view
 
 import tfray as tf
@@ -337,7 +338,7 @@ def test_a_worker_waits_for_a_global_step():
         thread.join(0.2)
         assert steps == []
         raw.run(count)
-        thread.join(20)
+        thread.join(PATIENCE_S)
         assert steps == [3]
 
 

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 from waiting import until_waiting
 
 import tfray as tf
@@ -119,7 +120,7 @@ def test_threads_end_with_the_session(capsys):
         until_waiting(session, "q", 0)
         assert all(thread.daemon for thread in threads)
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
     assert capsys.readouterr().err == ""
 
@@ -449,5 +450,5 @@ def test_programs_end_though_threads_still_produce():
         for _ in range(20):
             session.run(batch)
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE_S)
     assert threading.active_count() <= before

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 from test_event_files import tensorboard_view
 
 import tfray as tf
@@ -35,7 +36,7 @@ def classifier(**compile_settings):
 
 def test_it_loads_when_it_is_used():
     code = "import sys, tfray as tf; assert 'tfray.keras' not in sys.modules; tf.keras.layers; tf.keras.Model"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=tf.__path__[0] + "/..", timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tf.__path__[0] + "/..", timeout=PATIENCE_S)
     with pytest.raises(AttributeError, match=r"tf\.keras\.datasets does not exist"):
         _ = keras.datasets
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from processes import descendants, is_alive, wait_for
+from processes import PATIENCE_S, descendants, is_alive, wait_for
 
 import tfray as tf
 from tfray import cli
@@ -136,7 +136,10 @@ def test_a_failed_task_ends_the_others(tmp_path):
         "import json, os, sys, time\n"
         "task = json.loads(os.environ['TF_CONFIG'])['task']\n"
         "print(sys.argv[1:], os.environ['RAY_ADDRESS'], flush=True)\n"
+        "open(f\"{__file__}.{task['type']}{task['index']}\", 'w').close()\n"
         "if task == {'type': 'worker', 'index': 1}:\n"
+        "    while not all(os.path.exists(f'{__file__}.{other}') for other in ('ps0', 'worker0')):\n"
+        "        time.sleep(0.01)\n"
         "    raise ValueError('no good')\n"
         "time.sleep(600)\n"
     )
@@ -180,7 +183,7 @@ def until(process, pattern, seen):
 @pytest.mark.ray
 def test_many_asynchronous_workers(tmp_path, ray_stopped):
     process = started(tensorflow_program("between_graph_async.py", tmp_path), "--ps", "2", "--workers", "3")
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, output
     check_asynchronous(output, workers=3)
 
@@ -194,7 +197,7 @@ def test_a_synchronous_program_of_tensorflow(tmp_path, ray_stopped):
         tensorflow_program("between_graph_sync.py", tmp_path), "--ps", "2", "--workers", "2",
         arguments=["--train_steps=100", f"--checkpoint_dir={saved}", "--learning_rate=0.02"],
     )  # fmt: skip
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, output
     found = losses(output)
     assert len(found) == 2 and all(last < 0.4 * first for first, last in found), output
@@ -217,7 +220,7 @@ def test_a_parameter_server_that_dies_is_replaced_and_restored(program, tmp_path
     os.kill(processes["ps 0"], signal.SIGKILL)
     until(process, "ps 0 ended with signal SIGKILL; starting it again", seen)
     until(process, r"\[ps 0\] +process", seen)
-    output = "".join(seen) + process.communicate(timeout=120)[0]
+    output = "".join(seen) + process.communicate(timeout=PATIENCE_S)[0]
     assert process.returncode == 0, output
     steps = [int(step) for step in re.findall(r"step (\d+)", output)]
     assert max(steps) >= 399 and "restores the last checkpoint" in output
@@ -250,7 +253,7 @@ def test_nothing_remains(program, tmp_path, how, ray_stopped):
         os.kill(pids["worker 1"], signal.SIGKILL)
     else:
         process.send_signal({"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}[how])
-    output = "".join(seen) + process.communicate(timeout=60)[0]
+    output = "".join(seen) + process.communicate(timeout=PATIENCE_S)[0]
     expected = {"worker": 1, "interrupt": 130, "terminate": 143, "kill": -signal.SIGKILL}[how]
     assert process.returncode == expected, output
     if how == "worker":
@@ -275,7 +278,7 @@ def test_tasks_run_on_all_nodes(ray_nodes, tmp_path):
         script, "--ps", "1", "--workers", "3", "--address", ray_nodes.address, "--working-dir", str(tmp_path),
         arguments=["--train_steps=60", f"--checkpoint_dir={saved}", "--backup_workers=1"],
     )  # fmt: skip
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, output
     assert len(losses(output)) == 3 and tf.train.load_variable(str(saved), "global_step") == 60
     assert re.findall(r"node (\S+)", output) and str(tmp_path / "digits.py") not in output

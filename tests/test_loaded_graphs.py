@@ -171,6 +171,12 @@ def saved(folder, build):
         (folder / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "A loaded graph has operations that use files or call Python.",
+    happens="`tf.errors.PermissionDeniedError` with a list of them.",
+    promise="A graph from a file reaches nothing outside of itself, unless `allow=` says so.",
+)
 @pytest.mark.parametrize("load", [imported, of_a_meta_graph, of_a_saved_model])
 @pytest.mark.parametrize("build", ASKING)
 def test_a_graph_that_reaches_outside_is_refused_unless_it_is_allowed_to(tmp_path, build, load):
@@ -301,6 +307,12 @@ def test_a_model_reads_its_own_assets(tmp_path):
     assert tf.saved_model.load_model(folder)(["bee", "?"])["ids"].tolist() == [1, -1]
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "A loaded graph has operations that use files or call Python.",
+    happens="`tf.errors.PermissionDeniedError` with a list of them.",
+    promise="A graph from a file reaches nothing outside of itself, unless `allow=` says so.",
+)
 def test_an_asset_that_is_a_link_leads_nowhere(tmp_path):
     folder = model_with_a_vocabulary(tmp_path)
     (folder / "assets" / "words").unlink()

@@ -8,7 +8,7 @@ import queue
 import numpy as np
 import pytest
 from leftovers import stored_bytes
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 
 import tfray as tf
 from tfray.actors.frames import PackedTensor
@@ -159,7 +159,7 @@ class Receiver:
 
     def take(self):
         """The link and the loans of the next message; what it is answered is that they have been found."""
-        link, header, _ = self.messages.get(timeout=20)
+        link, header, _ = self.messages.get(timeout=PATIENCE_S)
         if header["number"]:
             link.send({"number": header["number"], "value": None})
         return link, header["loans"]
@@ -167,7 +167,7 @@ class Receiver:
     def is_heard(self):
         """Return once all that it has sent has been read: what is sent after it has been answered."""
         (receipt,) = self.peer.deliver(STEP, 0, [("word", PackedTensor.of(np.float32(1)))], wants_receipt=True)
-        link, header, _ = self.messages.get(timeout=20)
+        link, header, _ = self.messages.get(timeout=PATIENCE_S)
         link.send({"number": header["number"], "value": None})
         receipt(20)
 
@@ -298,7 +298,7 @@ def test_an_object_is_not_written_where_a_receiver_may_read_it_whose_link_has_cl
     taken, identity = lend(buffers, 1, first, second)
     returned(taken[1:])
     first.peer.close()
-    first.closed.get(timeout=20)
+    first.closed.get(timeout=PATIENCE_S)
     for _ in range(5):
         assert identity not in free_identities(buffers)
 
@@ -326,7 +326,7 @@ def test_objects_that_are_not_used_are_let_go(sender, monkeypatch):
         return not receiver.messages.empty()
 
     wait_for(is_unmapped)
-    _, header, _ = receiver.messages.get(timeout=20)
+    _, header, _ = receiver.messages.get(timeout=PATIENCE_S)
     assert (header["do"], header["about"]) == ("unmap", identity)
 
 

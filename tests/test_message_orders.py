@@ -89,8 +89,14 @@ def run_in_order(model, threads, steps, choose):
         assert [host.steps for host in conductor.hosts().values()] == [{}] * 4
 
 
+@pytest.mark.fault(
+    "Steps",
+    "Many threads run steps of one session, and messages arrive in any order.",
+    happens="Every step ends.",
+    promise="No answer is lost, and each step is counted once.",
+)
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_steps_end_whatever_the_order_of_threads_and_frames(conducted, model, data):
     threads, steps = data.draw(st.sampled_from([(1, 3), (2, 2), (3, 2)]))
@@ -99,7 +105,7 @@ def test_steps_end_whatever_the_order_of_threads_and_frames(conducted, model, da
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_steps_end_in_very_many_orders(conducted, model, data):
     threads, steps = data.draw(st.sampled_from([(1, 4), (2, 3), (4, 2)]))
@@ -111,6 +117,12 @@ def test_a_thread_that_nobody_answers_is_a_hang_and_found():
         conductor.play([lambda: conductor.stop(lambda: False)])
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A device sends an answer that nobody waits for.",
+    happens="A line on standard error names the device, the number of the answer and those that are awaited.",
+    promise="Such an error is never silent, and no other step takes the answer.",
+)
 def test_an_answer_that_nobody_awaits_is_told_with_its_number_and_those_that_are_awaited(capsys):
     """The other end of the link answers a call that was never made, beside one that was."""
     with Conductor(PS) as conductor:

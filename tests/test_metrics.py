@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-import socket
 import urllib.error
 import urllib.request
 
 import numpy as np
 import pytest
-from processes import wait_for
+from processes import free_port, wait_for
 
 import tfray as tf
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def train():
@@ -54,7 +47,7 @@ def test_prometheus_reads_steps_examples_drops_and_bytes(ray_stopped):
             except (urllib.error.URLError, ConnectionError):
                 return {}
 
-        wait_for(lambda: read().get("tfray_step_seconds_count") == 20 and "tfray_sent_bytes_total" in read(), 60)
+        wait_for(lambda: read().get("tfray_step_seconds_count") == 20 and "tfray_sent_bytes_total" in read())
         found = read()
     finally:
         ray_stopped.shutdown()

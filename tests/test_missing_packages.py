@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE_S
 
 FINDER = """
 import os, signal, sys
@@ -60,12 +61,18 @@ def python(tmp_path):
             env=os.environ | {"PYTHONPATH": path, "TFRAY_LOGDIR": ""} | environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
 
     return run
 
 
+@pytest.mark.fault(
+    "Command line",
+    "Ray or another package is not installed.",
+    happens="One line with the command that installs it.",
+    promise="What needs no such package works.",
+)
 def test_without_ray_everything_runs_in_this_process(python):
     done = python("program.py", MISSING="ray msgpack tensorboard matplotlib PIL")
     assert done.returncode == 0, done.stderr
@@ -76,6 +83,12 @@ def test_without_ray_everything_runs_in_this_process(python):
     ]
 
 
+@pytest.mark.fault(
+    "Command line",
+    "Ray or another package is not installed.",
+    happens="One line with the command that installs it.",
+    promise="What needs no such package works.",
+)
 @pytest.mark.parametrize(
     ("missing", "arguments", "remedy"),
     [
@@ -94,6 +107,12 @@ def test_a_package_that_is_missing_is_one_line_with_the_remedy(python, missing, 
     assert remedy in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
+@pytest.mark.fault(
+    "Command line",
+    "Ctrl-C while a command starts.",
+    happens="It ends, with at most one line.",
+    promise="No traceback of an import.",
+)
 @pytest.mark.parametrize("module", ["tfray.errors", "tfray.config", "rich", "click", "tfray.progress"])
 @pytest.mark.parametrize("arguments", [["-m", "tfray.cli", "devices"], ["tfray", "devices"]])
 def test_an_interrupt_while_a_command_is_imported_ends_it_in_silence(python, tmp_path, module, arguments):

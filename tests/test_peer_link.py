@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import resource
 import signal
 import socket
@@ -22,7 +23,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 from waiting import Task
 
 from tfray.actors import peer_link
@@ -105,6 +106,12 @@ def test_other_values_do_not(value):
     assert not fits(value)
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "A peer sends damaged frames.",
+    happens="The connection ends, and what waits for it raises.",
+    promise="Damaged bytes are refused or harmless.",
+)
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damaged_frames_are_refused_or_harmless(data):
@@ -202,11 +209,11 @@ def test_over_unix_sockets_and_tcp(echo, node):
     for number in range(100):
         link.send({"number": number}, [np.full(number, number)])
     for number in range(100):
-        header, (tensor,) = frames.get(timeout=10)
+        header, (tensor,) = frames.get(timeout=PATIENCE_S)
         assert header == {"number": number} and tensor.tolist() == [number] * number
     link.close()
-    assert own_ends.get(timeout=10) is link
-    assert ends.get(timeout=10) is not None
+    assert own_ends.get(timeout=PATIENCE_S) is link
+    assert ends.get(timeout=PATIENCE_S) is not None
     with pytest.raises(OSError):
         link.send({}, [])
 
@@ -218,12 +225,12 @@ def test_two_that_send_to_each_other_at_once_do_not_block(echo):
     sender = threading.Thread(target=lambda: [link.send({}, [large]) for _ in range(200)])
     sender.start()  # far more than a socket's buffers hold, and all of it comes back
     for _ in range(200):
-        assert frames.get(timeout=20)[1][0].shape == large.shape
-    sender.join(10)
+        assert frames.get(timeout=PATIENCE_S)[1][0].shape == large.shape
+    sender.join(PATIENCE_S)
     assert not sender.is_alive()
 
 
-def read(frames, timeout_s=20.0):
+def read(frames, timeout_s=PATIENCE_S):
     """What `read_until` gives, however often it has to be asked."""
     ends = time.monotonic() + timeout_s
     while time.monotonic() < ends:
@@ -247,7 +254,7 @@ def test_however_many_wait_somebody_reads(echo):
 
     for rounds in (200, 1, 50):
         tasks = [Task(converse, rounds * (1 + index % 3)) for index in range(12)]
-        assert all(task.result(60) for task in tasks)
+        assert all(task.result() for task in tasks)
 
 
 def test_an_interruption_does_not_lose_messages(echo):
@@ -257,15 +264,21 @@ def test_an_interruption_does_not_lose_messages(echo):
     assert read(frames)[0] == {"number": 0}
     main = threading.main_thread().ident
     interrupting = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
-    interrupting.start()
     with pytest.raises(KeyboardInterrupt):
-        read_until(Arrivals(), 20)
+        interrupting.start()
+        read_until(Arrivals(), PATIENCE_S)
     for number in range(50):
         link.send({"number": number})
         assert read(frames)[0] == {"number": number}
     link.close()
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "Somebody without the key connects to an actor.",
+    happens="The connection is refused, and a line tells of it.",
+    promise="Nothing that strangers send is used.",
+)
 def test_a_stranger_is_refused(echo, capfd):
     server, ends = echo
     with pytest.raises(AuthenticationError):
@@ -273,17 +286,23 @@ def test_a_stranger_is_refused(echo, capfd):
     assert ends.empty()
     link, frames, _ = connect(server.address)
     link.send({"still": "there"})
-    assert frames.get(timeout=10)[0] == {"still": "there"}
+    assert frames.get(timeout=PATIENCE_S)[0] == {"still": "there"}
     link.close()
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "Very many strangers connect, say nothing, or speak slowly.",
+    happens="Their connections are closed.",
+    promise="Those with the key get through.",
+)
 def test_who_does_not_speak_is_not_waited_for(echo):
     server, _ = echo
     silent = socket.create_connection((server.address.host, server.address.port))
     link, frames, _ = connect(server.address, node="another node")
     link.send({"others": "go on"})
-    assert frames.get(timeout=10)[0] == {"others": "go on"}
-    silent.settimeout(20)
+    assert frames.get(timeout=PATIENCE_S)[0] == {"others": "go on"}
+    silent.settimeout(PATIENCE_S)
     while silent.recv(1 << 10):  # the challenge, then the end
         pass
     silent.close()
@@ -309,6 +328,12 @@ def relay(listener, target):
     return threads
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "Somebody in between passes a handshake on to another actor.",
+    happens="The connection is refused.",
+    promise="A proof holds for one connection and one actor.",
+)
 @pytest.mark.parametrize("meant_for", ["the relay", "the actor behind it", "another actor"])
 def test_a_handshake_that_is_passed_on_is_refused(echo, capfd, meant_for):
     """Both ends hold the key; what they prove holds for their own stream and the listener that was meant only."""
@@ -325,28 +350,43 @@ def test_a_handshake_that_is_passed_on_is_refused(echo, capfd, meant_for):
         with pytest.raises((AuthenticationError, EOFError, OSError)):
             connect(meant, node="another node")
         for thread in between.result():
-            thread.join(30)
+            thread.join(PATIENCE_S)
     assert ends.empty()
     other.close()
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "Very many strangers connect, say nothing, or speak slowly.",
+    happens="Their connections are closed.",
+    promise="Those with the key get through.",
+)
 def test_who_speaks_slowly_is_not_waited_for(monkeypatch, capfd):
     """The time is for the whole handshake: a byte now and then does not keep it open."""
     monkeypatch.setattr(peer_link, "HANDSHAKE_S", 0.5)
     server = LinkServer(KEY, "node", "127.0.0.1", lambda *message: None, lambda link: None)
     with socket.create_connection((server.address.host, server.address.port)) as slow:
         slow.settimeout(0.1)
-        begun = time.monotonic()
-        with contextlib.suppress(ConnectionError):
-            while time.monotonic() - begun < 20:
+
+        def is_given_up():
+            try:
                 slow.sendall(b"x")
-                with contextlib.suppress(TimeoutError):
-                    if not slow.recv(100):
-                        break
-        assert time.monotonic() - begun < 10
+                return not slow.recv(100)
+            except TimeoutError:
+                return False
+            except ConnectionError:
+                return True
+
+        wait_for(is_given_up)
     server.close()
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "Very many strangers connect, say nothing, or speak slowly.",
+    happens="Their connections are closed.",
+    promise="Those with the key get through.",
+)
 def test_strangers_in_numbers_do_not_keep_a_peer_out(echo, capfd):
     server, _ = echo
     address = (server.address.host, server.address.port)
@@ -354,7 +394,7 @@ def test_strangers_in_numbers_do_not_keep_a_peer_out(echo, capfd):
     assert len(server._strangers) <= MAX_STRANGERS
     link, frames, _ = connect(server.address, node="another node")
     link.send({"still": "there"})
-    assert frames.get(timeout=30)[0] == {"still": "there"}
+    assert frames.get(timeout=PATIENCE_S)[0] == {"still": "there"}
     for stranger in strangers:
         stranger.close()
     link.close()
@@ -362,6 +402,12 @@ def test_strangers_in_numbers_do_not_keep_a_peer_out(echo, capfd):
     assert capfd.readouterr().err.count("refused") <= 1
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "A process has no file descriptors left.",
+    happens="New connections are refused until some are free, and a line tells of it.",
+    promise="The process takes connections again by itself.",
+)
 def test_the_listener_outlives_a_process_without_descriptors(capfd):
     """Connections until nothing can be accepted: once some have gone, peers are taken again."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -393,33 +439,50 @@ def test_the_listener_outlives_a_process_without_descriptors(capfd):
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     link, frames, _ = connect(server.address, node="another node")
     link.send({"still": "there"})
-    assert frames.get(timeout=30)[0] == {"still": "there"}
+    assert frames.get(timeout=PATIENCE_S)[0] == {"still": "there"}
     link.close()
     server.close()
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "Connections are refused again and again.",
+    happens="The first is told; the others are counted, and told once a minute.",
+    promise="The log does not fill up.",
+)
 def test_refusals_are_told_once_and_then_counted(capfd):
+    began = time.monotonic()
     log = RefusalLog(every_s=0.3)
     for number in range(100):
         log.refused(f"stranger {number}")
-    assert capfd.readouterr().err == "tfray: refused a link: stranger 0\n"
     said = ""
 
-    def told():
+    def counts():
         nonlocal said
         said += capfd.readouterr().err
-        return said
+        return [
+            int(count) for count in re.findall(r"^tfray: refused (\d+) links in 0 s, the last: stranger", said, re.M)
+        ]
 
-    wait_for(told)
-    assert said == "tfray: refused 99 links in 0 s, the last: stranger 99\n"
+    wait_for(lambda: sum(counts()) == 99)
+    lines = said.splitlines()
+    assert lines[0] == "tfray: refused a link: stranger 0" and lines[-1].endswith("the last: stranger 99")
+    # Once for each interval; on a busy machine the refusals take more than one.
+    assert len(lines) == 1 + len(counts()) <= 2 + (time.monotonic() - began) / 0.3
 
 
+@pytest.mark.fault(
+    "Strangers",
+    "A peer sends damaged frames.",
+    happens="The connection ends, and what waits for it raises.",
+    promise="Damaged bytes are refused or harmless.",
+)
 def test_a_malformed_frame_closes_the_link(echo, capfd):
     server, ends = echo
     link, _, own_ends = connect(server.address)
     link.stream.send(b"\x04\x00\x00\x00 no!")
-    assert own_ends.get(timeout=10) is link
-    assert ends.get(timeout=10) is not None
+    assert own_ends.get(timeout=PATIENCE_S) is link
+    assert ends.get(timeout=PATIENCE_S) is not None
     assert "malformed frame" in capfd.readouterr().err
 
 
@@ -431,8 +494,8 @@ def test_calls_that_wait_end_when_the_peer_goes():
     server = LinkServer(KEY, "node", "127.0.0.1", lambda link, header, tensors: links.put(link), lambda link: None)
     peer, outcomes = Peer("/job:ps/task:0", PeerHandle(None, server.address, KEY), "node"), queue.SimpleQueue()
     assert peer.call({"do": "nothing"}, [], outcomes.put)
-    links.get(timeout=10).close()
-    status, error = outcomes.get(timeout=10)
+    links.get(timeout=PATIENCE_S).close()
+    status, error = outcomes.get(timeout=PATIENCE_S)
     assert status == "error" and isinstance(error, UnavailableError) and "/job:ps/task:0 died" in str(error)
     assert not peer.call({"do": "nothing"}, [], outcomes.put)
     server.close()

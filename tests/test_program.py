@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 
 import tfray as tf
 from tfray import config
@@ -189,7 +190,7 @@ if __name__ == "__main__":
 def test_app_run(tmp_path, arguments, code, out, err):
     (tmp_path / "program.py").write_text(PROGRAM)
     command = [sys.executable, str(tmp_path / "program.py"), *arguments]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert found.returncode == code, found.stderr
     assert out in found.stdout and err in found.stderr and "Traceback" not in found.stderr
 
@@ -236,7 +237,7 @@ def test_levels_have_the_values_of_python():
 
 def test_without_configuration_messages_go_to_stderr():
     code = "import tfray as tf; tf.logging.set_verbosity('INFO'); tf.logging.info('hello'); tf.logging.debug('no')"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     assert found.stderr == "INFO:tfray:hello\n"
 
 

@@ -310,6 +310,12 @@ def test_reading_starts_where_it_left_off(tmp_path):
     assert [record for record, _ in read_records(path, start=offset)] == RECORDS[2:]
 
 
+@pytest.mark.fault(
+    "Files",
+    "A damaged TFRecord file.",
+    happens="The records before the damage are read. Then `tf.errors.DataLossError` names file and place.",
+    promise="Damaged records are never given out.",
+)
 @pytest.mark.parametrize(
     ("damage", "message", "good"),
     [
@@ -346,6 +352,12 @@ def test_a_length_that_is_too_long_takes_no_memory(tmp_path):
         read(tmp_path / "records")
 
 
+@pytest.mark.fault(
+    "Files",
+    "A damaged TFRecord file.",
+    happens="The records before the damage are read. Then `tf.errors.DataLossError` names file and place.",
+    promise="Damaged records are never given out.",
+)
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
 def test_damaged_compression_is_found(tmp_path, kind):
     path = tmp_path / "records"
@@ -377,11 +389,17 @@ def test_a_huge_record_is_read_in_linear_time(tmp_path, monkeypatch):
     with tf.python_io.TFRecordWriter(path) as writer:
         for size in (16 << 20, 3, 16 << 20):
             writer.write(bytes(size))
-    started = time.perf_counter()
+    started = time.process_time()
     assert [len(record) for record in tf.python_io.tf_record_iterator(path)] == [16 << 20, 3, 16 << 20]
-    assert time.perf_counter() - started < 15
+    assert time.process_time() - started < 15
 
 
+@pytest.mark.fault(
+    "Files",
+    "A file declares sizes that it does not have.",
+    happens="`tf.errors.DataLossError`.",
+    promise="Declared sizes are checked before memory is taken for them.",
+)
 def test_a_record_that_declares_more_than_there_is_takes_no_more_memory(tmp_path):
     header = struct.pack("<Q", 1 << 40)
     (tmp_path / "records").write_bytes(header + struct.pack("<I", masked_checksum(header)) + bytes(1000))

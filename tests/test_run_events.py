@@ -42,6 +42,12 @@ def kinds(result):
 # -- inputs that end -------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault(
+    "Input",
+    "The input of one replica ends before that of the others.",
+    happens="A warning at once, and an entry in `Result.statistics`. With `on_lost_data='stop'` the run ends.",
+    promise="No part of the data is left out in silence.",
+)
 @ray
 def test_a_replica_whose_input_ends_first_is_told_at_once_logged_and_counted(ray_local, lines, tmp_path):
     told = []
@@ -57,6 +63,12 @@ def test_a_replica_whose_input_ends_first_is_told_at_once_logged_and_counted(ray
     assert [(event.step, event.log_message.message) for event in logged] == [(6, line)]
 
 
+@pytest.mark.fault(
+    "Input",
+    "The input of one replica ends before that of the others.",
+    happens="A warning at once, and an entry in `Result.statistics`. With `on_lost_data='stop'` the run ends.",
+    promise="No part of the data is left out in silence.",
+)
 @ray
 @pytest.mark.parametrize("has_folder", [True, False])
 def test_a_run_may_stop_when_data_is_lost_and_leaves_a_checkpoint(ray_local, tmp_path, has_folder):
@@ -90,6 +102,12 @@ def test_inputs_that_end_as_they_should_lose_nothing(ray_local, lines, scale, in
         assert result.steps == 12 and kinds(result) == []
 
 
+@pytest.mark.fault(
+    "Input",
+    "The input ends before the run does.",
+    happens="One line says after how many steps.",
+    promise="An early end is told.",
+)
 @pytest.mark.parametrize("options", [{}, {"accumulate": 3}], ids=str)
 def test_a_local_run_says_that_its_input_has_ended(lines, options):
     input_fn = tf.train.array_input(*classification_data(), batch_size=24, epochs=1)
@@ -98,6 +116,12 @@ def test_a_local_run_says_that_its_input_has_ended(lines, options):
     assert lines() == [f"training has ended after {result.steps} of 12 steps: its input has no more"]
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A run is resumed and has nothing left to do.",
+    happens="One line says so, with the number of steps and how to begin anew.",
+    promise="It is not mistaken for training.",
+)
 @ray
 @pytest.mark.parametrize("local", [True, False])
 def test_a_resumed_run_without_anything_left_to_do_says_so(ray_local, lines, tmp_path, local):
@@ -123,6 +147,12 @@ def killing(ray_local, clusters, device, at=3):
     return on_step
 
 
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A worker dies and is not replaced, and others train on.",
+    happens="A warning at once, and an entry in `Result.statistics`. With `on_lost_data='stop'` the run ends.",
+    promise="No part of the data is left out in silence.",
+)
 @ray
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_a_worker_that_is_not_replaced_loses_its_share(ray_local, lines, clusters, mode):
@@ -134,6 +164,12 @@ def test_a_worker_that_is_not_replaced_loses_its_share(ray_local, lines, cluster
     assert f"died in step {step} and is not replaced, after 0 restarts" in lines()[0]
 
 
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A worker dies and is not replaced, and others train on.",
+    happens="A warning at once, and an entry in `Result.statistics`. With `on_lost_data='stop'` the run ends.",
+    promise="No part of the data is left out in silence.",
+)
 @ray
 def test_a_run_may_stop_when_a_worker_is_not_replaced(ray_local, clusters, tmp_path):
     strike = killing(ray_local, clusters, "/job:worker/task:1/device:CPU:0")
@@ -143,6 +179,18 @@ def test_a_run_may_stop_when_a_worker_is_not_replaced(ray_local, clusters, tmp_p
     assert tf.train.latest_checkpoint(tmp_path) is not None
 
 
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A worker dies.",
+    happens="The step goes on with the gradients of the others. Ray is asked for a replacement.",
+    promise="Every step is done once.",
+)
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A parameter server dies in a run with checkpoints.",
+    happens="The run goes back to its newest checkpoint. One line tells of it.",
+    promise="The result equals that of a run in which nothing happened.",
+)
 @ray
 def test_replacements_and_rollbacks_are_told_and_counted(ray_local, lines, clusters, tmp_path):
     worker = killing(ray_local, clusters, "/job:worker/task:1/device:CPU:0", at=3)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from processes import PATIENCE_S
 from test_event_files import events_in, tensorboard_view
 from training_models import OPTIMIZERS, classification_data, dense_model, scaling
 
@@ -178,7 +179,7 @@ def test_a_run_that_fails_leaves_its_last_step(tmp_path):
 def test_the_command_line_names_the_folder(tmp_path):
     code = "import sys; from tests.test_run_log import trainer; from tfray.cli import train; train(trainer)"
     arguments = ["--local", "--no-progress", "--steps", "3", "--logdir", str(tmp_path / "log")]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert f"tfray board {tmp_path / 'log'}" in done.stdout
     assert len(events_in(tmp_path / "log")) > 2

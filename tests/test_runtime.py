@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from interpreter import interpret
+from processes import PATIENCE_S
 from random_graphs import programs
 
 import tfray as tf
@@ -456,9 +457,9 @@ def test_an_abort_is_never_missed():
         thread.start()
         with pytest.raises(ValueError, match="over"):
             mailbox.arrived()  # meanwhile
-            mailbox.take(time.monotonic() + 10, "the abort")
+            mailbox.take(time.monotonic() + PATIENCE_S, "the abort")
         with pytest.raises(ValueError, match="over"):
-            mailbox.take(time.monotonic() + 10, "nothing more")
+            mailbox.take(time.monotonic() + PATIENCE_S, "nothing more")
         thread.join()
 
 
@@ -531,6 +532,12 @@ def initial_value():
     return tf.Variable(tf.fill([1 << 46], 1.0, name="outer")).initializer, column
 
 
+@pytest.mark.fault(
+    "Steps",
+    "There is no memory for a result.",
+    happens="`tf.errors.ResourceExhaustedError` with the operation and its line.",
+    promise="It is an ordinary error: the process and the session go on.",
+)
 @pytest.mark.parametrize("build", [planned, fetched, fused, fused_and_fetched, in_a_loop, initial_value])
 def test_memory_that_is_not_there_is_an_error_of_the_operation(build):
     fetch, column = build()

@@ -12,6 +12,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 
 import tfray as tf
 from tfray.errors import AlreadyExistsError, DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
@@ -225,6 +226,12 @@ def test_an_asynchronous_save_holds_the_values_from_when_it_was_asked_for(tmp_pa
     assert tf.train.latest_checkpoint(tmp_path) == f"{tmp_path}/m-2"
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A save in the background fails.",
+    happens="The next save, or `wait`, raises the error.",
+    promise="No failed save passes for one that succeeded.",
+)
 def test_a_failed_save_in_the_background_is_reported(tmp_path):
     tf.Variable(1.0)
     saver = tf.train.Saver(asynchronous=True)
@@ -254,6 +261,12 @@ with tf.Session() as session:
 """
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "Two saves to one path overlap, in one process or in two.",
+    happens="Both end.",
+    promise="The one that ends last can be restored.",
+)
 def test_two_processes_that_save_to_one_path_leave_what_can_be_restored(path):
     command = [sys.executable, "-c", SAVING_TOO, path]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -264,7 +277,7 @@ def test_two_processes_that_save_to_one_path_leave_what_can_be_restored(path):
         process.stdin.write("\n")
         process.stdin.flush()
     for process in processes:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, said
     assert len(np.unique(tf.train.load_variable(path, "values"))) == 1
     name = os.path.basename(path)

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 from waiting import Task
 
 import tfray as tf
@@ -52,7 +52,7 @@ def tasks(ray_local, started):
 
 def connected(ray, server):
     try:
-        ray.get(server._actors[0].served.remote(), timeout=10)
+        ray.get(server._actors[0].served.remote(), timeout=PATIENCE_S)
     except ray.exceptions.RayError:
         return False
     return True
@@ -216,7 +216,7 @@ def test_replicas_in_step(tasks):
 
     threads = [Task(work, index) for index in range(2)]
     for thread in threads:
-        thread.result(60)
+        thread.result()
     for step, x, table in seen.values():
         assert step == steps
         np.testing.assert_allclose(x, 0.5 + 0.5 * 0.5**steps)  # the mean of the two gradients, exactly

@@ -9,9 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import ml_dtypes
 import numpy as np
 import pytest
+from processes import PATIENCE_S
+from waiting import timed_out
 
 import tfray as tf
-from tfray.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
+from tfray.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
 from tfray.ops import state_ops
 from tfray.ops.script_ops import py_func
 
@@ -328,7 +330,7 @@ def test_an_uninitialised_variable_is_named(session):
 
 def test_steps_run_concurrently():
     """Two steps meet in the middle of a kernel: neither ends without the other."""
-    barrier = threading.Barrier(2, timeout=30)
+    barrier = threading.Barrier(2, timeout=PATIENCE_S)
     x = tf.placeholder(tf.float32, [])
     y = py_func(lambda value: (barrier.wait(), value)[1], [x], tf.float32) * 2
     with tf.Session() as session, ThreadPoolExecutor(2) as pool:
@@ -356,13 +358,11 @@ def test_a_step_gives_up_after_its_timeout(config):
     """Also while a function of the program's runs, which then ends by itself."""
     end = threading.Event()
     with tf.device("/cpu:1" if config.device_count else None):
-        a = py_func(lambda: (end.wait(30), np.float32(1))[1], [], tf.float32, name="waits")
+        a = py_func(lambda: (end.wait(PATIENCE_S), np.float32(1))[1], [], tf.float32, name="waits")
     with tf.device("/cpu:0"):
         b = a + 1
-    options = tf.RunOptions(timeout_in_ms=50)
     with tf.Session(config=config) as session:
-        with pytest.raises(DeadlineExceededError, match="timed out waiting for waits"):
-            session.run(b, options=options)
+        timed_out(session, b, at="timed out waiting for waits")
         end.set()
         assert session.run(b) == 2
 

@@ -15,7 +15,7 @@ import tfray as tf
 
 pytestmark = pytest.mark.ray
 
-LONGEST_STEP_S = 20.0
+LONGEST_STEP_S = 120.0
 """A step of a millisecond that takes longer has been lost, on the slowest machine."""
 
 SMALL = tf.JobSpec(2, num_cpus=0.1)
@@ -89,7 +89,7 @@ def step_on_threads(target, threads, busy, delayed, seconds):
         done = np.zeros((threads, 3), int)
 
         def steps_of(thread):
-            while time.monotonic() < ends:
+            while time.monotonic() < ends or done[thread].sum() < 3:
                 kind = int(done[thread].sum() + thread) % 3
                 begun[thread] = time.monotonic()
                 session.run(graph.steps[kind])
@@ -113,6 +113,12 @@ def step_on_threads(target, threads, busy, delayed, seconds):
         return int(totals.sum())
 
 
+@pytest.mark.fault(
+    "Steps",
+    "Many threads run steps of one session, and messages arrive in any order.",
+    happens="Every step ends.",
+    promise="No answer is lost, and each step is counted once.",
+)
 @pytest.mark.parametrize("on_target", TARGETS)
 def test_every_step_of_every_thread_ends(ray_local, on_target):
     with ExitStack() as stack:

@@ -6,7 +6,7 @@ import queue
 
 import numpy as np
 import pytest
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 
 from tfray.actors.peer_link import LinkServer
 from tfray.actors.peers import MISSING, Peer, PeerHandle
@@ -110,7 +110,7 @@ def test_objects_that_the_receiver_cannot_find_come_by_a_call(ray_local, receive
     peer, actor, messages = receiver
     items = [("large", ray_local.put(np.ones(200_000))), ("small", packed(np.float32(2)))]
     (receipt,) = peer.deliver(STEP, 3, items, wants_receipt=True)
-    link, header, tensors = messages.get(timeout=20)
+    link, header, tensors = messages.get(timeout=PATIENCE_S)
     assert header["keys"] == ["small", "large"] and tensors == [2] and len(header["objects"]) == 1
     del items
     link.send({"number": header["number"], "value": MISSING})
@@ -122,7 +122,7 @@ def test_a_receiver_that_can_neither_find_nor_be_called_is_waited_for_no_longer(
     reachable, _, messages = receiver
     peer = Peer(reachable.device, PeerHandle(None, reachable.handle.address, KEY), "node")
     (receipt,) = peer.deliver(STEP, 3, [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
-    link, header, _ = messages.get(timeout=20)
+    link, header, _ = messages.get(timeout=PATIENCE_S)
     link.send({"number": header["number"], "value": MISSING})
     with pytest.raises(UnavailableError, match="/job:ps/task:0 cannot be called"):
         receipt(20)
@@ -137,7 +137,7 @@ def test_objects_are_kept_until_the_receiver_has_answered(ray_local, receiver, o
     described = describe(ref)
     assert peer.deliver(STEP, None, [("large", ref)], wants_receipt=False) == []
     del ref
-    link, header, _ = messages.get(timeout=20)
+    link, header, _ = messages.get(timeout=PATIENCE_S)
     assert [list(each) for each in header["objects"]] == [list(described)]
     assert ray_local.get(other.find.remote(header["objects"])) == [(200_000, False, True)]
     link.send({"number": header["number"], "value": None})

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 
 import tfray as tf
 from tfray.placement.partition import is_split
@@ -170,7 +171,7 @@ def test_turns_overlap():
         return i
 
     def second_stage(x):
-        late.append(not fourth_turn.wait(20))
+        late.append(not fourth_turn.wait(PATIENCE_S))
         return x
 
     def body(i, x):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from waiting import Task, until_waiting
+from waiting import Task, timed_out, until_waiting
 
 import tfray as tf
 from tfray.contrib import staging
-from tfray.errors import DeadlineExceededError, InvalidArgumentError, ResourceExhaustedError
+from tfray.errors import InvalidArgumentError, ResourceExhaustedError
 
 
 @pytest.fixture(autouse=True)
@@ -116,8 +116,7 @@ def test_the_area_owns_what_it_holds(session):
 
 def test_waiting_at_an_area_ends_with_the_time(session):
     area = staging.StagingArea([tf.float32], shared_name="area")
-    with pytest.raises(DeadlineExceededError, match="get"):
-        session.run(area.get(), options=tf.RunOptions(timeout_in_ms=20))
+    timed_out(session, area.get(), at="get")
 
 
 def test_equal_shared_names_are_one_area(session):

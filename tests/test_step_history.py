@@ -73,6 +73,12 @@ def bytes_of(value):
     return sys.getsizeof(value) + sum(map(bytes_of, getattr(value, "__dict__", {}).values()))
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A run has very many steps.",
+    happens="`print(result)` is one line.",
+    promise="A step takes less than 64 bytes of the history, beside what each replica adds.",
+)
 def test_a_step_takes_less_than_64_bytes():
     history, steps = StepHistory(), 20_000
     for step in range(1, steps + 1):
@@ -83,6 +89,12 @@ def test_a_step_takes_less_than_64_bytes():
     assert bytes_of(history) < (64 + 1.2 * (2 * 4 + 2 * 16)) * 2 * steps
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A run has very many steps.",
+    happens="`print(result)` is one line.",
+    promise="A step takes less than 64 bytes of the history, beside what each replica adds.",
+)
 def test_a_result_prints_in_one_line():
     records = [StepRecord(step, {"loss": 1 / step}, 0.1) for step in range(1, 20_001)]
     variables = {"w": np.ones((100, 100), np.float32), "b": np.ones(1000, np.float32)}

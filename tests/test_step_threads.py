@@ -7,7 +7,7 @@ import threading
 
 import pytest
 import ray
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 
 import tfray as tf
 from tfray.actors import step_threads
@@ -26,24 +26,30 @@ def test_tasks_that_wait_for_one_another_all_run():
     threads, count = StepThreads("all-run"), 300
     barrier, through = threading.Barrier(count + 1), []
     for index in range(count):
-        threads.submit(lambda index=index: (barrier.wait(60), through.append(index)))
-    barrier.wait(60)
+        threads.submit(lambda index=index: (barrier.wait(PATIENCE_S), through.append(index)))
+    barrier.wait(PATIENCE_S)
     wait_for(lambda: len(through) == count)
 
 
+@pytest.mark.fault(
+    "Steps",
+    "Many steps wait at once on one device.",
+    happens="Each has a thread, which ends when it has nothing to do.",
+    promise="An idle device has at most 40 threads.",
+)
 def test_a_free_thread_is_used_again_and_ends_when_it_rests(monkeypatch):
     monkeypatch.setattr(step_threads, "REST_S", 0.5)
     threads, seen = StepThreads("used-again"), []
     for _ in range(5):
         ran = threading.Event()
         threads.submit(lambda ran=ran: (seen.append(threading.get_ident()), ran.set()))
-        assert ran.wait(60)
+        assert ran.wait(PATIENCE_S)
         wait_for(lambda: threads._free == 1)
     assert len(set(seen)) == 1
     wait_for(lambda: not named("used-again"))
     ran = threading.Event()
     threads.submit(ran.set)
-    assert ran.wait(60)
+    assert ran.wait(PATIENCE_S)
 
 
 def test_what_the_system_refuses_is_told_and_forgotten(monkeypatch):
@@ -62,6 +68,12 @@ def refuse(thread):
     raise RuntimeError("can't start new thread")
 
 
+@pytest.mark.fault(
+    "Steps",
+    "Many steps wait at once on one device.",
+    happens="Each has a thread, which ends when it has nothing to do.",
+    promise="An idle device has at most 40 threads.",
+)
 @pytest.mark.ray
 def test_an_idle_actor_has_few_threads(ray_local):
     job = tf.JobSpec(1, num_cpus=0.1)

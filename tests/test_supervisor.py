@@ -155,6 +155,12 @@ def test_graphs_are_written_to_files(tmp_path):
         assert tf.GraphDef.FromString(file.read()).node[0].name == "one"
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "Two saves to one path overlap, in one process or in two.",
+    happens="Both end.",
+    promise="The one that ends last can be restored.",
+)
 @pytest.mark.parametrize("same_saver", [False, True])
 def test_a_save_in_the_background_and_one_of_the_same_step_by_hand(tmp_path, same_saver):
     """Whichever ends last, what is there can be restored."""
@@ -196,6 +202,12 @@ def monitored(folder):
     return tf.train.MonitoredTrainingSession(checkpoint_dir=str(folder))
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The newest checkpoint is damaged.",
+    happens="A `Trainer` goes back to the one before and says so. Other sessions raise `tf.errors.DataLossError`.",
+    promise="Every changed byte is noticed, and damaged values are never used.",
+)
 @pytest.mark.parametrize("begin", [supervised, monitored])
 def test_a_damaged_newest_checkpoint_is_an_error_that_says_what_else_there_is(tmp_path, begin):
     trained(tmp_path)
@@ -212,6 +224,12 @@ def test_a_damaged_newest_checkpoint_is_an_error_that_says_what_else_there_is(tm
         assert session.run(step) == 2
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The file `checkpoint`, which names the newest one, is lost or empty.",
+    happens="A `Trainer` goes on from the newest one that is there. In doubt it asks, as other sessions do.",
+    promise="Training does not restart at step 1 over what lies there.",
+)
 @pytest.mark.parametrize("contents", [None, ""])
 @pytest.mark.parametrize("begin", [supervised, monitored])
 def test_without_the_file_that_names_them_checkpoints_are_not_written_over(tmp_path, begin, contents):
@@ -224,6 +242,12 @@ def test_without_the_file_that_names_them_checkpoints_are_not_written_over(tmp_p
     assert sorted(tmp_path.glob("model.ckpt*")) == before
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A checkpoint folder is copied, and training goes on in the copy.",
+    happens="The copy has its own checkpoints from then on.",
+    promise="The original is left as it was.",
+)
 def test_a_copy_of_a_folder_leaves_the_original_alone(tmp_path):
     trained(tmp_path / "run")
     shutil.copytree(tmp_path / "run", tmp_path / "copy")

@@ -250,6 +250,12 @@ def slice_from(start, length):
     return TensorSlice(extent=[SliceExtent(start=start, length=length)])
 
 
+@pytest.mark.fault(
+    "Files",
+    "A file declares sizes that it does not have.",
+    happens="`tf.errors.DataLossError`.",
+    promise="Declared sizes are checked before memory is taken for them.",
+)
 @pytest.mark.parametrize(
     ("shape", "parts"),
     [

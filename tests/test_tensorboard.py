@@ -16,7 +16,7 @@ import browser
 import numpy as np
 import pytest
 from PIL import Image
-from processes import wait_for
+from processes import PATIENCE_S, wait_for
 
 import tfray as tf
 
@@ -69,11 +69,11 @@ def board(tmp_path_factory):
         return re.search(r"http://localhost:\d+", Path(output.name).read_text())
 
     try:
-        wait_for(address, 60)
+        wait_for(address)
         yield address().group()
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)
         output.close()
 
 

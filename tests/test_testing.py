@@ -9,6 +9,7 @@ import unittest
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 
 import tfray as tf
 
@@ -113,7 +114,7 @@ def test_a_program_of_tests(tmp_path):
         "if __name__ == '__main__':\n"
         "    tf.test.main()\n"
     )
-    found = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=60)
+    found = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=PATIENCE_S)
     assert found.returncode == 0 and "Ran 1 test" in found.stderr, found.stderr
 
 

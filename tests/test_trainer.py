@@ -23,6 +23,7 @@ from training_models import (
     short_input,
     slow_input,
     text_data,
+    together_input,
 )
 
 import tfray as tf
@@ -44,11 +45,11 @@ MODELS = {
 }
 
 
-def trainer(model="dense", optimizer="sgd", steps=50, scale=None, batch_size=24, **run):
+def trainer(model="dense", optimizer="sgd", steps=50, scale=None, batch_size=24, input_of=lambda source: source, **run):
     make_model, data = MODELS[model]
     return tf.train.Trainer(
         make_model(OPTIMIZERS[optimizer]),
-        tf.train.array_input(*data(), batch_size=batch_size, shuffle_seed=4),
+        input_of(tf.train.array_input(*data(), batch_size=batch_size, shuffle_seed=4)),
         scale,
         tf.train.RunConfig(steps=steps, local=scale is None, **run),
     )
@@ -91,9 +92,10 @@ def test_replicas_compute_what_one_process_computes(ray_local, model, optimizer,
 # -- other modes ---------------------------------------------------------------------------------------
 
 
-def test_asynchronous_training_runs_the_steps_and_learns(ray_local):
+def test_asynchronous_training_runs_the_steps_and_learns(ray_local, tmp_path):
     seen = []
-    result = trainer(steps=80, scale=scaling(3, 2, mode="async"), on_step=seen.append).fit()
+    together = functools.partial(together_input, folder=tmp_path, replicas=3)
+    result = trainer(steps=80, scale=scaling(3, 2, mode="async"), input_of=together, on_step=seen.append).fit()
     assert result.steps == 80 and result.variables["global_step"] == 80
     assert [record.step for record in seen] == list(range(1, 81))
     assert {len(record.members) for record in seen} == {1}
@@ -131,7 +133,7 @@ def test_backup_workers_whose_gradients_come_late_are_dropped(ray_local, model, 
 def test_a_slow_worker_does_not_slow_the_steps(ray_local, tmp_path):
     """Stretches of steps with a worker that sleeps, and without, take turns: both meet the same load of the machine."""
     barrier = Barrier(tmp_path)
-    stretch, settling = 60, 25
+    stretch, settling, sleep_s = 60, 25, 1.0
 
     def on_step(record):
         if record.step % (2 * stretch) == stretch:
@@ -141,7 +143,7 @@ def test_a_slow_worker_does_not_slow_the_steps(ray_local, tmp_path):
 
     result = tf.train.Trainer(
         dense_model(OPTIMIZERS["sgd"]),
-        slow_input(tf.train.array_input(*classification_data(), batch_size=24), barrier, replica=3, sleep_s=0.25),
+        slow_input(tf.train.array_input(*classification_data(), batch_size=24), barrier, replica=3, sleep_s=sleep_s),
         scaling(4, 1, backup_workers=1),
         tf.train.RunConfig(steps=6 * stretch, on_step=on_step),
     ).fit()
@@ -149,7 +151,7 @@ def test_a_slow_worker_does_not_slow_the_steps(ray_local, tmp_path):
     assert all(len(record.members) == 3 for record in result.history)
     durations_s = np.array([record.duration_s for record in result.history]).reshape(3, 2, stretch)[:, :, settling:]
     healthy_s, slowed_s = np.median(durations_s, axis=(0, 2))
-    assert slowed_s < 1.3 * healthy_s, f"{slowed_s * 1e3:.1f} ms against {healthy_s * 1e3:.1f} ms"
+    assert slowed_s < 1.3 * healthy_s + 0.1 * sleep_s, f"{slowed_s * 1e3:.1f} ms against {healthy_s * 1e3:.1f} ms"
     slow = [record for record in result.history if (record.step - 1) % (2 * stretch) >= stretch + settling]
     assert sum(3 in record.members for record in slow) < len(slow) / 2
     assert result.dropped >= 1
@@ -266,6 +268,12 @@ def test_a_replica_whose_input_ends_first_leaves_the_others_to_go_on(ray_local):
     assert result.variables["global_step"] == 20
 
 
+@pytest.mark.fault(
+    "Input",
+    "An input function returns nothing, or no batches.",
+    happens="An error that says what was expected.",
+    promise="It is found at the start of the run.",
+)
 @pytest.mark.parametrize(
     ("input_fn", "message"),
     [
@@ -286,6 +294,12 @@ def test_input_that_is_none(ray_local, input_fn, message, local):
         tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scale, run).fit()
 
 
+@pytest.mark.fault(
+    "Input",
+    "A batch differs from the first one in dtype, rank or shape.",
+    happens="An error that names the array, the step and the replica.",
+    promise="A batch is checked on workers as in one process.",
+)
 @pytest.mark.parametrize("run", [{"local": True}, {"local": True, "bad_gradients": "report"}, {}], ids=str)
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -336,6 +350,12 @@ def test_input_that_cannot_be_shared(ray_local):
         tf.train.array_input(np.ones(3), np.ones(4), 2)
 
 
+@pytest.mark.fault(
+    "Input",
+    "An input function raises on a worker.",
+    happens="The run ends with the replica, the step, and the lines of the function.",
+    promise="The error is seen as it was raised.",
+)
 def test_an_input_function_that_raises_names_its_replica(ray_local):
     def input_fn(context):
         batches = tf.train.array_input(*classification_data(), batch_size=24)(context)
@@ -460,6 +480,12 @@ def test_too_few_nodes_for_the_workers(ray_local, capfd):
     assert "waiting for room" in capfd.readouterr().err
 
 
+@pytest.mark.fault(
+    "Configuration",
+    "Settings contradict each other.",
+    happens="`tf.errors.InvalidArgumentError` with the settings.",
+    promise="It is found before anything is started.",
+)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

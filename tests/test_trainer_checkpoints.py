@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import start_local_ray
-from processes import kill_actor, wait_for
+from processes import PATIENCE_S, kill_actor, wait_for
 from training_models import FEATURES, OPTIMIZERS, classification_data, dense_model, scaling
 
 import tfray as tf
@@ -86,6 +86,12 @@ def interrupt_at(step):
 # -- in one process ------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The driver is killed.",
+    happens="The same command, started again, goes on from the newest checkpoint.",
+    promise="What a checkpoint holds is not lost, and the result equals that of a run that was not killed.",
+)
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("step", [1, 7, 12, 23])
 def test_a_run_that_is_resumed_equals_one_that_was_not(tmp_path, step, asynchronous):
@@ -115,6 +121,12 @@ def test_a_run_can_begin_anew(tmp_path):
     assert_same(again, first)
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A process is killed while it saves.",
+    happens="The checkpoint before is the newest one.",
+    promise="What is there under the name of a checkpoint is complete, and what is left of the save is cleared away.",
+)
 def test_what_interrupted_saves_leave_is_cleared_away(tmp_path):
     for name in (
         "model.ckpt-3.data-00000-of-00001-0123456789ab.arrow",
@@ -168,6 +180,12 @@ tests.trainer({folder!r}, 100000, on_step=on_step, local=True).fit()
 """
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "SIGTERM, as schedulers send it.",
+    happens="The run saves, and its process ends with exit code 143.",
+    promise="No step is lost.",
+)
 def test_sigterm_saves_and_ends_the_process(tmp_path):
     program = PROGRAM.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
@@ -176,7 +194,7 @@ def test_sigterm_saves_and_ends_the_process(tmp_path):
             process.send_signal(signal.SIGTERM)
             break
     last = int([20, *process.stdout.read().split()][-1])
-    assert process.wait(30) == 143
+    assert process.wait(PATIENCE_S) == 143
     assert tf.train.latest_checkpoint(tmp_path) == f"{tmp_path}/model.ckpt-{last}"
     record = json.loads((tmp_path / "failures.json").read_text())
     assert record["finished"] and record["failures"] == 0
@@ -201,6 +219,12 @@ FOREIGN = (
 )
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "Files of yours lie in the checkpoint folder.",
+    happens="They stay, whatever their names.",
+    promise="A run deletes only what it has made.",
+)
 def test_a_run_deletes_nothing_that_it_has_not_made(tmp_path):
     for name in FOREIGN:
         (tmp_path / name).write_text(name)
@@ -211,6 +235,12 @@ def test_a_run_deletes_nothing_that_it_has_not_made(tmp_path):
         assert (tmp_path / name).read_text() == name
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A checkpoint folder is copied, and training goes on in the copy.",
+    happens="The copy has its own checkpoints from then on.",
+    promise="The original is left as it was.",
+)
 def test_a_copy_of_a_run_leaves_the_run_alone(tmp_path):
     trainer(tmp_path / "run", 4, local=True, save_every_steps=1, keep_checkpoints=3).fit()
     before = sorted(path.name for path in (tmp_path / "run").iterdir())
@@ -235,6 +265,12 @@ def damage(prefix, suffix=".data-"):
     path.write_bytes(contents)
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The newest checkpoint is damaged.",
+    happens="A `Trainer` goes back to the one before and says so. Other sessions raise `tf.errors.DataLossError`.",
+    promise="Every changed byte is noticed, and damaged values are never used.",
+)
 @pytest.mark.parametrize("suffix", [".data-", ".index"])
 def test_a_damaged_newest_checkpoint_is_told_of_and_the_one_before_taken(tmp_path, caplog, suffix):
     expected = trainer(None, 12, local=True).fit()
@@ -253,7 +289,7 @@ def test_going_back_is_one_line_on_standard_error(tmp_path):
     trainer(tmp_path, 9, local=True, save_every_steps=3).fit()
     damage(tmp_path / "model.ckpt-9")
     program = PROGRAM.format(tests=str(Path(__file__).parent), folder=str(tmp_path)).replace("100000", "10")
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
     assert ended.stdout.split() == ["7", "8", "9", "10"]
     (line,) = ended.stderr.splitlines()
     assert f"{tmp_path}/model.ckpt-9 is damaged: training goes back to {tmp_path}/model.ckpt-6" in line
@@ -267,6 +303,12 @@ def test_two_damaged_checkpoints_are_skipped(tmp_path):
     assert trainer(tmp_path, 10, local=True).fit().history[0].step == 4
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "All checkpoints are damaged.",
+    happens="`tf.errors.DataLossError`, which names `--resume-from` and `resume=False`.",
+    promise="A run never begins anew over them by itself.",
+)
 def test_a_run_does_not_begin_anew_over_damaged_checkpoints(tmp_path):
     trainer(tmp_path, 6, local=True, save_every_steps=3).fit()
     for step in (3, 6):
@@ -296,6 +338,12 @@ def test_a_run_begins_where_it_is_told_to(tmp_path):
             tf.train.RunConfig(**options)
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The file `checkpoint`, which names the newest one, is lost or empty.",
+    happens="A `Trainer` goes on from the newest one that is there. In doubt it asks, as other sessions do.",
+    promise="Training does not restart at step 1 over what lies there.",
+)
 @pytest.mark.parametrize("contents", [None, b"", b"\n\n", b"\xff\xfe nothing", b"all_model_checkpoint_paths: 3"])
 def test_a_lost_state_file_does_not_restart_a_run(tmp_path, caplog, contents):
     trainer(tmp_path, 12, local=True, save_every_steps=3).fit()
@@ -309,6 +357,12 @@ def test_a_lost_state_file_does_not_restart_a_run(tmp_path, caplog, contents):
     assert tf.train.latest_checkpoint(tmp_path).endswith("-14")
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The file `checkpoint`, which names the newest one, is lost or empty.",
+    happens="A `Trainer` goes on from the newest one that is there. In doubt it asks, as other sessions do.",
+    promise="Training does not restart at step 1 over what lies there.",
+)
 def test_in_doubt_a_run_asks(tmp_path):
     """A run that began anew, and was interrupted, left its checkpoints among those of a longer one."""
     trainer(tmp_path, 12, local=True, save_every_steps=3).fit()
@@ -328,6 +382,12 @@ def test_a_state_file_that_names_what_is_gone(tmp_path, caplog):
     assert trainer(tmp_path, 11, local=True).fit().history[0].step == 11
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The record of failures is damaged.",
+    happens="A warning; the count begins anew.",
+    promise="Training is not blocked.",
+)
 @pytest.mark.parametrize(
     "contents", [b"", b"{", b"[]", b"\xff", b'{"trained_s": NaN, "failures": 1, "finished": true}', b"[" * 100000]
 )
@@ -342,6 +402,12 @@ def test_a_damaged_record_of_failures_does_not_block_training(tmp_path, caplog, 
 # -- one run at a time ---------------------------------------------------------------------------------
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "Two runs use one checkpoint folder.",
+    happens="`tf.errors.FailedPreconditionError` for the second, with process and machine of the first.",
+    promise="Neither touches a file of the other. The lock of a process that has died is taken over.",
+)
 def test_two_runs_do_not_share_a_folder(tmp_path):
     """Another process holds the folder; when it is killed, its lock is stale, and known to be."""
     program = PROGRAM.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
@@ -372,6 +438,12 @@ def test_a_run_within_a_run_on_the_same_folder(tmp_path):
     trainer(tmp_path, 3, local=True).fit()
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "Two runs use one checkpoint folder.",
+    happens="`tf.errors.FailedPreconditionError` for the second, with process and machine of the first.",
+    promise="Neither touches a file of the other. The lock of a process that has died is taken over.",
+)
 def test_a_lock_of_another_machine_is_watched(tmp_path, monkeypatch):
     monkeypatch.setattr("tfray.training.folder_lock.RENEWAL_S", 0.1)
     lock, path = FolderLock(str(tmp_path)), tmp_path / "tfray.lock"
@@ -481,6 +553,12 @@ def uninterrupted(_ray_of_the_session):
         return trainer(None, size=scaling(2, 2)).fit()
 
 
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A parameter server dies in a run with checkpoints.",
+    happens="The run goes back to its newest checkpoint. One line tells of it.",
+    promise="The result equals that of a run in which nothing happened.",
+)
 @pytest.mark.ray
 @pytest.mark.parametrize(
     ("interruption", "at"),
@@ -581,6 +659,12 @@ tests.trainer(
 """
 
 
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "The driver is killed.",
+    happens="The same command, started again, goes on from the newest checkpoint.",
+    promise="What a checkpoint holds is not lost, and the result equals that of a run that was not killed.",
+)
 @pytest.mark.ray
 @pytest.mark.parametrize("with_signal", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
 def test_a_driver_that_dies_is_started_again(ray_local, tmp_path, with_signal):
@@ -593,10 +677,10 @@ def test_a_driver_that_dies_is_started_again(ray_local, tmp_path, with_signal):
             process.send_signal(with_signal)
             break
     last = int([35, *process.stdout.read().split()][-1])
-    assert process.wait(60) == (143 if with_signal == signal.SIGTERM else -9)
+    assert process.wait(PATIENCE_S) == (143 if with_signal == signal.SIGTERM else -9)
     newest = int(tf.train.latest_checkpoint(tmp_path).rpartition("-")[2])
     assert newest == last if with_signal == signal.SIGTERM else newest in (last // 10 * 10, last // 10 * 10 - 10)
     program = RAY_PROGRAM.format(steps=newest + 4, **settings)
-    again = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    again = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
     assert again.returncode == 0, again.stderr
     assert again.stdout.split() == [str(newest + i) for i in range(1, 5)]

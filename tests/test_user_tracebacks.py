@@ -136,6 +136,12 @@ def raised_by_an_input(host, open_input):
     return error
 
 
+@pytest.mark.fault(
+    "Input",
+    "An input function raises on a worker.",
+    happens="The run ends with the replica, the step, and the lines of the function.",
+    promise="The error is seen as it was raised.",
+)
 def test_an_input_function_that_fails_on_a_worker_shows_its_frames(host):
     def batches(step):
         return outer(step)
@@ -174,6 +180,12 @@ def test_an_error_of_tfrays_own_has_its_whole_traceback(host):
     assert "in <lambda>" in error.message and "IndexError" in error.message
 
 
+@pytest.mark.fault(
+    "Steps",
+    "A function of the program raises.",
+    happens="An error with the operation, the device and the lines of the function, on Ray as in one process.",
+    promise="No other step is touched.",
+)
 @pytest.mark.ray
 def test_a_py_func_that_fails_on_ray_shows_its_frames(ray_local):
     with tf.Cluster({"worker": tf.JobSpec(1, num_cpus=0.1)}) as cluster, tf.Session(cluster) as session:

@@ -34,9 +34,9 @@ def calls(error):
 
 @pytest.mark.fault(
     "Steps",
-    "A function that a graph calls raises `SystemExit`, `KeyboardInterrupt` or anything else that is no `Exception`.",
-    happens="The step raises `UnknownError`, which names the operation.",
-    promise="The device goes on, and the next step runs.",
+    "A function of the program exits or is interrupted on a device (`sys.exit`, `KeyboardInterrupt`).",
+    happens="`tf.errors.UnknownError` with the operation and its device.",
+    promise="The step is answered, and the device goes on.",
 )
 @pytest.mark.ray
 def test_on_a_device_it_is_an_error_that_names_the_operation(ray_local):
@@ -102,12 +102,6 @@ def test_a_generator_of_a_dataset(error):
             session.run(element)
 
 
-@pytest.mark.fault(
-    "Input",
-    "An input function calls `sys.exit`, or raises anything else, on a worker.",
-    happens="The run ends with `UnknownError`, which names the replica and shows the line of the function.",
-    promise="Nothing waits for the worker.",
-)
 @pytest.mark.ray
 @pytest.mark.parametrize("where", ["opening", "reading"])
 def test_an_input_function_on_a_worker(ray_local, where):

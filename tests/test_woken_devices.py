@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from processes import Barrier, kill_actor, wait_for
+from processes import PATIENCE_S, Barrier, kill_actor, wait_for
 
 import tfray as tf
+from tfray.actors import remote_runner
 from tfray.errors import DeadlineExceededError, InvalidArgumentError, UnavailableError
 from tfray.ops.script_ops import py_func
 from tfray.placement.pipeline import compile_step
@@ -18,8 +18,11 @@ from tfray.runtime.plan import with_wakers
 PS, WORKER, OTHER = (f"/job:{job}/task:{task}/device:CPU:0" for job, task in (("ps", 0), ("worker", 0), ("worker", 1)))
 SMALL = tf.JobSpec(1, num_cpus=0.1)
 
-NOBODY_WAITED_S = 4
-"""Shorter than a failed step waits for a device that does not answer."""
+
+@pytest.fixture(autouse=True)
+def endless_grace(monkeypatch):
+    """A step that waits for a device which does not answer hangs, so that it is seen, however busy the machine is."""
+    monkeypatch.setattr(remote_runner, "ABORT_GRACE_S", 10 * PATIENCE_S)
 
 
 # -- who is woken --------------------------------------------------------------------------------------
@@ -165,10 +168,8 @@ def test_an_error_ends_the_step_at_once(cluster, ids, op_name, device):
     with tf.Session(cluster) as session:
         lookups.warm(session)
         for _ in range(2):
-            started = time.monotonic()
             with pytest.raises(InvalidArgumentError) as caught:
                 session.run(lookups.sums, {lookups.ids: ids})
-            assert time.monotonic() - started < NOBODY_WAITED_S
             assert (caught.value.op_name, caught.value.device) == (op_name, device)
             assert session.run(lookups.sums, {lookups.ids: [4, 5]}) == 10
     wait_for(lambda: steps_left(cluster) == 0)
@@ -179,16 +180,16 @@ def test_a_step_times_out_before_its_waker_has_sent(cluster, tmp_path):
     barrier = Barrier(tmp_path)
     barrier.reach("go")
     with tf.device(WORKER):
-        slow = py_func(lambda: (barrier.wait("go"), np.float32(1))[1], [], tf.float32)
+        slow = py_func(lambda: (barrier.wait("go"), barrier.reach("over"), np.float32(1))[2], [], tf.float32)
     with tf.device(PS):
         y = slow + 1
     with tf.Session(cluster) as session:
         assert [session.run(y) for _ in range(3)] == [2, 2, 2]
         barrier.withdraw("go")
-        started = time.monotonic()
+        barrier.withdraw("over")
         with pytest.raises(DeadlineExceededError):
             session.run(y, options=tf.RunOptions(timeout_in_ms=300))
-        assert time.monotonic() - started < NOBODY_WAITED_S
+        assert not barrier.reached("over"), "the step has not waited for the function"
         barrier.reach("go")
         wait_for(lambda: steps_left(cluster) == 0)
         assert session.run(y) == 2
@@ -204,9 +205,7 @@ def test_a_death_ends_the_step_at_once(cluster, victim):
     with tf.Session(cluster) as session:
         lookups.warm(session)
         kill_actor(ray, cluster, victim)
-        started = time.monotonic()
         with pytest.raises(UnavailableError, match=victim):
             session.run(lookups.sums, {lookups.ids: [1, 2]})
-        assert time.monotonic() - started < NOBODY_WAITED_S
         with tf.device(WORKER if victim != WORKER else OTHER):
             assert session.run(tf.constant(1.0) + 1) == 2

@@ -7,6 +7,7 @@ import os
 import time
 
 import numpy as np
+from processes import PATIENCE_S, Barrier
 
 import tfray as tf
 
@@ -22,9 +23,8 @@ OPTIMIZERS = {
 
 def scaling(workers=1, parameter_servers=1, **options):
     """Actors that share the processors of a small machine."""
-    return tf.train.ScalingConfig(
-        workers, parameter_servers, cpus_per_worker=0.1, cpus_per_parameter_server=0.1, **options
-    )
+    small = {"cpus_per_worker": 0.1, "cpus_per_parameter_server": 0.1, "start_timeout_s": PATIENCE_S}
+    return tf.train.ScalingConfig(workers, parameter_servers, **small | options)
 
 
 def classification_data(examples=240):
@@ -175,6 +175,24 @@ def short_input(input_fn, replica, steps):
             yield batch
 
     return short
+
+
+def together_input(input_fn, folder, replicas):
+    """No replica gets a first batch before all have asked for theirs.
+
+    Then what a test does after a step need not wait for a worker: it must not, since whoever calls `on_step` also
+    introduces workers.
+    """
+    barrier, driver = Barrier(folder), os.getpid()
+
+    def together(context):
+        if os.getpid() != driver:  # which looks at the first batch before it starts anybody
+            barrier.reach(f"there{context.index}")
+            for other in range(replicas):
+                barrier.wait(f"there{other}")
+        yield from input_fn(context)
+
+    return together
 
 
 def noting_input(input_fn, folder):

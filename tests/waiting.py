@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from processes import wait_for
+import pytest
+from processes import PATIENCE_S, wait_for
+
+import tfray as tf
+from tfray.errors import DeadlineExceededError, OpError
 
 
 class Task:
@@ -26,13 +30,42 @@ class Task:
     def done(self):
         return not self.thread.is_alive()
 
-    def result(self, timeout_s=30.0):
+    def result(self, timeout_s=PATIENCE_S):
         self.thread.join(timeout_s)
         assert self._outcome is not None, "the thread still waits"
         kind, value = self._outcome
         if kind == "error":
             raise value
         return value
+
+
+def raised_at_the_limit(attempt, limits, reached):
+    """What `attempt` raises that is given a limit of its time: one that is long enough for it to get where it waits.
+
+    A short one comes first. On a busy machine it may be over before anything has begun; then a longer one is tried.
+
+    Args:
+        attempt: Called with a limit; it must raise.
+        limits: In growing order; the last one is generous.
+        reached: Whether an error is of an attempt that has got where it waits.
+    """
+    for limit in limits:
+        with pytest.raises(OpError) as caught:
+            attempt(limit)
+        if reached(caught.value):
+            break
+    return caught.value
+
+
+def timed_out(session, fetch, feeds=None, at="", limits_ms=(50, 500, 5_000, 50_000)):
+    """The error of a step that waits for ever at the operation of that name, and has a timeout."""
+    error = raised_at_the_limit(
+        lambda limit_ms: session.run(fetch, feeds, tf.RunOptions(timeout_in_ms=limit_ms)),
+        limits_ms,
+        lambda error: at in str(error),
+    )
+    assert isinstance(error, DeadlineExceededError) and at in str(error), error
+    return error
 
 
 def resource(session, name):
