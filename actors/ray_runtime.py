@@ -82,7 +82,12 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     except KeyboardInterrupt:
         ray.shutdown()
         raise
-    except (ConnectionError, ray.exceptions.RayError, RuntimeError, ValueError) as error:
+    except Exception as error:
+        ray.shutdown()
+        if address == "local":  # Ray gives its processes 30 s, and raises a plain exception
+            raise UnavailableError(
+                f"Ray could not be started on this machine: {error}; is it overloaded, or its disk full?"
+            ) from error
         raise UnavailableError(
             f"cannot join a Ray cluster at {address!r}: {error}; start one with `ray start --head`, "
             "or use address='local'"

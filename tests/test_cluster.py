@@ -666,6 +666,13 @@ def test_an_address_without_a_cluster(ray_stopped, deaf_port, monkeypatch, addre
         tf.Cluster({"worker": SMALL}, address)
 
 
+def test_a_ray_that_cannot_be_started(ray_stopped, tmp_path):
+    """Sockets cannot have such a long path."""
+    with pytest.raises(UnavailableError, match="Ray could not be started on this machine"):
+        tf.Cluster({"worker": SMALL}, "local", init_options={"_temp_dir": str(tmp_path / ("x" * 120))})
+    assert not ray_stopped.is_initialized()
+
+
 def test_a_cluster_of_a_ray_that_was_shut_down(ray_stopped):
     start_local_ray(ray_stopped)
     cluster = tf.Cluster({"worker": SMALL})
