@@ -655,7 +655,7 @@ def deaf_port():
         ("127.0.0.1:99999999", UnavailableError, "no Ray cluster answers"),
         ("ray://127.0.0.1:10001", InvalidArgumentError, "ray job submit"),
         ("nowhere", InvalidArgumentError, "'nowhere' is not a cluster address"),
-        (6379, InvalidArgumentError, "6379 is not a cluster address"),
+        (6379, InvalidArgumentError, "address must be a string or None, got 6379"),
     ],
     ids=str,
 )
