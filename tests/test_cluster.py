@@ -757,11 +757,14 @@ def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_
     monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 1.0)
     environment = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])}}
     jobs = {"worker": tf.JobSpec(2, num_cpus=0.5, runtime_env=environment)}
-    error = raised_at_the_limit(  # Ray itself may be slow to give them their room
-        lambda limit_s: tf.Cluster(jobs, op_modules=["slow_to_import"], start_timeout_s=limit_s),
-        [3, 30, PATIENCE_S],
-        lambda error: isinstance(error, UnavailableError),
-    )
+
+    def start(limit_s):
+        # What other actors had may come back late: that must not be taken for what these get.
+        wait_for(lambda: ray_local.available_resources()["CPU"] == ray_local.cluster_resources()["CPU"])
+        tf.Cluster(jobs, op_modules=["slow_to_import"], start_timeout_s=limit_s)
+
+    # Ray itself may be slow to give them their room.
+    error = raised_at_the_limit(start, [3, 30, PATIENCE_S], lambda error: isinstance(error, UnavailableError))
     assert isinstance(error, UnavailableError) and error.device == WORKER
     assert re.search(r"did not start within \d+ s, though there is room", error.message)
     message = capfd.readouterr().err
