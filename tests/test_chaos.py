@@ -136,7 +136,7 @@ class Chaos:
                 self._strike()
             while self._frozen:
                 self._turn()
-            self._until(lambda: self._has_stepped_since(self._last_ended))
+            self.until(lambda: self.has_stepped_since(self._last_ended))
         finally:
             for _, pid in self._frozen:
                 self._thaw(pid)
@@ -151,27 +151,27 @@ class Chaos:
             self._for(self.random.uniform(0.1, 3.0))
         elif choice < 0.45:
             phase, ends = self.random.choice(["save", "write"]), time.monotonic() + 3.0
-            self._until(lambda: self.training.phase == phase or time.monotonic() > ends)
+            self.until(lambda: self.training.phase == phase or time.monotonic() > ends)
         elif choice < 0.7:
             phase = self.random.choice(["start", "replacement", "restore", "elastic change"])
-            self._until(lambda: self.training.phase == phase or self._goes_on_since(last))
+            self.until(lambda: self.training.phase == phase or self._goes_on_since(last))
         else:
-            self._until(lambda: self._goes_on_since(last))
+            self.until(lambda: self._goes_on_since(last))
             self._for(self.random.uniform(0.0, 3.0))
 
     def _goes_on_since(self, moment):
         """Whether there has been a step since, or there cannot be for now."""
-        return len(self._frozen) == FROZEN_AT_ONCE or self._has_stepped_since(moment)
+        return len(self._frozen) == FROZEN_AT_ONCE or self.has_stepped_since(moment)
 
-    def _has_stepped_since(self, moment):
+    def has_stepped_since(self, moment):
         self.training.look()
         return any(note[1] == "step" and note[0] > moment for note in self.training.notes[-20:])
 
     def _for(self, duration_s):
         ends = time.monotonic() + duration_s
-        self._until(lambda: time.monotonic() > ends)
+        self.until(lambda: time.monotonic() > ends)
 
-    def _until(self, condition):
+    def until(self, condition):
         while not condition() and not self.training.is_over:
             self._turn()
 
@@ -349,10 +349,10 @@ def trained_in_chaos(nodes, folder, mode, strikes, seed, allowed=EVERYTHING, lon
     training = Training(folder, nodes.cluster.address, steps, scaling_of(mode), run)
     chaos = Chaos(nodes, training, seed, allowed, longest_s, spare_of(mode))
     try:
-        chaos._until(lambda: chaos._has_stepped_since(0.0))
+        chaos.until(lambda: chaos.has_stepped_since(0.0))
         chaos.rage(strikes)
         training.go_fast()
-        chaos._until(lambda: False)
+        chaos.until(lambda: False)
     finally:
         print(chaos.report())
         training.process.kill()
