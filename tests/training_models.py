@@ -178,32 +178,37 @@ def short_input(input_fn, replica, steps):
 
 
 def together_input(input_fn, folder, replicas):
-    """No replica gets a first batch before all have asked for theirs.
+    """No replica gets a first batch before all have opened their inputs.
 
     Then what a test does after a step need not wait for a worker: it must not, since whoever calls `on_step` also
     introduces workers.
     """
     barrier, driver = Barrier(folder), os.getpid()
 
+    def read(batches):
+        for other in range(replicas):
+            barrier.wait(f"there{other}")
+        yield from batches
+
     def together(context):
-        if os.getpid() != driver:  # which looks at the first batch before it starts anybody
-            barrier.reach(f"there{context.index}")
-            for other in range(replicas):
-                barrier.wait(f"there{other}")
-        yield from input_fn(context)
+        batches = input_fn(context)
+        if os.getpid() == driver:  # which looks at the first batch before it starts anybody
+            return batches
+        barrier.reach(f"there{context.index}")
+        return read(batches)
 
     return together
 
 
 def noting_input(input_fn, folder):
-    """Each replica notes the number of its process in a file, and whether it is a replacement in another."""
+    """Whoever opens a replica's input notes its process in a file, and whether it is a replacement in another."""
 
     def noting(context):
         (folder / f"part{context.index}").write_text(str(os.getpid()))
         (folder / f"part{context.index}").rename(folder / f"pid{context.index}")
         if context.first_step > 1:
             (folder / f"again{context.index}").touch()
-        yield from input_fn(context)
+        return input_fn(context)
 
     return noting
 
