@@ -1,0 +1,340 @@
+"""Random calls of the public interface, most of them wrong, each run in a process of its own.
+
+A call is an expression of Python, so that one that fails can be pasted into a program::
+
+    python tests/wrong_calls.py "tf.nn.relu(None)"
+
+It passes when it gives something, or raises an error that is for the person who made the call (`complaint`).
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import json
+import os
+import re
+import resource
+import select
+import signal
+import sys
+import time
+import traceback
+import types
+import typing
+
+from hypothesis import strategies as st
+
+LIMIT_S = 30.0
+"""How long a call may take, with the step that runs what it gives."""
+
+MEMORY_BYTES = 8 << 30
+"""What a call may ask for: more is refused by the system, and has to be an error."""
+
+STEP_TIMEOUT_MS = 5000
+
+NAMESPACES = """
+    app bitwise contrib data debug debugging distributions feature_column flags gfile graph_util image io keras layers
+    linalg logging lookup losses manip math metrics nn profiler python_io quantization queue random regularizers
+    resource_loader saved_model sets signal sparse spectral strings summary test timeline train initializers errors
+""".split()
+OF_THE_PROJECT = ("tfray.framework", "tfray.runtime", "tfray.formats", "tfray.actors", "tfray.errors")
+"""Where names that a namespace holds are its own imports, unless they are public elsewhere."""
+
+NOT_CALLED = {
+    "tf.app.run": "ends the process, as it should",
+    "tf.test.main": "ends the process, as it should",
+}
+
+# -- values --------------------------------------------------------------------------------------------------
+
+WRONG = [
+    *("None", "True", "-1", "0", "3", "2**31", "-2**63", "10**30", "0.5", "float('nan')", "float('inf')", "-0.5", "1j"),
+    *("''", "'5'", "'no such thing'", "b''", "b'\\x00'", "'a\\x00b'", "'x' * 100000", "'é/ ?'", "[]", "()", "{}", "set()"),
+    *("[None]", "[[]]", "[[1], [2, 3]]", "['a', 1]", "{'a': None}", "{1: 2}", "(1, 2, 3, 4, 5, 6, 7)", "[-1, -1]"),
+    *("object()", "len", "int", "lambda: None", "lambda *args: args", "Exception()", "iter([1])", "range(3)", "slice(1)"),
+    *("np.int8(-1)", "np.float32('nan')", "np.float16(2)", "np.bool_(True)", "np.str_('a')", "np.datetime64('2020-01-01')"),
+    *("np.zeros([0])", "np.zeros([2, 0, 3], np.float32)", "np.ones([1] * 20)", "np.array(None)", "np.array([1, 'a', None])"),
+    *("np.arange(6).reshape(2, 3)", "np.array(['a', 'b'])", "np.array([b'a'])", "np.full([3, 3], np.nan)", "np.uint64(2**64 - 1)"),
+    *("np.zeros(2, [('a', 'i4')])", "np.array([1j])", "np.array([[True]])", "[2**40, 2**40]"),
+    *("tf.constant(1.0)", "tf.constant([1, 2])", "tf.constant('a')", "tf.constant([[True]])", "tf.constant([], tf.float64)"),
+    *("tf.placeholder(tf.float32)", "tf.constant([1j])", "tf.zeros([2, 3, 4, 5, 6])", "tf.constant(1.0).op", "tf.no_op()"),
+    *("tf.get_variable('w', [2, 2])", "tf.SparseTensor([[0, 1]], [1.0], [2, 2])", "tf.IndexedSlices([[1.0]], [0])"),
+    *("tf.float32", "tf.string", "tf.resource", "tf.TensorShape(None)", "tf.TensorShape([None, 2])", "tf.Graph()"),
+    *("tf.train.RunConfig()", "tf.train.AdamOptimizer()", "tf.FIFOQueue(3, [tf.float32])", "tf.data.Dataset.range(3)"),
+]
+"""What a program may give by mistake."""
+
+TENSORS = [
+    ["tf.constant([[1.0, 2.0], [3.0, 4.0]])", "[[1.0, 2.0], [3.0, 4.0]]", "np.eye(2, dtype=np.float32)"],
+    ["tf.constant([1.0, 2.0])", "[1.0, 2.0]", "tf.placeholder_with_default([1.0, 2.0], [None])"],
+    ["tf.constant(2.0)", "2.0", "0.5"],
+    ["tf.constant([0, 1])", "[0, 1]", "np.array([0, 1])", "tf.constant([1, 0], tf.int64)"],
+    ["tf.constant(1)", "1", "2"],
+    ["tf.ones([1, 4, 4, 2])", "tf.ones([2, 3, 3, 1], tf.float64)"],
+    ["tf.ones([2, 3, 4])", "tf.ones([1, 2, 2])"],
+    ["tf.constant(['a', 'b'])", "'text'", "[b'a', b'']"],
+    ["tf.constant([True, False])", "[True, True]"],
+    ["tf.constant([1 + 2j, 0j])", "tf.constant([[1j]])"],
+    ["tf.zeros([4, 4, 3], tf.uint8)", "np.zeros([2, 4, 4, 3], np.uint8)"],
+    ["tf.SparseTensor([[0, 1]], [1.0], [2, 2])", "tf.SparseTensor([[0, 0], [1, 1]], [0, 1], [2, 2])"],
+    ["tf.get_variable('v', [2, 2])", "tf.get_variable('v', [2])"],
+    ["[tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]", "[tf.constant(1.0)]"],
+]
+"""Tensors that many functions take, a row for each kind."""
+
+BY_NAME = [
+    (r"^name$|.*_name$|^scope$", ["None", "'n'"]),
+    (r".*dtypes$|^types$|^Tout$|^component_types$|^output_types$", ["[tf.float32]", "tf.float32"]),
+    (r".*dtype$|.*_type$|^T$", ["tf.float32", "tf.int32", "'float64'", "np.float32"]),
+    (r".*shapes$", ["[[2]]", "[None]"]),
+    (r".*shape$|^size$|^dims$", ["[2, 2]", "[2]", "[]", "[None, 2]", "tf.constant([2, 2])"]),
+    (r".*axis$|.*axes$|^dim$|.*_dim$|.*dimension$", ["0", "-1", "1"]),
+    (r"^filters$|^units$|^num.*|^n$|^k$|^depth$|.*_size$|.*count$|.*length$|^rate$|^width$|^height$|^capacity$", ["2", "1"]),
+    (r".*strides?$|^ksize$|.*dilations?$", ["1", "2", "[1, 1, 1, 1]", "[1, 2, 2, 1]"]),
+    (r"^padding$", ["'SAME'", "'VALID'"]),
+    (r"^paddings$|^crops$", ["[[1, 1], [0, 1]]", "[[0, 0], [0, 0]]"]),
+    (r"^data_format$", ["'NHWC'", "'channels_last'", "None"]),
+    (r".*(path|file|filename|dir|directory|prefix|pattern|logdir)$", ["'here/f'", "'f'", "'here'"]),
+    (r".*(filenames|files|paths)$", ["['f']", "'f'"]),
+    (r".*(fn|func|function|callable|^body|^cond|initializer|regularizer|activation|map|true_fn|false_fn)\d?$",
+     ["lambda *args: args[0]", "lambda: tf.constant(1.0)", "tf.nn.relu", "tf.zeros_initializer()", "None"]),
+    (r".*seed2?$", ["1", "None"]),
+    (r"^graph$", ["tf.get_default_graph()"]),
+    (r"^(sess|session)$", ["tf.Session()"]),
+    (r"^optimizer$|^opt$", ["tf.train.GradientDescentOptimizer(0.1)"]),
+    (r"^cells?$|^cell_.*", ["tf.nn.rnn_cell.BasicLSTMCell(2)", "[tf.nn.rnn_cell.GRUCell(2)]"]),
+    (r"^dataset$", ["tf.data.Dataset.range(3)"]),
+    (r"^grads_and_vars$", ["[(tf.ones([2]), tf.get_variable('g', [2]))]"]),
+    (r".*var_list$|^variables$", ["[tf.get_variable('g', [2])]", "None"]),
+    (r"^global_step$", ["tf.train.get_or_create_global_step()", "1"]),
+    (r"^sparse.*|^sp_.*", TENSORS[11]),
+    (r"^.*queue$", ["tf.FIFOQueue(3, [tf.float32])"]),
+    (r"^features$", ["{'a': tf.constant([[1.0]])}", "{'a': tf.FixedLenFeature([], tf.float32)}", *TENSORS[0]]),
+    (r"^(ref|var|variable|params)$", TENSORS[12]),
+    (r"^(inputs|tensors|values|arrays)$", [*TENSORS[13], *TENSORS[0], *TENSORS[5]]),
+    (r"^(labels|targets|indices|ids|.*_ids)$", [*TENSORS[3], *TENSORS[0]]),
+]
+"""Right values by the name of the argument."""
+
+BY_TYPE = {
+    "bool": ["True", "False"],
+    "str": ["'a'", "'SAME'", "'n'"],
+    "int": ["1", "2", "np.int64(2)"],
+    "Positive": ["1", "3"],
+    "Count": ["0", "2"],
+    "float": ["0.5", "1.0", "np.float32(0.1)"],
+    "bytes": ["b'a'"],
+    "None": ["None"],
+}
+"""Right values by a word of the annotation."""
+
+
+def _right(parameter: inspect.Parameter, tensors: list[str]) -> list[str]:
+    for pattern, values in BY_NAME:
+        if re.fullmatch(pattern, parameter.name):
+            return values
+    words = re.findall(r"\w+", str(parameter.annotation))
+    values = [value for word in words for value in BY_TYPE.get(word, ())]
+    if values and "Any" not in words and "Tensor" not in words:
+        return values
+    return tensors
+
+
+# -- what is called -----------------------------------------------------------------------------------------
+
+
+def public_names() -> dict[str, typing.Any]:
+    """The functions and classes of the facade and its namespaces, by the expressions that name them."""
+    import tfray as tf
+
+    top = {id(value) for name, value in vars(tf).items() if not name.startswith("_")}
+    found: dict[str, typing.Any] = {}
+    seen: set[int] = set()
+
+    def walk(module, path, depth):
+        for name in dir(module):
+            value = None if name.startswith("_") else getattr(module, name)
+            if isinstance(value, types.ModuleType):
+                is_namespace = name in NAMESPACES if depth == 0 else "contrib" in path or "keras" in path or depth == 1
+                own = value.__name__.startswith(("tfray.library", "tfray.contrib", "tfray.keras", "tfray.training"))
+                if is_namespace and own and depth < 3 and id(value) not in seen:
+                    seen.add(id(value))
+                    walk(value, f"{path}.{name}", depth + 1)
+            elif callable(value) and id(value) not in seen and _is_public(value, depth, top):
+                seen.add(id(value))
+                found[f"{path}.{name}"] = value
+
+    walk(tf, "tf", 0)
+    return {name: value for name, value in found.items() if name not in NOT_CALLED}
+
+
+def _is_public(value, depth, top) -> bool:
+    module = getattr(value, "__module__", None) or ""
+    if not module.startswith("tfray") or not isinstance(value, (type, types.FunctionType)):
+        return False
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return False
+    return depth == 0 or id(value) in top or not module.startswith(OF_THE_PROJECT)
+
+
+def _parameters(value) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(value).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+@st.composite
+def calls(draw, names: dict[str, typing.Any]):
+    """A call of one of `names`, with up to three arguments wrong."""
+    name = draw(st.sampled_from(list(names)))
+    return name + draw(arguments(names[name]))
+
+
+@st.composite
+def arguments(draw, target):
+    """The arguments of a call of `target`, in brackets."""
+    parameters = [p for p in _parameters(target) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    tensors = draw(st.sampled_from(TENSORS))
+    wrong = draw(st.sets(st.sampled_from([p.name for p in parameters]), max_size=3)) if parameters else set()
+    given = []
+    for parameter in parameters:
+        needed = parameter.default is parameter.empty
+        if parameter.name in wrong:
+            expression = draw(st.sampled_from(WRONG))
+        elif needed or draw(st.integers(0, 5)) == 0:
+            expression = draw(st.sampled_from(_right(parameter, tensors)))
+        else:
+            continue
+        given.append(expression if parameter.kind is parameter.POSITIONAL_ONLY else f"{parameter.name}={expression}")
+    slip = draw(st.integers(0, 40))
+    if slip == 0:
+        given.append("no_such_argument=1")
+    elif slip == 1 and given:
+        given.pop()
+    elif slip == 2:
+        given = [draw(st.sampled_from(WRONG)) for _ in range(draw(st.integers(0, 8)))]
+    return f"({', '.join(given)})"
+
+
+# -- running one ---------------------------------------------------------------------------------------------
+
+
+def run_call(expression: str) -> str | None:
+    """Make a call, run what it gives, and return what is wrong with how it ended."""
+    import numpy as np
+
+    import tfray as tf
+
+    try:
+        made = eval(expression, {"tf": tf, "np": np})
+        fetches = [each for each in _leaves(made) if isinstance(each, (tf.Tensor, tf.Operation, tf.SparseTensor))]
+        if fetches:
+            _run(tf, fetches)
+    except Exception as error:  # noqa: BLE001 - what kind of error it is is the question
+        return complaint(error, expression)
+    return None
+
+
+def _run(tf, fetches):
+    graph = fetches[0].graph
+    graph = getattr(graph, "root", graph)
+    with tf.Session(graph=graph) as session:
+        options = tf.RunOptions(timeout_in_ms=STEP_TIMEOUT_MS)
+        with graph.as_default():
+            starts = [tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()]
+        session.run(starts, options=options)
+        session.run(fetches, options=options)
+
+
+def _leaves(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
+
+
+def complaint(error: BaseException, expression: str) -> str | None:
+    """Why an error is none that a program should be shown, or None where it is one."""
+    from tfray import errors
+
+    shown = f"{type(error).__name__}: {error}"
+    frames = list(traceback.walk_tb(error.__traceback__))
+    frame = frames[-1][0]
+    module = str(frame.f_globals.get("__name__"))
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    if isinstance(error, errors.OpError):
+        if isinstance(error, (errors.InternalError, errors.UnknownError)):
+            return _located(shown, frames)
+        return None
+    if re.search(r"unexpected keyword|required (positional|keyword)|positional argument|multiple values for|<lambda>\(\)", shown):
+        return None
+    if module in ("__main__", "wrong_calls") or frame.f_code.co_filename == "<string>":
+        return None  # the call never was made, or what it was given failed
+    is_raised = frame.f_code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    if not module.startswith("tfray") or not is_raised:
+        return _located(shown, frames)
+    if isinstance(error, (TypeError, ValueError, KeyError, AttributeError, NotImplementedError, RuntimeError, OSError)):
+        return None if str(error).strip() else _located(shown, frames)
+    return _located(shown, frames)
+
+
+def _located(shown: str, frames) -> str:
+    own = [(f, line) for f, line in frames if str(f.f_globals.get("__name__")).startswith("tfray")] or frames
+    frame, line = own[-1]
+    return f"{shown[:300]} [{frame.f_globals.get('__name__')}:{line} {frame.f_code.co_name}]"
+
+
+def run_apart(function: typing.Callable[..., str | None], *arguments) -> str | None:
+    """Call `function` in a process of its own, and return what it returns; or that it took too long, or crashed."""
+    reader, writer = os.pipe()
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            os.close(reader)
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+            os.write(writer, json.dumps(function(*arguments)).encode()[:60000])
+            code = 0
+        except BaseException as error:  # noqa: BLE001 - SystemExit and others are findings too
+            os.write(writer, json.dumps(_located(f"{type(error).__name__}: {error}", list(traceback.walk_tb(error.__traceback__)))).encode()[:60000])
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writer)
+    try:
+        deadline, parts = time.monotonic() + LIMIT_S, []
+        while select.select([reader], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            part = os.read(reader, 65536)
+            if not part:
+                break
+            parts.append(part)
+        else:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            return f"took more than {LIMIT_S:g} s"
+        _, status = os.waitpid(process, 0)
+        if not parts:
+            return f"ended the process, with {status}"
+        return json.loads(b"".join(parts))
+    finally:
+        os.close(reader)
+
+
+def prepare() -> None:
+    """Make this process one of which copies may run calls: no Ray, no output."""
+    import warnings
+
+    warnings.simplefilter("ignore")
+    sys.modules["ray"] = None  # so that nothing starts it
+    import tfray  # noqa: F401
+
+
+if __name__ == "__main__":
+    prepare()
+    for text in sys.argv[1:]:
+        print(text, "->", run_apart(run_call, text) or "fine")
