@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfray as tf
@@ -180,6 +180,7 @@ CONFIGURATIONS = [
 )
 @pytest.mark.filterwarnings("ignore:.*changes nothing in tfray")
 @pytest.mark.parametrize("make", CONFIGURATIONS, ids=lambda make: make.__name__)
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_configuration_is_made_or_says_which_field_is_wrong(make, data):
     names = list(inspect.signature(make).parameters)

@@ -50,15 +50,69 @@ NOT_CALLED = {
 
 WRONG = [
     *("None", "True", "-1", "0", "3", "2**31", "-2**63", "10**30", "0.5", "float('nan')", "float('inf')", "-0.5", "1j"),
-    *("''", "'5'", "'no such thing'", "b''", "b'\\x00'", "'a\\x00b'", "'x' * 100000", "'é/ ?'", "[]", "()", "{}", "set()"),
+    *(
+        "''",
+        "'5'",
+        "'no such thing'",
+        "b''",
+        "b'\\x00'",
+        "'a\\x00b'",
+        "'x' * 100000",
+        "'é/ ?'",
+        "[]",
+        "()",
+        "{}",
+        "set()",
+    ),
     *("[None]", "[[]]", "[[1], [2, 3]]", "['a', 1]", "{'a': None}", "{1: 2}", "(1, 2, 3, 4, 5, 6, 7)", "[-1, -1]"),
-    *("object()", "len", "int", "lambda: None", "lambda *args: args", "Exception()", "iter([1])", "range(3)", "slice(1)"),
-    *("np.int8(-1)", "np.float32('nan')", "np.float16(2)", "np.bool_(True)", "np.str_('a')", "np.datetime64('2020-01-01')"),
-    *("np.zeros([0])", "np.zeros([2, 0, 3], np.float32)", "np.ones([1] * 20)", "np.array(None)", "np.array([1, 'a', None])"),
-    *("np.arange(6).reshape(2, 3)", "np.array(['a', 'b'])", "np.array([b'a'])", "np.full([3, 3], np.nan)", "np.uint64(2**64 - 1)"),
+    *(
+        "object()",
+        "len",
+        "int",
+        "lambda: None",
+        "lambda *args: args",
+        "Exception()",
+        "iter([1])",
+        "range(3)",
+        "slice(1)",
+    ),
+    *(
+        "np.int8(-1)",
+        "np.float32('nan')",
+        "np.float16(2)",
+        "np.bool_(True)",
+        "np.str_('a')",
+        "np.datetime64('2020-01-01')",
+    ),
+    *(
+        "np.zeros([0])",
+        "np.zeros([2, 0, 3], np.float32)",
+        "np.ones([1] * 20)",
+        "np.array(None)",
+        "np.array([1, 'a', None])",
+    ),
+    *(
+        "np.arange(6).reshape(2, 3)",
+        "np.array(['a', 'b'])",
+        "np.array([b'a'])",
+        "np.full([3, 3], np.nan)",
+        "np.uint64(2**64 - 1)",
+    ),
     *("np.zeros(2, [('a', 'i4')])", "np.array([1j])", "np.array([[True]])", "[2**40, 2**40]"),
-    *("tf.constant(1.0)", "tf.constant([1, 2])", "tf.constant('a')", "tf.constant([[True]])", "tf.constant([], tf.float64)"),
-    *("tf.placeholder(tf.float32)", "tf.constant([1j])", "tf.zeros([2, 3, 4, 5, 6])", "tf.constant(1.0).op", "tf.no_op()"),
+    *(
+        "tf.constant(1.0)",
+        "tf.constant([1, 2])",
+        "tf.constant('a')",
+        "tf.constant([[True]])",
+        "tf.constant([], tf.float64)",
+    ),
+    *(
+        "tf.placeholder(tf.float32)",
+        "tf.constant([1j])",
+        "tf.zeros([2, 3, 4, 5, 6])",
+        "tf.constant(1.0).op",
+        "tf.no_op()",
+    ),
     *("tf.get_variable('w', [2, 2])", "tf.SparseTensor([[0, 1]], [1.0], [2, 2])", "tf.IndexedSlices([[1.0]], [0])"),
     *("tf.float32", "tf.string", "tf.resource", "tf.TensorShape(None)", "tf.TensorShape([None, 2])", "tf.Graph()"),
     *("tf.train.RunConfig()", "tf.train.AdamOptimizer()", "tf.FIFOQueue(3, [tf.float32])", "tf.data.Dataset.range(3)"),
@@ -90,15 +144,20 @@ BY_NAME = [
     (r".*shapes$", ["[[2]]", "[None]"]),
     (r".*shape$|^size$|^dims$", ["[2, 2]", "[2]", "[]", "[None, 2]", "tf.constant([2, 2])"]),
     (r".*axis$|.*axes$|^dim$|.*_dim$|.*dimension$", ["0", "-1", "1"]),
-    (r"^filters$|^units$|^num.*|^n$|^k$|^depth$|.*_size$|.*count$|.*length$|^rate$|^width$|^height$|^capacity$", ["2", "1"]),
+    (
+        r"^filters$|^units$|^num.*|^n$|^k$|^depth$|.*_size$|.*count$|.*length$|^rate$|^width$|^height$|^capacity$",
+        ["2", "1"],
+    ),
     (r".*strides?$|^ksize$|.*dilations?$", ["1", "2", "[1, 1, 1, 1]", "[1, 2, 2, 1]"]),
     (r"^padding$", ["'SAME'", "'VALID'"]),
     (r"^paddings$|^crops$", ["[[1, 1], [0, 1]]", "[[0, 0], [0, 0]]"]),
     (r"^data_format$", ["'NHWC'", "'channels_last'", "None"]),
     (r".*(path|file|filename|dir|directory|prefix|pattern|logdir)$", ["'here/f'", "'f'", "'here'"]),
     (r".*(filenames|files|paths)$", ["['f']", "'f'"]),
-    (r".*(fn|func|function|callable|^body|^cond|initializer|regularizer|activation|map|true_fn|false_fn)\d?$",
-     ["lambda *args: args[0]", "lambda: tf.constant(1.0)", "tf.nn.relu", "tf.zeros_initializer()", "None"]),
+    (
+        r".*(fn|func|function|callable|^body|^cond|initializer|regularizer|activation|map|true_fn|false_fn)\d?$",
+        ["lambda *args: args[0]", "lambda: tf.constant(1.0)", "tf.nn.relu", "tf.zeros_initializer()", "None"],
+    ),
     (r".*seed2?$", ["1", "None"]),
     (r"^graph$", ["tf.get_default_graph()"]),
     (r"^(sess|session)$", ["tf.Session()"]),
@@ -271,7 +330,9 @@ def complaint(error: BaseException, expression: str) -> str | None:
         if isinstance(error, (errors.InternalError, errors.UnknownError)):
             return _located(shown, frames)
         return None
-    if re.search(r"unexpected keyword|required (positional|keyword)|positional argument|multiple values for|<lambda>\(\)", shown):
+    if re.search(
+        r"unexpected keyword|required (positional|keyword)|positional argument|multiple values for|<lambda>\(\)", shown
+    ):
         return None
     if module in ("__main__", "wrong_calls") or frame.f_code.co_filename == "<string>":
         return None  # the call never was made, or what it was given failed
@@ -301,7 +362,12 @@ def run_apart(function: typing.Callable[..., str | None], *arguments) -> str | N
             os.write(writer, json.dumps(function(*arguments)).encode()[:60000])
             code = 0
         except BaseException as error:  # noqa: BLE001 - SystemExit and others are findings too
-            os.write(writer, json.dumps(_located(f"{type(error).__name__}: {error}", list(traceback.walk_tb(error.__traceback__)))).encode()[:60000])
+            os.write(
+                writer,
+                json.dumps(
+                    _located(f"{type(error).__name__}: {error}", list(traceback.walk_tb(error.__traceback__)))
+                ).encode()[:60000],
+            )
             code = 0
         finally:
             os._exit(code)

@@ -695,6 +695,7 @@ def __dir__() -> list[str]:
 
 
 _op_def.load_later("tfray.ops.families")
+_lazy_modules.explain_loaded(__name__)
 newaxis = None
 __version__ = "0.1.0"
 __git_version__ = GIT_VERSION = f"v{__version__}"

@@ -4,6 +4,7 @@
     ├── CancelledError            the step was cancelled by its caller or by a closing session
     ├── UnknownError              a kernel raised something that is not one of these
     ├── InvalidArgumentError      a value, shape or dtype that cannot work
+    │   └── ArgumentError         an argument that a function cannot work with; also a TypeError
     ├── DeadlineExceededError     a step or a wait ran past its timeout
     ├── NotFoundError             a name, file or device that does not exist
     ├── AlreadyExistsError        a name or resource that exists already
@@ -94,6 +95,10 @@ class UnknownError(OpError):
 
 class InvalidArgumentError(OpError, ValueError):
     """A value, shape or dtype that cannot work. Also a `ValueError`, which graph construction raises in TensorFlow."""
+
+
+class ArgumentError(InvalidArgumentError, TypeError):
+    """An argument that a function cannot work with: TensorFlow raises a `TypeError` or a `ValueError`, this is both."""
 
 
 class DeadlineExceededError(OpError, TimeoutError):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
+from types import ModuleType
 from typing import Any, Final
+
+from tfray.framework.call_errors import explain_calls
 
 LAZY: Final = {
     "app": "tfray.library.app",
@@ -57,5 +60,14 @@ def load(facade: str, name: str) -> Any:
     if name not in LAZY:
         raise AttributeError(f"module {facade!r} has no attribute {name!r}")
     module = importlib.import_module(LAZY[name])
+    explain_calls(module)
     setattr(sys.modules[facade], name, module)
     return module
+
+
+def explain_loaded(facade: str) -> None:
+    """Let errors of calls name the arguments, in the facade and in the namespaces that load with it."""
+    loaded = [value for value in vars(sys.modules[facade]).values() if isinstance(value, ModuleType)]
+    for module in (sys.modules[facade], *loaded):
+        if module.__name__ == facade or module.__name__.startswith("tfray.library."):
+            explain_calls(module)

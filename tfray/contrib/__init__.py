@@ -9,6 +9,8 @@ import importlib
 import pkgutil
 from typing import Any, Final
 
+from tfray.framework.call_errors import explain_calls
+
 REPLACEMENTS: Final = {
     "cudnn_rnn": "tf.nn.rnn_cell.LSTMCell with tf.nn.dynamic_rnn",
     "distribute": "tf.train.replica_device_setter, or tfray.train.Trainer",
@@ -27,7 +29,9 @@ REPLACEMENTS: Final = {
 
 def __getattr__(name: str) -> Any:
     if name in _modules():
-        return importlib.import_module(f"{__name__}.{name}")
+        module = importlib.import_module(f"{__name__}.{name}")
+        explain_calls(module)
+        return module
     message = f"tf.contrib.{name} does not exist in tfray"
     if name in REPLACEMENTS:
         message += f": use {REPLACEMENTS[name]} instead"

@@ -98,10 +98,14 @@ class Expectation(NamedTuple):
         """`value`, as Python's own kind of number. Raises `InvalidArgumentError` that names the argument."""
         found = self.taken(value)
         if found is _REFUSED:
-            shown = repr(value)
-            shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}... (a {type(value).__name__})"
-            raise InvalidArgumentError(f"{name} must be {self.words}, got {shown}")
+            raise InvalidArgumentError(f"{name} must be {self.words}, got {abbreviated(value)}")
         return found
+
+
+def abbreviated(value: Any) -> str:
+    """A value as a message shows it."""
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}... (a {type(value).__name__})"
 
 
 def checked(target: _Target) -> _Target:

@@ -59,7 +59,7 @@ def user_traceback(error: BaseException) -> str:
 def _leave_users_frames(described: traceback.TracebackException, error: BaseException) -> bool:
     """Take tfray's own frames out of a traceback, and out of what led to it. Returns whether any are left."""
     frames = list(traceback.walk_tb(error.__traceback__))
-    first = next((i for i, (frame, _) in enumerate(frames) if _is_users(frame)), len(frames))
+    first = next((i for i, (frame, _) in enumerate(frames) if is_users(frame)), len(frames))
     for index in reversed(range(len(frames))):
         if index < first or _is_own(frames[index][0]):
             del described.stack[index]
@@ -74,7 +74,8 @@ def _is_own(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith((*_OWN_FOLDERS, "<tfray", "<frozen"))
 
 
-def _is_users(frame: FrameType) -> bool:
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame is one of the user's program: not of tfray, of Python, or of a library that tfray calls."""
     file = frame.f_code.co_filename
     is_pythons = file.startswith(_PYTHONS_OWN) and "-packages/" not in file
     module = str(frame.f_globals.get("__name__")).partition(".")[0]
@@ -83,7 +84,7 @@ def _is_users(frame: FrameType) -> bool:
 
 def failing_site(error: BaseException) -> str:
     """``file:line, in function`` of the innermost code of the user's behind an error; nothing where there is none."""
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_users(frame)]
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if is_users(frame)]
     if not frames:
         return ""
     frame, line = frames[-1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
+from tfray.framework.call_errors import explain_calls
+
 _MODULES: Final = (
     "activations",
     "backend",
@@ -23,7 +25,9 @@ _NAMES: Final = {"Input": "layers", "Model": "models", "Sequential": "models"}
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        module = importlib.import_module(f"{__name__}.{name}")
+        explain_calls(module)
+        return module
     if name in _NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
     raise AttributeError(f"tf.keras.{name} does not exist in tfray; there are {', '.join(__dir__())}")
