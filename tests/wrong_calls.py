@@ -16,6 +16,7 @@ import os
 import re
 import resource
 import select
+import shlex
 import signal
 import sys
 import time
@@ -33,13 +34,20 @@ MEMORY_BYTES = 8 << 30
 
 STEP_TIMEOUT_MS = 5000
 
-NAMESPACES = """
-    app bitwise contrib data debug debugging distributions feature_column flags gfile graph_util image io keras layers
-    linalg logging lookup losses manip math metrics nn profiler python_io quantization queue random regularizers
-    resource_loader saved_model sets signal sparse spectral strings summary test timeline train initializers errors
-""".split()
+# fmt: off
+NAMESPACES = [
+    "app", "bitwise", "contrib", "data", "debug", "debugging", "distributions", "feature_column", "flags",
+    "gfile", "graph_util", "image", "io", "keras", "layers", "linalg", "logging", "lookup", "losses", "manip",
+    "math", "metrics", "nn", "profiler", "python_io", "quantization", "queue", "random", "regularizers",
+    "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "test",
+    "timeline", "train", "initializers", "errors",
+]
+# fmt: on
 OF_THE_PROJECT = ("tfray.framework", "tfray.runtime", "tfray.formats", "tfray.actors", "tfray.errors")
 """Where names that a namespace holds are its own imports, unless they are public elsewhere."""
+
+INNER = ("rnn_cell", "slim", "learning", "preprocessing", "experimental")
+"""Namespaces within others."""
 
 NOT_CALLED = {
     "tf.app.run": "ends the process, as it should",
@@ -200,6 +208,29 @@ def _right(parameter: inspect.Parameter, tensors: list[str]) -> list[str]:
     return tensors
 
 
+# fmt: off
+CONFIGURATIONS = [
+    "tf.train.ScalingConfig", "tf.train.RunConfig", "tf.JobSpec", "tf.ConfigProto", "tf.GPUOptions",
+    "tf.GraphOptions", "tf.OptimizerOptions", "tf.RunOptions", "tf.train.ClusterSpec", "tf.train.Saver",
+    "tf.train.Supervisor", "tf.train.Scaffold", "tf.train.DynamicEmbedding", "tf.train.CheckpointSaverHook",
+    "tf.train.LoggingTensorHook", "tf.train.StopAtStepHook", "tf.train.StepCounterHook",
+    "tf.train.SummarySaverHook", "tf.train.NanTensorHook", "tf.train.ProfilerHook", "tf.train.FinalOpsHook",
+    "tf.train.FeedFnHook", "tf.train.GlobalStepWaiterHook", "tf.train.MonitoredTrainingSession",
+    "tf.train.SessionManager", "tf.train.Coordinator", "tf.train.SessionRunArgs", "tf.train.AdamOptimizer",
+    "tf.train.FtrlOptimizer", "tf.train.RMSPropOptimizer", "tf.train.MomentumOptimizer",
+    "tf.train.SyncReplicasOptimizer", "tf.train.exponential_decay", "tf.train.polynomial_decay",
+    "tf.train.piecewise_constant", "tf.train.cosine_decay", "tf.train.inverse_time_decay",
+    "tf.train.noisy_linear_cosine_decay", "tf.train.ExponentialMovingAverage", "tf.train.QueueRunner",
+    "tf.DeviceSpec", "tf.FIFOQueue", "tf.RandomShuffleQueue", "tf.train.Trainer", "tf.train.ModelSpec",
+    "tf.train.array_input", "tf.train.replica_device_setter", "tf.Session", "tf.variance_scaling_initializer",
+    "tf.truncated_normal_initializer", "tf.fixed_size_partitioner", "tf.keras.layers.Dense",
+    "tf.keras.layers.Conv2D", "tf.keras.optimizers.Adam", "tf.keras.callbacks.EarlyStopping",
+    "tf.contrib.training.HParams",
+]
+# fmt: on
+"""What holds settings, or is made with many."""
+
+
 # -- what is called -----------------------------------------------------------------------------------------
 
 
@@ -212,15 +243,16 @@ def public_names() -> dict[str, typing.Any]:
     seen: set[int] = set()
 
     def walk(module, path, depth):
-        for name in dir(module):
+        for name in sorted(dir(module), key=lambda name: (name in ("keras", "contrib"), name)):
             value = None if name.startswith("_") else getattr(module, name)
             if isinstance(value, types.ModuleType):
-                is_namespace = name in NAMESPACES if depth == 0 else "contrib" in path or "keras" in path or depth == 1
+                parts = name in vars(module).get("_MODULES", ()) or path == "tf.contrib" or name in INNER
+                is_namespace = name in NAMESPACES if depth == 0 else parts
                 own = value.__name__.startswith(("tfray.library", "tfray.contrib", "tfray.keras", "tfray.training"))
                 if is_namespace and own and depth < 3 and id(value) not in seen:
                     seen.add(id(value))
                     walk(value, f"{path}.{name}", depth + 1)
-            elif callable(value) and id(value) not in seen and _is_public(value, depth, top):
+            elif callable(value) and id(value) not in seen and _is_public(value, path in ("tf", "tf.train"), top):
                 seen.add(id(value))
                 found[f"{path}.{name}"] = value
 
@@ -228,13 +260,13 @@ def public_names() -> dict[str, typing.Any]:
     return {name: value for name, value in found.items() if name not in NOT_CALLED}
 
 
-def _is_public(value, depth, top) -> bool:
+def _is_public(value, is_all, top) -> bool:
     module = getattr(value, "__module__", None) or ""
     if not module.startswith("tfray") or not isinstance(value, (type, types.FunctionType)):
         return False
     if isinstance(value, type) and issubclass(value, BaseException):
         return False
-    return depth == 0 or id(value) in top or not module.startswith(OF_THE_PROJECT)
+    return is_all or id(value) in top or not module.startswith(OF_THE_PROJECT)
 
 
 def _parameters(value) -> list[inspect.Parameter]:
@@ -275,6 +307,86 @@ def arguments(draw, target):
     elif slip == 2:
         given = [draw(st.sampled_from(WRONG)) for _ in range(draw(st.integers(0, 8)))]
     return f"({', '.join(given)})"
+
+
+# -- command lines --------------------------------------------------------------------------------------------
+
+PLAIN = [
+    "",
+    "0",
+    "1",
+    "2",
+    "-1",
+    "1.5",
+    "nan",
+    "inf",
+    "x",
+    "1e9",
+    "99999999999999999999",
+    "here",
+    "f",
+    "script.py",
+    "²",
+    "a b",
+]
+TARGETS = [
+    "script.py:build",
+    "script.py:graph",
+    "script.py:nothing",
+    "script.py:limit",
+    "script.py",
+    "absent.py:f",
+    "",
+    ":",
+]
+SETTINGS = ["steps=2", "steps=x", "steps=None", "steps=-1", "steps=1.5", "steps=[]", "absent=1", "x", "=", "steps="]
+
+
+@st.composite
+def lines(draw):
+    """Arguments of the command line, most of them wrong. Those that train do so in this process, for two steps."""
+    from tfray import cli
+
+    commands = {name: command for name, command in cli.main.commands.items() if name != "board"}  # it serves for ever
+    name = draw(st.sampled_from(sorted(commands)))
+    parameters = commands[name].params
+    options = [p for p in parameters if p.opts[0].startswith("-") and p.name not in ("pdb", "help")]
+    line = [name]
+    for parameter in parameters:
+        if parameter in options or draw(st.integers(0, 12)) == 0:
+            continue
+        pool = TARGETS if parameter.name in ("target", "script") else SETTINGS if parameter.nargs == -1 else PLAIN
+        line += draw(
+            st.lists(st.sampled_from(pool), min_size=parameter.nargs == 1, max_size=1 if parameter.nargs == 1 else 2)
+        )
+    for option in draw(st.lists(st.sampled_from(options), max_size=3)) if options else []:
+        line.append(draw(st.sampled_from([*option.opts, *option.secondary_opts])))
+        if not getattr(option, "is_flag", False):
+            choices = list(getattr(option.type, "choices", ()))
+            line.append(draw(st.sampled_from([*PLAIN, *choices])))
+    if any(p.name == "local" for p in options) and "--local" not in line:
+        line.append("--local")
+    return line
+
+
+def run_line(line: list[str]) -> str | None:
+    """Run a command line in this process, and return what is wrong with how it ended."""
+    from click.testing import CliRunner
+
+    from tfray import cli
+
+    result = CliRunner().invoke(cli.main, line)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        return _located(
+            f"{type(result.exception).__name__}: {result.exception}", list(traceback.walk_tb(result.exc_info[2]))
+        )
+    if result.exit_code not in (0, 1, 2):
+        return f"exit code {result.exit_code}"
+    if "Traceback (most recent call last)" in result.stderr and "script.py" not in result.stderr:
+        return f"a traceback: {result.stderr[-300:]}"
+    if result.exit_code and not result.stderr.strip():
+        return "it fails without a word"
+    return None
 
 
 # -- running one ---------------------------------------------------------------------------------------------
@@ -339,9 +451,12 @@ def complaint(error: BaseException, expression: str) -> str | None:
     is_raised = frame.f_code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
     if not module.startswith("tfray") or not is_raised:
         return _located(shown, frames)
-    if isinstance(error, (TypeError, ValueError, KeyError, AttributeError, NotImplementedError, RuntimeError, OSError)):
-        return None if str(error).strip() else _located(shown, frames)
-    return _located(shown, frames)
+    is_meant = type(error).__module__.startswith("tfray.") or isinstance(error, MEANT)
+    return None if is_meant and str(error).strip() else _located(shown, frames)
+
+
+MEANT = (TypeError, ValueError, KeyError, AttributeError, NotImplementedError, RuntimeError, OSError)
+"""What a statement of tfray's may raise, besides its own errors."""
 
 
 def _located(shown: str, frames) -> str:
@@ -400,7 +515,41 @@ def prepare() -> None:
     import tfray  # noqa: F401
 
 
+def search(kind: str, count: int, seed_: int) -> dict[str, typing.Any]:
+    """Make and run `count` cases of one kind. Returns how many there were, and the failures."""
+    from hypothesis import HealthCheck, Phase, given, seed, settings
+
+    names = public_names()
+    if kind == "configurations":
+        names = {name: names[name] for name in CONFIGURATIONS}
+    strategy, function = (lines(), run_line) if kind == "command lines" else (calls(names), run_call)
+    done: dict[typing.Any, str | None] = {}
+
+    @seed(seed_)
+    @settings(
+        max_examples=4 * count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def attempt(case):
+        shown = case if isinstance(case, str) else shlex.join(["tfray", *case])
+        if shown not in done and len(done) < count:  # hypothesis likes to come back to what it has tried
+            done[shown] = run_apart(function, case)
+
+    attempt()
+    return {"cases": len(done), "failures": [(case, found) for case, found in done.items() if found]}
+
+
 if __name__ == "__main__":
     prepare()
-    for text in sys.argv[1:]:
-        print(text, "->", run_apart(run_call, text) or "fine")
+    if sys.argv[1] == "--random":
+        output = os.dup(1)
+        os.dup2(2, 1)  # what the calls print is not the report
+        report = search(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        os.write(output, f"{json.dumps(report)}\n".encode())
+    else:
+        for text in sys.argv[1:]:
+            print(text, "->", run_apart(run_call, text) or "fine", flush=True)

@@ -4,6 +4,7 @@ This module is the list of public names and nothing else.
 """
 
 # isort: skip_file
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from tfray import early_interrupts as _early_interrupts
@@ -16,6 +17,7 @@ from tfray.config import (
     OptimizerOptions as OptimizerOptions,
     RunOptions as RunOptions,
 )
+from tfray.framework.call_errors import explain_calls as _explain_calls
 from tfray.framework.convert import (
     convert_to_tensor as convert_to_tensor,
     register_tensor_conversion_function as register_tensor_conversion_function,
@@ -695,7 +697,7 @@ def __dir__() -> list[str]:
 
 
 _op_def.load_later("tfray.ops.families")
-_lazy_modules.explain_loaded(__name__)
+_explain_calls(_sys.modules[__name__])
 newaxis = None
 __version__ = "0.1.0"
 __git_version__ = GIT_VERSION = f"v{__version__}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
 from typing import Any, Final
 
 from tfray.framework.call_errors import explain_calls
@@ -65,9 +64,10 @@ def load(facade: str, name: str) -> Any:
     return module
 
 
-def explain_loaded(facade: str) -> None:
-    """Let errors of calls name the arguments, in the facade and in the namespaces that load with it."""
-    loaded = [value for value in vars(sys.modules[facade]).values() if isinstance(value, ModuleType)]
-    for module in (sys.modules[facade], *loaded):
-        if module.__name__ == facade or module.__name__.startswith("tfray.library."):
-            explain_calls(module)
+def load_part(package: str, name: str) -> Any:
+    """A module of one of the facade's packages."""
+    module = importlib.import_module(f"{package}.{name}")
+    # It may have loaded others, which nobody asks for by way of the package any more.
+    for loaded in [each for path, each in sys.modules.items() if path.startswith(f"{package}.") and each is not None]:
+        explain_calls(loaded)
+    return module

@@ -5,11 +5,10 @@ Modules load when they are first used. Names that are not there say what to use 
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 from typing import Any, Final
 
-from tfray.framework.call_errors import explain_calls
+from tfray.lazy_modules import load_part
 
 REPLACEMENTS: Final = {
     "cudnn_rnn": "tf.nn.rnn_cell.LSTMCell with tf.nn.dynamic_rnn",
@@ -29,9 +28,7 @@ REPLACEMENTS: Final = {
 
 def __getattr__(name: str) -> Any:
     if name in _modules():
-        module = importlib.import_module(f"{__name__}.{name}")
-        explain_calls(module)
-        return module
+        return load_part(__name__, name)
     message = f"tf.contrib.{name} does not exist in tfray"
     if name in REPLACEMENTS:
         message += f": use {REPLACEMENTS[name]} instead"

@@ -35,13 +35,21 @@ _LEFT_ALONE: Final = (
 )
 """Beginnings of the names of modules whose functions are left as they are."""
 
+_NAMESPACES: Final = ("tfray.library.", "tfray.training.", "tfray.contrib.", "tfray.keras.")
+"""Beginnings of the names of modules that may be a namespace within another."""
+
 _EXPLAINED: Final = "__explained__"
-"""The attribute of a function that holds what is called in its place; that of a class that tells that it is done."""
+"""The attribute of a function that holds what is called in its place; a class or a module that has it is done."""
 
 
 def explain_calls(namespace: ModuleType) -> None:
-    """Let errors of the public functions and classes of a namespace of tfray's name the arguments of the call."""
+    """Let errors of the public functions and classes of a namespace of tfray's, and of those in it, name arguments."""
+    if _EXPLAINED in vars(namespace):
+        return
+    setattr(namespace, _EXPLAINED, True)
     for name, value in list(vars(namespace).items()):
+        if isinstance(value, ModuleType) and value.__name__.startswith(_NAMESPACES):
+            explain_calls(value)
         if name.startswith("_") or not _is_explained(value):
             continue
         if isinstance(value, FunctionType):
@@ -117,7 +125,10 @@ def _is_accident(error: Exception) -> bool:
 def _explanation(
     function: Callable[..., Any], shown: str, args: Iterable[Any], kwargs: dict[str, Any], error: Exception
 ) -> ArgumentError:
-    given = inspect.signature(function).bind(*args, **kwargs).arguments
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError as mismatch:  # of a function that passes on what it is given
+        return ArgumentError(f"{shown}: {mismatch}")
     for own in ("self", "cls"):
         given.pop(own, None)
     try:

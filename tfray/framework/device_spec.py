@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tfray.framework.arguments import Count, checked
 
 _PART = re.compile(
     r"/(?:job:(?P<job>[A-Za-z_]\w*)|replica:(?P<replica>\d+|\*)|task:(?P<task>\d+|\*)"
@@ -11,6 +14,7 @@ _PART = re.compile(
 )
 
 
+@checked
 @dataclass(frozen=True)
 class DeviceSpec:
     """A set of devices: each field that is None may be anything.
@@ -24,10 +28,10 @@ class DeviceSpec:
     """
 
     job: str | None = None
-    task: int | None = None
+    task: Count | None = None
     device_type: str | None = None
-    device_index: int | None = None
-    replica: int | None = None
+    device_index: Count | None = None
+    replica: Count | None = None
 
     @classmethod
     def from_string(cls, name: str) -> DeviceSpec:
@@ -109,11 +113,13 @@ class DeviceSpec:
     __str__ = to_string
 
 
+@lru_cache(4096)  # a name is read for each operation in its scope
 def canonical_name(name: str) -> str:
     """The canonical form of a device name: ``/gpu:0`` becomes ``/device:GPU:0``."""
     return DeviceSpec.from_string(name).to_string()
 
 
+@lru_cache(4096)
 def merge_device(outer: str, inner: str) -> str:
     """The device string of a scope `inner` opened inside `outer`."""
     return DeviceSpec.from_string(outer).merge(DeviceSpec.from_string(inner)).to_string()

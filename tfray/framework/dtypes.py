@@ -183,7 +183,7 @@ def as_dtype(value: DTypeLike) -> DType:
         return _BY_PYTHON[value]
     try:
         numpy_dtype = np.dtype(value)
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(f"{value!r} is not an element type; known are {', '.join(_BY_NAME)}") from None
     if numpy_dtype.kind in "OSU":
         return string

@@ -29,6 +29,7 @@ def set_random_seed(seed: int | None) -> None:
     get_default_graph().seed = seed
 
 
+@checked
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """The two seeds of an operation that is about to be added to the default graph, or a pair of None.
 

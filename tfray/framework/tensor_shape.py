@@ -97,7 +97,11 @@ class TensorShape:
         elif isinstance(dims, SupportsIndex) and not isinstance(dims, Sized):
             self._sizes = (dims.__index__(),)
         else:
-            self._sizes = tuple(_size(dim) for dim in dims)
+            try:
+                sizes = iter(dims)
+            except TypeError as error:
+                raise TypeError(f"a shape cannot be {dims!r}: expected sizes, a TensorShape or None") from error
+            self._sizes = tuple(map(_size, sizes))
 
     @property
     def rank(self) -> int | None:
@@ -215,9 +219,6 @@ class TensorShape:
 
 ShapeLike = TensorShape | Sequence[Any] | Iterable[Any] | int | Dimension | None
 
-UNKNOWN = TensorShape(None)
-SCALAR = TensorShape([])
-
 
 def as_shape(value: ShapeLike) -> TensorShape:
     """Return `value` as a `TensorShape`."""
@@ -236,11 +237,20 @@ def _size(value: Any) -> int | None:
 
 
 def _whole(value: Any) -> int:
-    """`value` as an integer. Raises `ValueError` for a fraction."""
-    size = int(value)
-    if size != value:
+    """`value` as an integer. Raises `TypeError` for what is no number, `ValueError` for a fraction."""
+    try:
+        size = int(value)
+        is_whole = bool(size == value)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"a dimension cannot be {value!r}") from error
+    if not is_whole:
         raise ValueError(f"a dimension cannot be {value!r}")
     return size
+
+
+UNKNOWN = TensorShape(None)
+SCALAR = TensorShape([])
 
 
 def broadcast_shapes(first: TensorShape, second: TensorShape) -> TensorShape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-from tfray.framework.call_errors import explain_calls
+from tfray.lazy_modules import load_part
 
 _MODULES: Final = (
     "activations",
@@ -25,9 +25,7 @@ _NAMES: Final = {"Input": "layers", "Model": "models", "Sequential": "models"}
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        module = importlib.import_module(f"{__name__}.{name}")
-        explain_calls(module)
-        return module
+        return load_part(__name__, name)
     if name in _NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
     raise AttributeError(f"tf.keras.{name} does not exist in tfray; there are {', '.join(__dir__())}")

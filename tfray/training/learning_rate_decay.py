@@ -7,17 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import PositiveNumber, checked
 from tfray.framework.convert import convert_to_tensor, is_rank0_number
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.library.variables import Variable
 from tfray.ops import array_ops, math_ops, random_ops
 from tfray.ops.control_flow_ops import smart_cond
 
+Number = float | Tensor | Variable
+Steps = PositiveNumber | Tensor | Variable
 
+
+@checked
 def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: Number,
+    global_step: Number,
+    decay_steps: Steps,
+    decay_rate: Number,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -40,6 +46,7 @@ def exponential_decay(
         return math_ops.multiply(rate, math_ops.pow(_like(decay_rate, rate), periods))
 
 
+@checked
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
     """``values[0]`` up to ``boundaries[0]``, ``values[1]`` from there up to ``boundaries[1]``, and so on.
 
@@ -88,12 +95,13 @@ def _boundary(limit: Any, position: Tensor) -> Tensor:
     )
 
 
+@checked
 def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
+    learning_rate: Number,
+    global_step: Number,
+    decay_steps: Steps,
+    end_learning_rate: Number = 0.0001,
+    power: Number = 1.0,
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -127,11 +135,12 @@ def polynomial_decay(
         return math_ops.add(math_ops.multiply(rate - end, math_ops.pow(remaining, _like(power, rate))), end)
 
 
+@checked
 def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: Number,
+    global_step: Number,
+    decay_steps: Steps,
+    decay_rate: Number,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -142,11 +151,12 @@ def natural_exp_decay(
         return math_ops.multiply(rate, math_ops.exp(math_ops.negative(_like(decay_rate, rate) * periods)))
 
 
+@checked
 def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: Number,
+    global_step: Number,
+    decay_steps: Steps,
+    decay_rate: Number,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -157,8 +167,9 @@ def inverse_time_decay(
         return math_ops.divide(rate, _like(1.0, rate) + _like(decay_rate, rate) * periods)
 
 
+@checked
 def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
+    learning_rate: Number, global_step: Number, decay_steps: Steps, alpha: Number = 0.0, name: str | None = None
 ) -> Tensor:
     """Half a period of a cosine from `learning_rate` down to ``alpha * learning_rate`` at step `decay_steps`.
 
@@ -184,13 +195,14 @@ def cosine_decay(
         return math_ops.multiply(rate, (one - low) * wave + low)
 
 
+@checked
 def cosine_decay_restarts(
-    learning_rate: Any,
-    global_step: Any,
-    first_decay_steps: Any,
-    t_mul: Any = 2.0,
-    m_mul: Any = 1.0,
-    alpha: Any = 0.0,
+    learning_rate: Number,
+    global_step: Number,
+    first_decay_steps: Steps,
+    t_mul: Number = 2.0,
+    m_mul: Number = 1.0,
+    alpha: Number = 0.0,
     name: str | None = None,
 ) -> Tensor:
     """Falls like `cosine_decay`, and starts again after each period, which may be longer and lower than the last.
@@ -232,13 +244,14 @@ def _growing_periods(completed: Tensor, growth: Tensor, one: Tensor) -> list[Ten
     return [over, (completed - (one - length) / (one - growth)) / length]
 
 
+@checked
 def linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
+    learning_rate: Number,
+    global_step: Number,
+    decay_steps: Steps,
+    num_periods: Number = 0.5,
+    alpha: Number = 0.0,
+    beta: Number = 0.001,
     name: str | None = None,
 ) -> Tensor:
     """A straight line to 0 at step `decay_steps` times a cosine.
@@ -271,15 +284,16 @@ def linear_cosine_decay(
         return math_ops.multiply(rate, line * wave + _like(beta, rate))
 
 
+@checked
 def noisy_linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    initial_variance: Any = 1.0,
-    variance_decay: Any = 0.55,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
+    learning_rate: Number,
+    global_step: Number,
+    decay_steps: Steps,
+    initial_variance: Number = 1.0,
+    variance_decay: Number = 0.55,
+    num_periods: Number = 0.5,
+    alpha: Number = 0.0,
+    beta: Number = 0.001,
     name: str | None = None,
 ) -> Tensor:
     """As `linear_cosine_decay`, with noise on the straight line.

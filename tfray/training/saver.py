@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -75,7 +75,7 @@ class Saver:
     @checked
     def __init__(
         self,
-        var_list: Any = None,
+        var_list: Mapping[str, Any] | Iterable[Any] | None = None,
         reshape: bool = False,
         sharded: bool = False,
         max_to_keep: Count | None = 5,
