@@ -49,6 +49,9 @@ OF_THE_PROJECT = ("tfray.framework", "tfray.runtime", "tfray.formats", "tfray.ac
 INNER = ("rnn_cell", "slim", "learning", "preprocessing", "experimental")
 """Namespaces within others."""
 
+LAST = ("contrib", "keras")
+"""Namespaces that repeat much of others."""
+
 NOT_CALLED = {
     "tf.app.run": "ends the process, as it should",
     "tf.test.main": "ends the process, as it should",
@@ -243,8 +246,10 @@ def public_names() -> dict[str, typing.Any]:
     seen: set[int] = set()
 
     def walk(module, path, depth):
-        for name in sorted(dir(module), key=lambda name: (name in ("keras", "contrib"), name)):
-            value = None if name.startswith("_") else getattr(module, name)
+        held = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
+        # What has several names gets the shortest: its own namespace before those within.
+        for name in sorted(held, key=lambda name: (isinstance(held[name], types.ModuleType), name in LAST, name)):
+            value = held[name]
             if isinstance(value, types.ModuleType):
                 parts = name in vars(module).get("_MODULES", ()) or path == "tf.contrib" or name in INNER
                 is_namespace = name in NAMESPACES if depth == 0 else parts
