@@ -39,17 +39,22 @@ _NAMESPACES: Final = ("tfray.library.", "tfray.training.", "tfray.contrib.", "tf
 """Beginnings of the names of modules that may be a namespace within another."""
 
 _EXPLAINED: Final = "__explained__"
-"""The attribute of a function that holds what is called in its place; a class or a module that has it is done."""
+"""The attribute of a function that holds what is called in its place; a class that has it is done."""
 
 
 def explain_calls(namespace: ModuleType) -> None:
-    """Let errors of the public functions and classes of a namespace of tfray's, and of those in it, name arguments."""
-    if _EXPLAINED in vars(namespace):
-        return
-    setattr(namespace, _EXPLAINED, True)
+    """Let errors of the public functions and classes of a namespace of tfray's, and of those in it, name arguments.
+
+    What is done already stays as it is: a namespace may be given again when more has been loaded into it.
+    """
+    _explain_namespace(namespace, {namespace.__name__})
+
+
+def _explain_namespace(namespace: ModuleType, seen: set[str]) -> None:
     for name, value in list(vars(namespace).items()):
-        if isinstance(value, ModuleType) and value.__name__.startswith(_NAMESPACES):
-            explain_calls(value)
+        if isinstance(value, ModuleType) and value.__name__.startswith(_NAMESPACES) and value.__name__ not in seen:
+            seen.add(value.__name__)
+            _explain_namespace(value, seen)
         if name.startswith("_") or not _is_explained(value):
             continue
         if isinstance(value, FunctionType):
@@ -84,7 +89,7 @@ def _explain_class(kind: type) -> None:
             continue
         function = getattr(value, "__func__", value)
         if isinstance(function, FunctionType):
-            explained = _explaining(function, kind.__name__ if name == "__init__" else f"{kind.__name__}.{name}()")
+            explained = _explaining(function, "" if name == "__init__" else f"{kind.__name__}.{name}()")
             setattr(kind, name, explained if function is value else type(value)(explained))
     setattr(kind, _EXPLAINED, True)
 
@@ -98,7 +103,8 @@ def _explaining(function: FunctionType, shown: str) -> Any:
             caller = sys._getframe(1)
             if _is_own(caller) or not _is_accident(error):
                 raise
-            raise _explanation(function, shown, args, kwargs, error) from error
+            made = shown or type(args[0]).__name__  # which may be a class derived from that of this `__init__`
+            raise _explanation(function, made, args, kwargs, error) from error
 
     return call
 

@@ -1,0 +1,90 @@
+"""Errors from within a public function are told in terms of the call's arguments; others pass as they are."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import tfray as tf
+from tfray.errors import ArgumentError
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: tf.strided_slice([1.0], [0], [1], begin_mask="a"),
+            r"strided_slice\(\): begin_mask must be an integer",
+        ),
+        (lambda: tf.exp(1.0, name=5), r"exp\(\): name must be a string or None, got 5"),
+        (
+            lambda: tf.layers.conv2d(tf.ones([1, 4, 4, 1]), 2, 3, padding=5),
+            r"conv2d\(\) cannot work with .*'padding': 5",
+        ),
+        (
+            lambda: tf.keras.layers.MaxPooling1D(tf.constant(1.0)),
+            r"^MaxPooling1D cannot work with pool_size=<tf.Tensor",
+        ),
+        (lambda: tf.contrib.layers.bias_add(), r"bias_add\(\): missing a required argument: 'inputs'"),
+        (lambda: tf.contrib.slim.learning.train(1, "x", graph=5), r"train\(\): graph must be"),
+    ],
+)
+def test_what_python_says_of_a_value_somewhere_inside_names_the_argument(call, message):
+    with pytest.raises(ArgumentError, match=message) as caught:
+        call()
+    assert isinstance(caught.value, TypeError) and isinstance(caught.value, ValueError)
+    assert isinstance(caught.value.__cause__, (TypeError, AttributeError))
+
+
+def test_arguments_of_any_kind_are_all_shown():
+    with pytest.raises(
+        ArgumentError, match=r"^aggregate_metrics\(\) cannot work with value_update_tuples=\(5,\): Type"
+    ):
+        tf.contrib.metrics.aggregate_metrics(5)
+
+
+def test_errors_of_the_programs_functions_pass_as_they_are():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'") as caught:
+        tf.map_fn(lambda x: x.nothing, tf.ones([2]))
+    assert type(caught.value) is AttributeError
+
+
+def test_what_is_raised_on_purpose_passes_as_it_is():
+    with pytest.raises(TypeError, match="'x' is not an element type") as caught:
+        tf.cast(1.0, "x")
+    assert type(caught.value) is TypeError
+
+
+def test_a_call_that_python_refuses_passes_as_it_is():
+    with pytest.raises(TypeError, match="relu\\(\\) missing 1 required positional argument: 'features'"):
+        tf.nn.relu()
+
+
+def test_public_functions_stay_themselves():
+    from tfray.ops import activation_ops
+
+    assert tf.nn.relu is activation_ops.relu and pickle.loads(pickle.dumps(tf.nn.relu)) is tf.nn.relu
+    error = pickle.loads(pickle.dumps(ArgumentError("wrong", op_name="x")))
+    assert type(error) is ArgumentError and error.op_name == "x"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tf.DeviceSpec(job=5), "job must be a string or None, got 5"),
+        (lambda: tf.DeviceSpec(task=-1), "task must be an integer of at least 0 or None, got -1"),
+        (lambda: tf.DeviceSpec(device_index="0"), "device_index must be"),
+        (lambda: tf.train.Saver(5), "var_list must be a mapping .* got 5"),
+        (lambda: tf.train.exponential_decay("fast", 1, 2, 0.5), "learning_rate must be a finite number, a Tensor"),
+        (lambda: tf.train.exponential_decay(0.1, None, 2, 0.5), "global_step must be .* got None"),
+        (lambda: tf.train.cosine_decay(0.1, 1, 0), "decay_steps must be a finite number above 0"),
+        (lambda: tf.random_uniform([2], seed=1.5), "seed must be an integer or None, got 1.5"),
+        (lambda: tf.TensorShape(object()), "a shape cannot be"),
+        (lambda: tf.Dimension("a"), "a dimension cannot be 'a'"),
+        (lambda: tf.as_dtype(tf.constant(1.0)), "is not an element type"),
+    ],
+)
+def test_what_was_taken_or_failed_deep_inside_is_refused_at_once(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
