@@ -55,6 +55,7 @@ LAST = ("contrib", "keras")
 NOT_CALLED = {
     "tf.app.run": "ends the process, as it should",
     "tf.test.main": "ends the process, as it should",
+    "tf.test.TestCase": "is Python's own",
 }
 
 # -- values --------------------------------------------------------------------------------------------------

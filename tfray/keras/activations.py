@@ -42,6 +42,6 @@ def get(identifier: Any) -> Callable[..., Any]:
     if callable(identifier):
         function: Callable[..., Any] = identifier
         return function
-    if identifier not in _BY_NAME:
+    if not isinstance(identifier, str) or identifier not in _BY_NAME:
         raise InvalidArgumentError(f"there is no activation {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
     return _BY_NAME[identifier]

@@ -19,7 +19,10 @@ from tfray.ops import array_ops, conv3d_ops, conv_ops, depthwise_conv_ops, nn_op
 
 def per_axis(value: Any, rank: int, name: str) -> list[int]:
     """A size given once or for each of `rank` spatial axes, as a list."""
-    values = [int(item) for item in value] if isinstance(value, Sequence) else [int(value)] * rank
+    try:
+        values = [int(item) for item in value] if isinstance(value, Sequence) else [int(value)] * rank
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgumentError(f"{name} is {value!r}, expected an integer or {rank} of them") from error
     if len(values) != rank:
         raise InvalidArgumentError(f"{name} is {value!r}, expected an integer or {rank} of them")
     return values
@@ -36,7 +39,7 @@ def layout_of(data_format: str, rank: int) -> str:
 
 def padding_of(padding: str) -> str:
     """``SAME`` or ``VALID``, for either in any case."""
-    if padding.upper() not in ("SAME", "VALID"):
+    if not isinstance(padding, str) or padding.upper() not in ("SAME", "VALID"):
         raise InvalidArgumentError(f"padding is {padding!r}, expected 'same' or 'valid'")
     return padding.upper()
 
