@@ -356,7 +356,7 @@ def lines(draw):
     commands = {name: command for name, command in cli.main.commands.items() if name != "board"}  # it serves for ever
     name = draw(st.sampled_from(sorted(commands)))
     parameters = commands[name].params
-    options = [p for p in parameters if p.opts[0].startswith("-") and p.name not in ("pdb", "help")]
+    options = [p for p in parameters if p.opts[0].startswith("-") and p.name not in ("post_mortem", "debug", "help")]
     line = [name]
     for parameter in parameters:
         if parameter in options or draw(st.integers(0, 12)) == 0:
@@ -518,7 +518,14 @@ def prepare() -> None:
 
     warnings.simplefilter("ignore")
     sys.modules["ray"] = None  # so that nothing starts it
-    import tfray  # noqa: F401
+    import click.testing  # noqa: F401
+    import scipy.special  # noqa: F401
+
+    from tfray import cli  # noqa: F401
+
+    # What is imported and compiled at first use, the copies need not do again.
+    for first in ("tf.train.Saver(allow_empty=True)", "tf.train.RunConfig()", "tf.nn.relu([1.0])"):
+        run_call(first)
 
 
 def search(kind: str, count: int, seed_: int) -> dict[str, typing.Any]:
