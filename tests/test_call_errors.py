@@ -83,3 +83,21 @@ def test_public_functions_stay_themselves():
 def test_what_was_taken_or_failed_deep_inside_is_refused_at_once(make, message):
     with pytest.raises((ValueError, TypeError), match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (5, "before_run of Asking must give None or SessionRunArgs.* it gave 5"),
+        (tf.train.SessionRunArgs(None, [1]), r"feed_dict=\[1\]"),
+        (tf.train.SessionRunArgs(None, None, {"timeout_in_ms": 5}), "options={'timeout_in_ms': 5}"),
+    ],
+)
+def test_a_hook_that_asks_for_what_cannot_be_is_named(request_, message):
+    class Asking(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            return request_
+
+    value = tf.constant(1.0)
+    with tf.train.MonitoredSession(hooks=[Asking()]) as session, pytest.raises(TypeError, match=message):
+        session.run(value)

@@ -109,6 +109,7 @@ class HookedSession:
             args = hook.before_run(context)
             if args is None:
                 continue
+            _check_request(hook, args)
             if args.fetches is not None:
                 asked[number] = len(everything)
                 everything.append(args.fetches)
@@ -142,6 +143,18 @@ class HookedSession:
             self.close()
         except Exception as error:  # noqa: BLE001 (it follows from the failure, mostly)
             logging.info("while a failed session was closed: %s", error)
+
+
+def _check_request(hook: SessionRunHook, args: Any) -> None:
+    """Raise `TypeError` when what `before_run` gave is not what a step can be asked."""
+    kinds: dict[str, Any] = {"feed_dict": Mapping, "options": RunOptions}
+    wrong = [name for name, kind in kinds.items() if not isinstance(getattr(args, name, None), (kind, type(None)))]
+    if wrong or not isinstance(args, SessionRunArgs):
+        what = f"with {wrong[0]}={getattr(args, wrong[0])!r}" if wrong else repr(args)
+        raise TypeError(
+            f"before_run of {type(hook).__name__} must give None or SessionRunArgs(fetches, feed_dict, options), "
+            f"with a mapping and RunOptions; it gave {what}"
+        )
 
 
 def _add_feeds(feeds: dict[Any, Any], added: Mapping[Any, Any] | None, own: Mapping[Any, Any] | None) -> None:
