@@ -56,6 +56,8 @@ NOT_CALLED = {
     "tf.app.run": "ends the process, as it should",
     "tf.test.main": "ends the process, as it should",
     "tf.test.TestCase": "is Python's own",
+    "tf.Tensor": "is made by operations only",
+    "tf.Operation": "is made by graphs only",
 }
 
 # -- values --------------------------------------------------------------------------------------------------

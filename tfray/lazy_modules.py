@@ -62,12 +62,3 @@ def load(facade: str, name: str) -> Any:
     explain_calls(module)
     setattr(sys.modules[facade], name, module)
     return module
-
-
-def load_part(package: str, name: str) -> Any:
-    """A module of one of the facade's packages."""
-    module = importlib.import_module(f"{package}.{name}")
-    # It may have loaded others, which nobody asks for by way of the package any more.
-    for loaded in [each for path, each in sys.modules.items() if path.startswith(f"{package}.") and each is not None]:
-        explain_calls(loaded)
-    return module

@@ -5,10 +5,12 @@ Modules load when they are first used. Names that are not there say what to use 
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
+import sys
 from typing import Any, Final
 
-from tfray.lazy_modules import load_part
+from tfray.framework.call_errors import ExplainedPackage
 
 REPLACEMENTS: Final = {
     "cudnn_rnn": "tf.nn.rnn_cell.LSTMCell with tf.nn.dynamic_rnn",
@@ -28,7 +30,7 @@ REPLACEMENTS: Final = {
 
 def __getattr__(name: str) -> Any:
     if name in _modules():
-        return load_part(__name__, name)
+        return importlib.import_module(f"{__name__}.{name}")
     message = f"tf.contrib.{name} does not exist in tfray"
     if name in REPLACEMENTS:
         message += f": use {REPLACEMENTS[name]} instead"
@@ -43,3 +45,6 @@ def __dir__() -> list[str]:
 
 def _modules() -> set[str]:
     return {info.name for info in pkgutil.iter_modules(__path__)}
+
+
+sys.modules[__name__].__class__ = ExplainedPackage

@@ -30,10 +30,12 @@ _LEFT_ALONE: Final = (
     "tfray.library.logging",
     "tfray.library.resource_loader",
     "tfray.errors",
-    "tfray.session",  # these are called in every step, or for every operation
-    "tfray.framework.",
+    "tfray.session",  # these are called in every step
 )
 """Beginnings of the names of modules whose functions are left as they are."""
+
+_OF_THE_GRAPH: Final = "tfray.framework."
+"""Classes of these modules are left as they are: their methods are called for every operation."""
 
 _NAMESPACES: Final = ("tfray.library.", "tfray.training.", "tfray.contrib.", "tfray.keras.")
 """Beginnings of the names of modules that may be a namespace within another."""
@@ -50,6 +52,16 @@ def explain_calls(namespace: ModuleType) -> None:
     _explain_namespace(namespace, {namespace.__name__})
 
 
+class ExplainedPackage(ModuleType):
+    """A package of namespaces: `explain_calls` is called for each as soon as it is loaded, however it is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Python sets a module as an attribute of its package once it is complete.
+        if isinstance(value, ModuleType):
+            explain_calls(value)
+        super().__setattr__(name, value)
+
+
 def _explain_namespace(namespace: ModuleType, seen: set[str]) -> None:
     for name, value in list(vars(namespace).items()):
         if isinstance(value, ModuleType) and value.__name__.startswith(_NAMESPACES) and value.__name__ not in seen:
@@ -59,7 +71,7 @@ def _explain_namespace(namespace: ModuleType, seen: set[str]) -> None:
             continue
         if isinstance(value, FunctionType):
             setattr(namespace, name, _explained_function(value))
-        elif isinstance(value, type):
+        elif isinstance(value, type) and not value.__module__.startswith(_OF_THE_GRAPH):
             for kind in filter(_is_explained, value.__mro__):
                 _explain_class(kind)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any, Final
 
-from tfray.lazy_modules import load_part
+from tfray.framework.call_errors import ExplainedPackage
 
 _MODULES: Final = (
     "activations",
@@ -25,7 +26,7 @@ _NAMES: Final = {"Input": "layers", "Model": "models", "Sequential": "models"}
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return load_part(__name__, name)
+        return importlib.import_module(f"{__name__}.{name}")
     if name in _NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
     raise AttributeError(f"tf.keras.{name} does not exist in tfray; there are {', '.join(__dir__())}")
@@ -33,3 +34,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*_MODULES, *_NAMES])
+
+
+sys.modules[__name__].__class__ = ExplainedPackage
