@@ -24,13 +24,13 @@ def add_arg_scope(func: _Function) -> _Function:
     def with_defaults(*args: Any, **kwargs: Any) -> Any:
         return func(*args, **{**_current.get().get(with_defaults, {}), **kwargs})
 
-    with_defaults._takes_arg_scope = True  # type: ignore[attr-defined]
+    with_defaults._arg_scope_key = with_defaults  # type: ignore[attr-defined]  # a function put around has it, too
     return with_defaults  # type: ignore[return-value]
 
 
 def has_arg_scope(func: Any) -> bool:
     """Whether `arg_scope` can set default arguments of a function."""
-    return getattr(func, "_takes_arg_scope", False)
+    return hasattr(func, "_arg_scope_key")
 
 
 def current_arg_scope() -> dict[Any, dict[str, Any]]:
@@ -40,7 +40,7 @@ def current_arg_scope() -> dict[Any, dict[str, Any]]:
 
 def arg_scoped_arguments(func: Any) -> dict[str, Any]:
     """The default arguments in force for a function."""
-    return dict(_current.get().get(func, {}))
+    return dict(_current.get().get(getattr(func, "_arg_scope_key", func), {}))
 
 
 @contextmanager
@@ -74,7 +74,8 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
         for function in list_ops_or_scope:
             if not has_arg_scope(function):
                 raise InvalidArgumentError(f"arg_scope: {function!r} is not decorated by add_arg_scope")
-            scope = {**scope, function: {**scope.get(function, {}), **kwargs}}
+            key = function._arg_scope_key
+            scope = {**scope, key: {**scope.get(key, {}), **kwargs}}
     token = _current.set(scope)
     try:
         yield scope
