@@ -75,6 +75,8 @@ def test_public_functions_stay_themselves():
         (lambda: tf.layers.conv2d(tf.ones([1, 4, 4, 1]), 2, 3, padding=5), "padding is 5, expected 'same' or 'valid'"),
         (lambda: tf.keras.layers.MaxPooling1D(tf.constant(1.0)), "pool_size is <tf.Tensor .* expected an integer"),
         (lambda: tf.keras.layers.Dense(2, activation=[1]), r"there is no activation \[1\]"),
+        (lambda: tf.logging.log("INFO", "text"), "level must be an integer, such as .* got 'INFO'"),
+        (lambda: tf.gfile.Copy("f" * 5000, "g"), "File name too long"),
         (lambda: tf.TensorShape(object()), "a shape cannot be"),
         (lambda: tf.Dimension("a"), "a dimension cannot be 'a'"),
         (lambda: tf.as_dtype(tf.constant(1.0)), "is not an element type"),

@@ -58,6 +58,7 @@ NOT_CALLED = {
     "tf.test.TestCase": "is Python's own",
     "tf.Tensor": "is made by operations only",
     "tf.Operation": "is made by graphs only",
+    "tf.DType": "is made by tfray only",
 }
 
 # -- values --------------------------------------------------------------------------------------------------

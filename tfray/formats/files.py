@@ -268,6 +268,8 @@ def failures_of(path: PathLike) -> Iterator[None]:
             kind = PermissionDeniedError
         elif error.errno == errno.ENOTEMPTY:
             kind = FailedPreconditionError
+        elif error.errno in (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP):
+            kind = InvalidArgumentError
         raise kind(f"{as_path(path)}: {error.strerror or error}") from error
 
 

@@ -46,9 +46,15 @@ class _StderrHandler(_logging.StreamHandler[Any]):
             super().emit(record)
 
 
+def _level(level: Any) -> int:
+    if not isinstance(level, int):
+        raise TypeError(f"level must be an integer, such as tf.logging.INFO, got {level!r}")
+    return level
+
+
 def log(level: int, msg: Any, *args: Any) -> None:
     """Write a message at a level; `args` are filled into `msg` with ``%``."""
-    _get_logger().log(level, msg, *args, stacklevel=_CALLER)
+    _get_logger().log(_level(level), msg, *args, stacklevel=_CALLER)
 
 
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
@@ -81,7 +87,7 @@ def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """Write a message at a numeric level: what stands below the verbosity is not shown."""
-    _get_logger().log(level, msg, *args, **{"stacklevel": _CALLER} | kwargs)
+    _get_logger().log(_level(level), msg, *args, **{"stacklevel": _CALLER} | kwargs)
 
 
 _counts: Final[Counter[Any]] = Counter()
@@ -89,20 +95,20 @@ _counts: Final[Counter[Any]] = Counter()
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
     """Write a message in the first of every `n` calls with the same `msg`."""
-    _counts[msg] += 1
-    log_if(level, msg, (_counts[msg] - 1) % n == 0, *args)
+    _counts[str(msg)] += 1
+    log_if(level, msg, (_counts[str(msg)] - 1) % n == 0, *args)
 
 
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
     """Write a message in the first `n` calls with the same `msg`."""
-    _counts[msg] += 1
-    log_if(level, msg, _counts[msg] <= n, *args)
+    _counts[str(msg)] += 1
+    log_if(level, msg, _counts[str(msg)] <= n, *args)
 
 
 def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
     """Write a message if a condition holds."""
     if condition:
-        _get_logger().log(level, msg, *args, stacklevel=_CALLER)
+        _get_logger().log(_level(level), msg, *args, stacklevel=_CALLER)
 
 
 def set_verbosity(v: int | str) -> None:
