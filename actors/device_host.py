@@ -94,13 +94,9 @@ class _StepRecord:
         self.advance()
 
     def check_reopened(self) -> None:
-        """When the replicas of the step are gone, send them nothing more, and wait for others as long as it takes."""
-        if self.members != ():
-            return
-        if self.rendezvous is not None:
+        """When the replicas of the step are gone, send them nothing more."""
+        if self.members == () and self.rendezvous is not None:
             self.rendezvous.forget_replicas()
-        if self.step is not None:
-            self.step.deadline = None
 
     def advance(self) -> None:
         """Go on with a step for which no thread waits, once all that has come is in its mailbox."""
@@ -297,14 +293,12 @@ class DeviceHost:
             with suppress(StepVoid):
                 if trace is None:
                     record.step = step = Step(number, rendezvous, deadline, mailbox)
-                    record.check_reopened()
                     with closing(registered.begin(step, fed, mailbox)) as execution:
                         fetched = execution.run()
                     registered.ran(execution)
                 else:
                     traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
                     record.step = traced
-                    record.check_reopened()
                     fetched = traced.run(registered.plan.traced(), fed)
             ran = time.perf_counter_ns()
             while not _may_end(request, record):

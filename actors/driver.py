@@ -7,6 +7,7 @@ noticed at once.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import uuid
@@ -167,6 +168,10 @@ class ReplicaDriver:
         self._answers = Answers()
         self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
         self._started_at: dict[int, float] = {}
+        self._due: dict[int, float] = {}
+        """By step, when it has taken too long, by `_clock`."""
+        self._away_s = 0.0
+        """How long the caller of `run` has been at work between two reports."""
         self._queued: dict[int, int] = {}
         self._positions: dict[int, int] = {}
         self._position = first_step - 1
@@ -184,8 +189,6 @@ class ReplicaDriver:
         self._serving: dict[int, _Serving] = {}
         self._held_up_since: float | None = None
         self._paces = Paces()
-        self._deserted: set[int] = set()
-        """Steps that have been reopened, and joined by nobody yet."""
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
         others = (cluster, self._workers, protocol, program, self._progress, self._faults, self._calls)
         self._membership = Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
@@ -206,13 +209,19 @@ class ReplicaDriver:
             while not self._protocol.finished:
                 self._membership.settle()
                 if self._protocol.held:
-                    yield None
+                    yield from self._hand_out([None])
                 elif not self._advance():
                     return
                 reports, self._reports = self._reports, []
-                yield from reports
+                yield from self._hand_out(reports)
         finally:
             self._leave()
+
+    def _hand_out(self, reports: Sequence[StepReport | None]) -> Generator[StepReport | None, None, None]:
+        for report in reports:
+            since = time.perf_counter()
+            yield report
+            self._away_s += time.perf_counter() - since
 
     def hold(self, position: int | None = None) -> None:
         """Let no step begin after the `position`-th, or after those that are open now."""
@@ -279,7 +288,7 @@ class ReplicaDriver:
                 case Complete():
                     self._report(decision)
                 case Reopen():
-                    self._deserted.add(decision.step)
+                    self._due[decision.step] = math.inf  # until somebody joins it
                     self._tell_shards("commit", decision.step, ())
 
     def _tell_shards(self, what: str, step: int, about: Any) -> None:
@@ -288,7 +297,6 @@ class ReplicaDriver:
 
     def _join(self, join: Join) -> None:
         if join.reopened:
-            self._deserted.discard(join.step)
             self._begins(join.step)
             self._serve(join.step, join.replica, join.after, _PARAMETERS, self._parameters)
         else:
@@ -308,7 +316,6 @@ class ReplicaDriver:
         request = StepRequest(
             self._key(start.step),
             self._floor(),
-            self._faults.step_timeout_s,
             receivers=receivers,
             members=start.members,
             after=start.after,
@@ -322,6 +329,7 @@ class ReplicaDriver:
     def _begins(self, step: int) -> None:
         """A step has nothing before it any more for which it waits."""
         self._started_at[step] = time.perf_counter()
+        self._due[step] = self._clock() + (self._faults.step_timeout_s or math.inf)
         self._positions[step] = self._position
         self._took[step] = {}
 
@@ -331,7 +339,6 @@ class ReplicaDriver:
         request = StepRequest(
             self._key(step),
             self._floor(),
-            self._faults.step_timeout_s,
             replica=replica,
             read_input=True,
             served=self._serve(step, replica, after, SERVED, serving) if serving else None,
@@ -362,7 +369,6 @@ class ReplicaDriver:
         request = StepRequest(
             self._key(step),
             min(self._serving),
-            self._faults.step_timeout_s,
             receivers=(self._workers[replica],),
             served=key,
             serves=True,
@@ -398,8 +404,6 @@ class ReplicaDriver:
                 return []  # the replica is gone
             except UnavailableError:
                 raise
-            except DeadlineExceededError as error:
-                raise self._late(step) from error
             except OpError as error:
                 error.message = f"what replica {replica} asked of {shard} in step {step} failed: {error.message}"
                 raise
@@ -419,10 +423,7 @@ class ReplicaDriver:
 
     def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
-            try:
-                self._traces.unpack(ref, device, step)
-            except DeadlineExceededError as error:
-                raise self._late(step) from error
+            self._traces.unpack(ref, device, step)
             self._waiting_shards[step] -= 1
             if self._waiting_shards[step]:
                 return []
@@ -461,8 +462,6 @@ class ReplicaDriver:
                 raise
             self._drop_steps(replica)
             return self._membership.left(replica)
-        except DeadlineExceededError as error:
-            raise self._late(step) from error
         except OpError as error:
             error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
             raise
@@ -477,7 +476,6 @@ class ReplicaDriver:
         return self._protocol.delivered(replica, step)
 
     def _report(self, done: Complete) -> None:
-        self._deserted.discard(done.step)
         reported = self._reported.pop(done.step)
         values, bad = self._summed_up({member: reported[member] for member in done.members if member in reported})
         members = tuple(member for member in done.members if not (self._skips_bad and member in bad))
@@ -485,6 +483,7 @@ class ReplicaDriver:
             self._queued = {before: later for before, later in self._queued.items() if later != done.step}
             self._begins(done.step)
         duration_s = time.perf_counter() - self._started_at.pop(done.step)
+        del self._due[done.step]
         took = self._took.pop(done.step)
         staleness = self._position - self._positions.pop(done.step)
         self._position = done.position
@@ -522,13 +521,14 @@ class ReplicaDriver:
 
     # -- faults ----------------------------------------------------------------------------------
 
+    def _clock(self) -> float:
+        """Seconds; they stand still while the caller of `run` is at work, for whom a step may have to wait."""
+        return time.perf_counter() - self._away_s
+
     def _check_deadline(self) -> None:
-        limit = self._faults.step_timeout_s
-        if limit is None:
-            return
-        now = time.perf_counter()
-        for step, started in self._started_at.items():
-            if now - started > limit + POLL_S and step not in self._deserted:
+        now = self._clock()
+        for step, due in self._due.items():
+            if now > due:
                 raise self._late(step)
 
     def _check_held_up(self) -> None:
@@ -539,7 +539,7 @@ class ReplicaDriver:
         if self._protocol.collective or not self._protocol.drains:
             self._held_up_since = None
             return
-        now = time.perf_counter()
+        now = self._clock()
         self._held_up_since = self._held_up_since or now
         if now - self._held_up_since < max(HELD_UP_S, HELD_UP_STEPS * self._paces.longest(self._computing)):
             return

@@ -62,7 +62,8 @@ class FaultPolicy:
             have not taken part in any step.
         patience_s: Seconds to wait when too few workers are left.
         step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. They begin anew
-            when a replica takes up a step that has lost all of its members.
+            when a replica takes up a step that has lost all of its members, and do not count what the caller does
+            between two steps.
         told: Called with what becomes of replicas.
     """
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -352,6 +353,27 @@ def test_a_step_that_hangs_runs_into_its_timeout(ray_local, tmp_path):
     assert isinstance(error, DeadlineExceededError)
     assert re.search(r"step 3.*replica 1 \(/job:worker/task:1", error.message)
     barrier.reach("go")
+
+
+@pytest.mark.parametrize("options", [{}, {"backup_workers": 1}, {"mode": "async"}], ids=["sync", "backup", "async"])
+def test_what_on_step_takes_is_not_a_time_of_steps(ray_local, options):
+    # Shards with a backup worker wait for the driver, which is in `on_step`.
+    data = tf.train.array_input(*classification_data(), batch_size=24)
+
+    def steps_of_a_run(limit_s):
+        def on_step(record):
+            if record.step == 4:
+                threading.Event().wait(1.5 * limit_s)
+
+        run = tf.train.RunConfig(steps=8, step_timeout_s=limit_s, on_step=on_step)
+        model = dense_model(OPTIMIZERS["sgd"])
+        return tf.train.Trainer(model, data, scaling(2, **options), run).fit().statistics.steps
+
+    try:
+        steps = steps_of_a_run(3)
+    except DeadlineExceededError:  # the machine may be so busy that a step takes as long
+        steps = steps_of_a_run(20)
+    assert steps == 8
 
 
 @pytest.mark.fault(

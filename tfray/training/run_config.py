@@ -146,7 +146,8 @@ class RunConfig:
         local: Train in this process, without Ray, on whole batches.
         seed: Graph-level seed of the model.
         max_worker_restarts: How many dead workers may be replaced.
-        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit.
+        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. What `on_step`
+            and saves take does not count.
         on_step: Called with each `StepRecord`, for progress and logs.
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.
         logdir: Folder for TensorBoard's event file; a new one in ``runs/`` (or ``$TFRAY_LOGDIR``) when ``""``, no
