@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.directory import ActorDirectory
 from tfray.actors.ray_runtime import connect
-from tfray.errors import InvalidArgumentError, OpError, ResourceExhaustedError, UnavailableError
+from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
 from tfray.framework.device_spec import DeviceSpec
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tfray.actors.handshake import LinkAddress
     from tfray.actors.peers import PeerHandle
     from tfray.actors.remote_runner import RemoteRunner
+    from tfray.actors.room import Room
 
 NOTICE_AFTER_S: Final = 5.0
 """Waiting for room in silence longer than this would look like a hang."""
@@ -34,9 +35,6 @@ ANSWER_S: Final = 2.0
 
 REPLACING_ATTEMPTS: Final = 4
 """How often dead actors are replaced in turn when others, or their replacements, die meanwhile."""
-
-SLACK: Final = 1e-3
-"""Ray counts resources in ten-thousandths."""
 
 
 @checked
@@ -129,7 +127,9 @@ class Cluster(ActorDirectory):
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
         self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))
         super().__init__()
-        self._nodes = self._living_nodes()
+        from tfray.actors.room import KnownNodes
+
+        self._nodes = KnownNodes()
         try:
             self.replace_dead(start_timeout_s)
         except BaseException:
@@ -168,27 +168,30 @@ class Cluster(ActorDirectory):
         """Start an actor for `device`; it may wait for room."""
         from tfray.actors.device_actor import CONCURRENT_CALLS, DeviceActor
 
-        job = DeviceSpec.from_string(device).job or ""
-        options = self._jobs[job].actor_options(device) | {"max_concurrency": CONCURRENT_CALLS}
+        options = self._actor_options(device) | {"max_concurrency": CONCURRENT_CALLS}
         try:
             return self._ray.remote(DeviceActor).options(**options).remote(device, self._key, self._op_modules)
         except (TypeError, ValueError) as error:
+            job = DeviceSpec.from_string(device).job
             raise InvalidArgumentError(f"Ray refuses what job {job!r} asks for: {error}", device=device) from error
 
-    def _wait_until_ready(
-        self, actors: Mapping[str, Any], timeout_s: float, taken_before: Mapping[str, float]
-    ) -> dict[str, UnavailableError]:
+    def _actor_options(self, device: str) -> dict[str, Any]:
+        return self._jobs[DeviceSpec.from_string(device).job or ""].actor_options(device)
+
+    def _wait_until_ready(self, actors: Mapping[str, Any], timeout_s: float, room: Room) -> dict[str, UnavailableError]:
         """Wait for new actors, saying so when it takes long. Returns errors of those that have died meanwhile."""
-        started, said, asked = time.monotonic(), "", self._asked(actors)
+        started, said = time.monotonic(), ""
         died: dict[str, UnavailableError] = {}
         waiting = {actor.ready.remote(): name for name, actor in actors.items()}
         while waiting:
             elapsed = time.monotonic() - started
             if elapsed > timeout_s:
-                raise self._late(list(waiting.values()), asked, timeout_s, taken_before)
+                missing = list(waiting.values())
+                fewer = "ask for fewer tasks or fewer CPUs per task (tf.JobSpec(count, num_cpus=0.5))"
+                raise room.late(", ".join(missing), timeout_s, fewer, "start_timeout_s", missing[0])
             done, _ = self._ray.wait(list(waiting), timeout=min(1.0, max(0.01, timeout_s - elapsed)))
             if not done:
-                self._nodes |= self._living_nodes()
+                self._nodes.look()
             for ref in done:
                 name = waiting.pop(ref)
                 try:
@@ -199,76 +202,17 @@ class Cluster(ActorDirectory):
                         raise died[name] from error  # so would the next one
             if not waiting or time.monotonic() - started <= NOTICE_AFTER_S:
                 continue
-            what = "room for" if self._lacks_room(asked, taken_before) else "the start of"
+            what = "room for" if room.is_missing() else "the start of"
             if what != said:
                 said = what
-                gone = self._gone()
+                gone = self._nodes.gone()
                 print(
-                    f"tfray: waiting for {what} {len(waiting)} of {len(actors)} actors "
-                    f"({self._room(asked)}); giving up after {timeout_s:.0f} s{'; ' if gone else ''}{gone}",
+                    f"tfray: waiting for {what} {len(waiting)} of {len(actors)} actors ({room}); giving up after "
+                    f"{timeout_s:.0f} s{'; ' if gone else ''}{gone}",
                     file=sys.stderr,
                     flush=True,
                 )
         return died
-
-    def _late(
-        self, missing: list[str], asked: Mapping[str, float], timeout_s: float, taken_before: Mapping[str, float]
-    ) -> OpError:
-        names = ", ".join(missing)
-        gone = self._gone()
-        if gone and self._lacks_room(asked, taken_before):
-            return UnavailableError(
-                f"{names} did not start within {timeout_s:.0f} s ({self._room(asked)}): {gone}; start Ray there again "
-                f"(`ray start --address=HOST:PORT`), add other nodes, or raise start_timeout_s",
-                device=missing[0],
-            )
-        if self._lacks_room(asked, taken_before):
-            return ResourceExhaustedError(
-                f"Ray found no room for {names} within {timeout_s:.0f} s ({self._room(asked)}); ask for fewer tasks or "
-                "fewer CPUs per task (tf.JobSpec(count, num_cpus=0.5)), add nodes, or raise start_timeout_s",
-                device=missing[0],
-            )
-        return UnavailableError(
-            f"the actors of {names} did not start within {timeout_s:.0f} s, though there is room for them "
-            f"({self._room(asked)}); see Ray's logs, or raise start_timeout_s",
-            device=missing[0],
-        )
-
-    def _asked(self, devices: Collection[str]) -> dict[str, float]:
-        """What the actors of devices ask of Ray together, by resource."""
-        asked: dict[str, float] = {}
-        for device in devices:
-            options = self._jobs[DeviceSpec.from_string(device).job or ""].actor_options(device)
-            wanted = {"CPU": options["num_cpus"], "GPU": options["num_gpus"], "memory": options.get("memory", 0)}
-            for kind, amount in {**wanted, **options.get("resources", {})}.items():
-                asked[kind] = asked.get(kind, 0.0) + amount
-        return {kind: amount for kind, amount in asked.items() if amount}
-
-    def _taken(self) -> dict[str, float]:
-        """What Ray has given away, to whomever, by resource."""
-        free = self._ray.available_resources()
-        return {kind: amount - free.get(kind, 0.0) for kind, amount in self._ray.cluster_resources().items()}
-
-    def _lacks_room(self, asked: Mapping[str, float], taken_before: Mapping[str, float]) -> bool:
-        """Whether Ray has not given what was asked for: an actor that only starts slowly has got its share."""
-        taken = self._taken()
-        return any(
-            taken.get(kind, 0.0) - taken_before.get(kind, 0.0) < amount - SLACK for kind, amount in asked.items()
-        )
-
-    def _living_nodes(self) -> dict[str, str]:
-        """Addresses of the nodes that Ray has now, by its identities of them."""
-        return {node["NodeID"]: node["NodeManagerAddress"] for node in self._ray.nodes() if node["Alive"]}
-
-    def _gone(self) -> str:
-        """Which of the nodes that were there Ray has lost; nothing when they are all there."""
-        alive = self._living_nodes()
-        lost = [address for node, address in self._nodes.items() if node not in alive]
-        return f"Ray is gone from {len(lost)} of {len(self._nodes)} nodes ({', '.join(lost)})" if lost else ""
-
-    def _room(self, asked: Mapping[str, float]) -> str:
-        has = self._ray.cluster_resources()
-        return ", ".join(f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in asked.items())
 
     def adopt(self, started: Mapping[str, tuple[Any, LinkAddress]]) -> dict[str, Any]:
         """Take started actors, and where each listens, as those of devices, and introduce them and the others.
@@ -328,10 +272,12 @@ class Cluster(ActorDirectory):
 
     def _replace(self, devices: Sequence[str], timeout_s: float) -> dict[str, UnavailableError]:
         """Start an actor for each device. Returns errors of those that died before they were there."""
-        taken_before = self._taken()
+        from tfray.actors.room import Room
+
+        room = Room(self._nodes, map(self._actor_options, devices))
         actors = {name: self.create_actor(name) for name in devices}
         try:
-            died = self._wait_until_ready(actors, timeout_s, taken_before)
+            died = self._wait_until_ready(actors, timeout_s, room)
         except BaseException:
             for actor in actors.values():
                 self._ray.kill(actor)

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import ray
 
+from tfray.actors.room import KnownNodes, Room
 from tfray.actors.task_process import Ended, Output, TaskProcess
-from tfray.errors import NotFoundError, OpError, ResourceExhaustedError, UnavailableError
+from tfray.errors import NotFoundError, OpError, UnavailableError
 
 NOTICE_S: Final = 1.0
 """How long a host waits for output before it answers that there is none."""
@@ -92,6 +93,8 @@ class RemoteTask:
         output: Output,
         ended: Ended,
     ) -> None:
+        self._since = time.monotonic()
+        self._room = Room(KnownNodes(), [options])
         host: Any = ray.remote(TaskHost)
         self._host = host.options(max_concurrency=4, **options).remote()
         self._start = self._host.start.remote(script, list(arguments), dict(environment))
@@ -106,15 +109,13 @@ class RemoteTask:
         Raises:
             ResourceExhaustedError: There is none in time.
             NotFoundError: The script is not there.
-            UnavailableError: The actor died.
+            UnavailableError: The actor died, or did not start in time though there is room, or a node is gone.
         """
         try:
             error = ray.get(self._start, timeout=max(0.1, deadline - time.monotonic()))
         except ray.exceptions.GetTimeoutError:
-            raise ResourceExhaustedError(
-                "the cluster found no room for all tasks in time; ask for fewer tasks or fewer CPUs per worker, add "
-                "nodes, or raise --start-timeout"
-            ) from None
+            fewer = "ask for fewer tasks or fewer CPUs per worker"
+            raise self._room.late("a task", time.monotonic() - self._since, fewer, "--start-timeout") from None
         except ray.exceptions.RayError as failure:
             raise UnavailableError(f"a task could not be started: {failure}") from failure
         if error is not None:

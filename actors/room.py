@@ -1,0 +1,103 @@
+"""Room on a cluster of Ray: what actors that are to start ask for, what of it is missing, and which nodes are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import ray
+
+from tfray.errors import OpError, ResourceExhaustedError, UnavailableError
+
+_RAY: Final[Any] = ray
+"""Its functions have no types."""
+
+SLACK: Final = 1e-3
+"""Ray counts resources in ten-thousandths."""
+
+
+class KnownNodes:
+    """The nodes that Ray has had since this was made."""
+
+    def __init__(self) -> None:
+        self._addresses = _living_nodes()
+
+    def look(self) -> None:
+        """Note those that have come."""
+        self._addresses |= _living_nodes()
+
+    def gone(self) -> str:
+        """Which of them Ray has lost, in words; nothing when they are all there."""
+        alive = _living_nodes()
+        lost = [address for node, address in self._addresses.items() if node not in alive]
+        return f"Ray is gone from {len(lost)} of {len(self._addresses)} nodes ({', '.join(lost)})" if lost else ""
+
+
+class Room:
+    """The room for some actors. Make it before they are asked of Ray.
+
+    Args:
+        nodes: The nodes.
+        options: Ray's options of each actor.
+    """
+
+    def __init__(self, nodes: KnownNodes, options: Iterable[Mapping[str, Any]]) -> None:
+        self._nodes = nodes
+        self._asked: dict[str, float] = {}
+        for each in options:
+            wanted = {"CPU": each.get("num_cpus"), "GPU": each.get("num_gpus"), "memory": each.get("memory")}
+            for kind, amount in {**wanted, **each.get("resources", {})}.items():
+                if amount:
+                    self._asked[kind] = self._asked.get(kind, 0.0) + amount
+        self._taken_before = _taken()
+
+    def __str__(self) -> str:
+        has = _RAY.cluster_resources()
+        return ", ".join(f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in self._asked.items())
+
+    def is_missing(self) -> bool:
+        """Whether Ray has not given what was asked for: an actor that only starts slowly has got its share."""
+        taken = _taken()
+        return any(
+            taken.get(kind, 0.0) - self._taken_before.get(kind, 0.0) < amount - SLACK
+            for kind, amount in self._asked.items()
+        )
+
+    def late(self, what: str, timeout_s: float, fewer: str, option: str, device: str | None = None) -> OpError:
+        """Why actors have not started in time.
+
+        Args:
+            what: The actors, in words.
+            timeout_s: How long they had, in seconds.
+            fewer: How to ask for less.
+            option: What to raise if they need longer.
+            device: The device of one of them.
+        """
+        if not self.is_missing():
+            return UnavailableError(
+                f"{what} did not start within {timeout_s:.0f} s, though there is room ({self}); see Ray's logs, or "
+                f"raise {option}",
+                device=device,
+            )
+        gone = self._nodes.gone()
+        if gone:
+            return UnavailableError(
+                f"{what} did not start within {timeout_s:.0f} s ({self}): {gone}; start Ray there again "
+                f"(`ray start --address=HOST:PORT`), add other nodes, or raise {option}",
+                device=device,
+            )
+        return ResourceExhaustedError(
+            f"Ray found no room for {what} within {timeout_s:.0f} s ({self}); {fewer}, add nodes, or raise {option}",
+            device=device,
+        )
+
+
+def _living_nodes() -> dict[str, str]:
+    """Addresses of the nodes that Ray has now, by its identities of them."""
+    return {node["NodeID"]: node["NodeManagerAddress"] for node in _RAY.nodes() if node["Alive"]}
+
+
+def _taken() -> dict[str, float]:
+    """What Ray has given away, to whomever, by resource."""
+    free = _RAY.available_resources()
+    return {kind: amount - free.get(kind, 0.0) for kind, amount in _RAY.cluster_resources().items()}
