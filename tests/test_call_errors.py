@@ -18,7 +18,6 @@ from tfray.errors import ArgumentError
             r"strided_slice\(\): begin_mask must be an integer",
         ),
         (lambda: tf.exp(1.0, name=5), r"exp\(\): name must be a string or None, got 5"),
-        (lambda: tf.contrib.layers.bias_add(), r"bias_add\(\): missing a required argument: 'inputs'"),
         (lambda: tf.contrib.slim.learning.train(1, "x", graph=5), r"train\(\): graph must be"),
     ],
 )
@@ -27,6 +26,33 @@ def test_what_python_says_of_a_value_somewhere_inside_names_the_argument(call, m
         call()
     assert isinstance(caught.value, TypeError) and isinstance(caught.value, ValueError)
     assert isinstance(caught.value.__cause__, (TypeError, AttributeError))
+
+
+@pytest.mark.parametrize(
+    ("call", "note"),
+    [
+        (lambda: tf.assert_rank_at_least([1.0], None), "in the call of assert_rank_at_least() with x=[1.0], rank=None"),
+        (lambda: tf.ifft3d(tf.string), "in the call of ifft3d() with input=tf.string"),
+    ],
+)
+def test_an_error_from_where_no_argument_is_known_gets_a_note_of_them(call, note):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert caught.value.__notes__ == [note]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.contrib.layers.bias_add(),  # Python's own words
+        lambda: tf.train.RunConfig(steps=-1),  # which name it
+        lambda: tf.map_fn(lambda value: {}[0], tf.ones([2])),  # the caller's own
+    ],
+)
+def test_other_errors_are_as_they_were(call):
+    with pytest.raises((TypeError, ValueError, KeyError), match=r"'inputs'|steps|0") as caught:
+        call()
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_arguments_of_any_kind_are_all_shown():

@@ -9,6 +9,7 @@ It passes when it gives something, or raises an error that is for the person who
 
 from __future__ import annotations
 
+import ast
 import dis
 import inspect
 import json
@@ -128,7 +129,7 @@ WRONG = [
         "tf.constant(1.0).op",
         "tf.no_op()",
     ),
-    *("tf.get_variable('w', [2, 2])", "tf.SparseTensor([[0, 1]], [1.0], [2, 2])", "tf.IndexedSlices([[1.0]], [0])"),
+    *("tf.Variable([[1.0]])", "tf.SparseTensor([[0, 1]], [1.0], [2, 2])", "tf.IndexedSlices([[1.0]], [0])"),
     *("tf.float32", "tf.string", "tf.resource", "tf.TensorShape(None)", "tf.TensorShape([None, 2])", "tf.Graph()"),
     *("tf.train.RunConfig()", "tf.train.AdamOptimizer()", "tf.FIFOQueue(3, [tf.float32])", "tf.data.Dataset.range(3)"),
 ]
@@ -147,7 +148,7 @@ TENSORS = [
     ["tf.constant([1 + 2j, 0j])", "tf.constant([[1j]])"],
     ["tf.zeros([4, 4, 3], tf.uint8)", "np.zeros([2, 4, 4, 3], np.uint8)"],
     ["tf.SparseTensor([[0, 1]], [1.0], [2, 2])", "tf.SparseTensor([[0, 0], [1, 1]], [0, 1], [2, 2])"],
-    ["tf.get_variable('v', [2, 2])", "tf.get_variable('v', [2])"],
+    ["tf.Variable([[1.0, 2.0], [3.0, 4.0]])", "tf.Variable([1.0, 2.0])"],
     ["[tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]", "[tf.constant(1.0)]"],
 ]
 """Tensors that many functions take, a row for each kind."""
@@ -179,8 +180,8 @@ BY_NAME = [
     (r"^optimizer$|^opt$", ["tf.train.GradientDescentOptimizer(0.1)"]),
     (r"^cells?$|^cell_.*", ["tf.nn.rnn_cell.BasicLSTMCell(2)", "[tf.nn.rnn_cell.GRUCell(2)]"]),
     (r"^dataset$", ["tf.data.Dataset.range(3)"]),
-    (r"^grads_and_vars$", ["[(tf.ones([2]), tf.get_variable('g', [2]))]"]),
-    (r".*var_list$|^variables$", ["[tf.get_variable('g', [2])]", "None"]),
+    (r"^grads_and_vars$", ["[(tf.ones([2]), tf.Variable([1.0, 2.0]))]"]),
+    (r".*var_list$|^variables$", ["[tf.Variable([1.0, 2.0])]", "None"]),
     (r"^global_step$", ["tf.train.get_or_create_global_step()", "1"]),
     (r"^sparse.*|^sp_.*", TENSORS[11]),
     (r"^.*queue$", ["tf.FIFOQueue(3, [tf.float32])"]),
@@ -448,11 +449,12 @@ def complaint(error: BaseException, expression: str) -> str | None:
     while last.tb_next is not None:
         last = last.tb_next
     if isinstance(error, errors.OpError):
-        if isinstance(error, (errors.InternalError, errors.UnknownError)):
-            return _located(shown, frames)
-        return None
+        is_meant = not isinstance(error, (errors.InternalError, errors.UnknownError))
+        return None if is_meant and _names_what_is_wrong(error, expression) else _located(shown, frames)
     if re.search(
-        r"unexpected keyword|required (positional|keyword)|positional argument|multiple values for|<lambda>\(\)", shown
+        r"unexpected keyword|required (positional|keyword)|positional argument|multiple values for|<lambda>\(\)"
+        r"|takes no arguments|Can't instantiate abstract class",
+        shown,
     ):
         return None
     if module in ("__main__", "wrong_calls") or frame.f_code.co_filename == "<string>":
@@ -461,7 +463,16 @@ def complaint(error: BaseException, expression: str) -> str | None:
     if not module.startswith("tfray") or not is_raised:
         return _located(shown, frames)
     is_meant = type(error).__module__.startswith("tfray.") or isinstance(error, MEANT)
-    return None if is_meant and str(error).strip() else _located(shown, frames)
+    return None if is_meant and _names_what_is_wrong(error, expression) else _located(shown, frames)
+
+
+def _names_what_is_wrong(error: BaseException, expression: str) -> bool:
+    """Whether an error that blames an argument names one that the call gives by name, or the operation that failed."""
+    said = " ".join([str(error), *getattr(error, "__notes__", ())])
+    named = {keyword.arg for keyword in getattr(ast.parse(expression, mode="eval").body, "keywords", ())}
+    if not named or not isinstance(error, (TypeError, ValueError, LookupError)) or getattr(error, "op_name", None):
+        return bool(said.strip())
+    return bool(named & set(re.findall(r"\w+", said)))
 
 
 MEANT = (TypeError, ValueError, KeyError, AttributeError, NotImplementedError, RuntimeError, OSError)

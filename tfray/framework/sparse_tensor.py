@@ -41,8 +41,13 @@ class SparseTensor:
         self._indices = convert_to_tensor(indices, dtypes.int64, "indices")
         self._values = convert_to_tensor(values, None, "values")
         self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, "dense_shape")
-        expected = self._values.shape.with_rank(1).concatenate(self._dense_shape.shape.with_rank(1))
-        self._indices.shape.assert_is_compatible_with(expected)
+        given = {"indices": self._indices, "values": self._values, "dense_shape": self._dense_shape}
+        try:
+            expected = self._values.shape.with_rank(1).concatenate(self._dense_shape.shape.with_rank(1))
+            self._indices.shape.assert_is_compatible_with(expected)
+        except ValueError as error:
+            shapes = ", ".join(f"{name} of shape {tensor.shape}" for name, tensor in given.items())
+            raise ValueError(f"no sparse tensor has {shapes}: expected [n, rank], [n] and [rank]") from error
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:

@@ -100,7 +100,7 @@ class TensorShape:
             try:
                 sizes = iter(dims)
             except TypeError as error:
-                raise TypeError(f"a shape cannot be {dims!r}: expected sizes, a TensorShape or None") from error
+                raise TypeError(f"a shape cannot be {dims!r}: dims are sizes, a TensorShape or None") from error
             self._sizes = tuple(map(_size, sizes))
 
     @property
