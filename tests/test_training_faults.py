@@ -85,8 +85,8 @@ def test_a_worker_that_dies_is_replaced(ray_local, tmp_path, model, mode):
     assert [record.step for record in result.history] == list(range(1, 101))
     assert result.variables["global_step"] == 100
     assert result.metrics["loss"] < 0.5 * result.history[0].metrics["loss"]
-    assert {record.live for record in result.history} >= {1, 2}
     if mode == "sync":
+        assert {record.live for record in result.history} >= {1, 2}
         assert result.history[-1].members == (0, 1), "the replacement takes part"
     else:
         assert {record.members for record in result.history} == {(0,), (1,)}
