@@ -53,7 +53,8 @@ RANKS = {
 """A module imports from lower ranks, or from its own package."""
 
 HEAVY = ("ray", "cupy", "scipy", "pyarrow", "pandas", "sklearn", "matplotlib", "rich", "click", "cloudpickle")
-IMPORT_BUDGET_S = 0.2
+IMPORT_BUDGET = 2.75
+"""What `import tfray` may take besides its packages, in imports of NumPy."""
 
 
 def source_files() -> dict[str, Path]:
@@ -219,15 +220,21 @@ def test_importing_is_light():
     assert found.stderr == ""
 
 
-@pytest.mark.alone
 def test_importing_is_fast():
-    # The time of the importing thread: not what the machine does besides, nor the threads that OpenBLAS starts.
-    # NumPy and ml_dtypes are as fast as the machine is at the time.
-    code = (
-        "import numpy, ml_dtypes, time; started = time.thread_time(); import tfray; print(time.thread_time() - started)"
-    )
-    best = min(float(run_python(code).stdout) for _ in range(12))  # what disturbs one only ever adds to it
-    assert best < IMPORT_BUDGET_S, f"import tfray takes {best:.2f} s beside NumPy"
+    # The time of the importing thread: not what the machine does besides, nor the threads that OpenBLAS starts. NumPy
+    # says how fast the machine is; what disturbs one run only ever adds to its times.
+    code = """
+import time
+began = time.thread_time()
+import numpy
+between = time.thread_time()
+import ml_dtypes
+before = time.thread_time()
+import tfray
+print(between - began, time.thread_time() - before)
+"""
+    of_numpy, own = map(min, zip(*(map(float, run_python(code).stdout.split()) for _ in range(12)), strict=True))
+    assert own < IMPORT_BUDGET * of_numpy, f"import tfray takes {own:.2f} s, NumPy's {of_numpy:.2f} s"
 
 
 BLOCK = """
