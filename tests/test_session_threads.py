@@ -129,12 +129,12 @@ def test_every_step_of_every_thread_ends(ray_local, on_target):
 @pytest.mark.timeout(1000)
 @pytest.mark.parametrize("threads", [4, 8, 16])
 @pytest.mark.parametrize("on_target", TARGETS)
-def test_every_step_of_ten_minutes_ends(ray_local, on_target, threads, record_property):
+def test_every_step_of_ten_minutes_ends(ray_local, on_target, threads):
     with ExitStack() as stack:
         target = on_target(stack)
         steps = [
             step_on_threads(target, threads, busy, delayed, seconds=150.0)
             for busy, delayed in [(0, False), (2, False), (0, True), (2, True)]
         ]
-    record_property("steps", steps)
+    print(f"steps alone, beside busy threads, delayed, and both: {steps}")
     assert sum(steps) > 10_000
