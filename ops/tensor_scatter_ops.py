@@ -13,7 +13,6 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.arithmetic_ops import negative
 from tfray.ops.broadcast_ops import zeros_like
 from tfray.ops.gather_ops import check_indices, gather_nd
 from tfray.ops.row_sums import add_rows
@@ -108,7 +107,7 @@ def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None
 
 
 def _sub_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [d_output, None, negative(gather_nd(d_output, op.inputs[1]))]
+    return [d_output, None, -gather_nd(d_output, op.inputs[1])]
 
 
 TENSOR_SCATTER_SUB = register(_definition("TensorScatterSub", "subtract", dtypes.NUMERIC, _sub_gradient))
