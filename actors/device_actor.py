@@ -26,7 +26,7 @@ from tfray.actors.peer_link import LinkServer
 from tfray.actors.peers import Outcome, PeerHandle
 from tfray.framework.op_def import OpDef
 from tfray.ops import families
-from tfray.ops.random_streams import restore_states, states_of
+from tfray.ops.kernels.random_streams import restore_states, states_of
 
 CONCURRENT_CALLS: Final = 100_000
 """Calls that Ray lets run at once. A call that waits takes no thread, and one that must wait its turn could hang."""

@@ -43,7 +43,7 @@ from tfray.errors import (
 )
 from tfray.framework.call_site import user_traceback
 from tfray.framework.op_def import OpDef, adopt
-from tfray.ops import script_ops
+from tfray.ops.system import script_ops
 from tfray.placement.contributions import verdict_among
 from tfray.runtime.device import Device
 from tfray.runtime.executor import StepExecution, ignore_float_errors

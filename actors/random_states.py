@@ -11,7 +11,7 @@ import ray
 from tfray.actors.answers import SILENT, unpack
 from tfray.actors.cluster import Cluster
 from tfray.errors import DeadlineExceededError, UnavailableError
-from tfray.ops.random_streams import RANDOM_STATE
+from tfray.ops.kernels.random_streams import RANDOM_STATE
 
 LATECOMER_S: Final = 2.0
 """How long workers are waited for that nobody needs. They answer in milliseconds, unless they are frozen or cut off."""

@@ -9,7 +9,7 @@ from typing import Final
 import tfray.ops
 
 MODULES: Final = tuple(
-    f"tfray.ops.{info.name}" for info in pkgutil.iter_modules(tfray.ops.__path__) if info.name.endswith("_ops")
+    info.name for info in pkgutil.walk_packages(tfray.ops.__path__, "tfray.ops.") if info.name.endswith("_ops")
 )
 """The op families by module name."""
 

@@ -152,7 +152,7 @@ def modes(workers: int, examples: int, batch: int, plot: str) -> None:
     """Loss against time and examples in asynchronous, synchronous and backup training, with slow workers."""
     from benchmarks import modes as bench
     from benchmarks.delays import Delays
-    from tfray.training.run_config import ScalingConfig
+    from tfray.training.trainer.run_config import ScalingConfig
 
     few = {"cpus_per_worker": 0.1, "cpus_per_parameter_server": 0.1}
     ways = {

@@ -20,8 +20,8 @@ import numpy as np
 import tfray as tf
 from tfray.actors.cluster import Cluster
 from tfray.actors.membership import ElasticMembership
-from tfray.training import saver
-from tfray.training.run_checkpoints import RunCheckpoints
+from tfray.training.checkpoints import saver
+from tfray.training.trainer.run_checkpoints import RunCheckpoints
 
 EXAMPLES, INPUTS, BATCH, LATE = 240, 8, 24, 240
 """The loss is measured over the last `LATE` steps: so many see every example many times."""

@@ -21,7 +21,7 @@ from tfray.actors.frames import LENGTH, decode, encode
 from tfray.actors.handshake import LinkAddress
 from tfray.actors.peers import PeerHandle
 from tfray.actors.remote_runner import RemoteRunner
-from tfray.ops.script_ops import register_function
+from tfray.ops.system.script_ops import register_function
 
 LONGEST_MOVE_S = 120.0
 """No thread runs longer between two stops."""

@@ -122,7 +122,7 @@ def ray_nodes(_ray_of_the_session, monkeypatch):
 @pytest.fixture
 def clusters(monkeypatch):
     """The clusters that trainers start, so that a test can kill their actors."""
-    from tfray.training import cluster_training
+    from tfray.training.trainer import cluster_training
 
     started, start = [], cluster_training.start_cluster
 

@@ -17,7 +17,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
-from tfray.ops.source_ops import placeholder
+from tfray.ops.arrays.source_ops import placeholder
 
 STEP = 2e-4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfray.library.variables import Variable, global_variables_initializer
+from tfray.library.variables.variables import Variable, global_variables_initializer
 from tfray.session import Session
 
 TOLERANCES = {"float64": 1e-12, "float32": 2e-6, "float16": 6e-3, "bfloat16": 5e-2}

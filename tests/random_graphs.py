@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from interpreter import interpret
 
 import tfray as tf
-from tfray.ops import state_ops
+from tfray.ops.state import state_ops
 
 Symbolic = tuple[object, ...]
 """A shape in which ``"n"`` stands for the size that the graph does not know."""

@@ -12,22 +12,23 @@ from tests.optimizer_steps import TOLERANCES, check_steps
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.library.variables import Variable, global_variables_initializer
-from tfray.ops import adaptive_training_ops, math_ops, proximal_training_ops
-from tfray.ops.source_ops import constant, placeholder
+from tfray.library.variables.variables import Variable, global_variables_initializer
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.math import math_ops
+from tfray.ops.state import adaptive_training_ops, proximal_training_ops
 from tfray.runtime.device import Device
 from tfray.session import Session
-from tfray.training.adadelta import AdadeltaOptimizer
-from tfray.training.adagrad import AdagradOptimizer
-from tfray.training.adagrad_da import AdagradDAOptimizer
-from tfray.training.adam import AdamOptimizer
-from tfray.training.ftrl import FtrlOptimizer
-from tfray.training.global_step import create_global_step
-from tfray.training.gradient_descent import GradientDescentOptimizer
-from tfray.training.momentum import MomentumOptimizer
-from tfray.training.proximal_adagrad import ProximalAdagradOptimizer
-from tfray.training.proximal_gradient_descent import ProximalGradientDescentOptimizer
-from tfray.training.rms_prop import RMSPropOptimizer
+from tfray.training.optimizers.adadelta import AdadeltaOptimizer
+from tfray.training.optimizers.adagrad import AdagradOptimizer
+from tfray.training.optimizers.adagrad_da import AdagradDAOptimizer
+from tfray.training.optimizers.adam import AdamOptimizer
+from tfray.training.optimizers.ftrl import FtrlOptimizer
+from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
+from tfray.training.optimizers.momentum import MomentumOptimizer
+from tfray.training.optimizers.proximal_adagrad import ProximalAdagradOptimizer
+from tfray.training.optimizers.proximal_gradient_descent import ProximalGradientDescentOptimizer
+from tfray.training.optimizers.rms_prop import RMSPropOptimizer
+from tfray.training.threads.global_step import create_global_step
 
 # -- the optimizers in NumPy -----------------------------------------------------------------------------
 

@@ -17,9 +17,9 @@ from tfray.framework.graph_def import import_graph_def
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.tensor_shape import TensorShape
 from tfray.gradients import gradients
-from tfray.ops import array_ops as tf
-from tfray.ops import conversion_ops
-from tfray.ops.source_ops import constant, placeholder
+from tfray.ops.arrays import array_ops as tf
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.math import conversion_ops
 
 
 @pytest.fixture(autouse=True)

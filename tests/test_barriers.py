@@ -8,7 +8,7 @@ from waiting import Task, until_waiting
 
 import tfray as tf
 from tfray.errors import CancelledError, InvalidArgumentError, OutOfRangeError
-from tfray.library.barrier import Barrier
+from tfray.library.input.barrier import Barrier
 
 
 @pytest.fixture(autouse=True)

@@ -80,7 +80,7 @@ def test_a_call_that_python_refuses_passes_as_it_is():
 
 
 def test_public_functions_stay_themselves():
-    from tfray.ops import activation_ops
+    from tfray.ops.nn import activation_ops
 
     assert tf.nn.relu is activation_ops.relu and pickle.loads(pickle.dumps(tf.nn.relu)) is tf.nn.relu
     error = pickle.loads(pickle.dumps(ArgumentError("wrong", op_name="x")))

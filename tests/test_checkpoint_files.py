@@ -31,7 +31,7 @@ from tfray.formats.checkpoint_shard import Piece, checksum, write_shard
 from tfray.formats.holder import Holder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.formats.safetensors import load_safetensors, save_safetensors
-from tfray.training.checkpoint_management import get_checkpoint_state
+from tfray.training.checkpoints.checkpoint_management import get_checkpoint_state
 
 ARRAYS = {
     "weights": np.arange(300, dtype=np.float32).reshape(20, 15),

@@ -19,7 +19,7 @@ import tfray as tf
 from tfray import cli
 from tfray.framework.op_def import registered_ops
 from tfray.progress import TrainingProgress
-from tfray.training.step_history import StepRecord
+from tfray.training.trainer.step_history import StepRecord
 
 SCRIPT = '''
 import os

@@ -11,8 +11,8 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
-from tfray.library.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm
-from tfray.ops.source_ops import constant, placeholder
+from tfray.library.variables.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm
+from tfray.ops.arrays.source_ops import constant, placeholder
 
 
 @pytest.fixture(autouse=True)

@@ -31,8 +31,8 @@ from tfray.errors import (
     UnknownError,
 )
 from tfray.framework.region import ops_within
-from tfray.ops import state_ops
-from tfray.ops.script_ops import py_func
+from tfray.ops.state import state_ops
+from tfray.ops.system.script_ops import py_func
 
 pytestmark = pytest.mark.ray
 

@@ -10,7 +10,7 @@ import pytest
 import tfray as tf
 from tests.region_runs import leaves, run
 from tfray.errors import InvalidArgumentError
-from tfray.ops.control_flow_ops import smart_cond
+from tfray.ops.control.control_flow_ops import smart_cond
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
 

@@ -11,8 +11,8 @@ from tests.interpreter import interpret
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Graph
 from tfray.framework.graph_def import GraphDef
-from tfray.ops import check_ops, control_ops
-from tfray.ops.source_ops import constant, placeholder
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.checks import check_ops, control_ops
 from tfray.runtime.device import Device
 
 

@@ -8,7 +8,7 @@ import pytest
 import tfray as tf
 from tfray.errors import InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
-from tfray.ops.script_ops import py_func
+from tfray.ops.system.script_ops import py_func
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step

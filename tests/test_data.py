@@ -255,7 +255,7 @@ def test_enumerate_and_reduce():
 
 
 def test_choosing_among_datasets():
-    from tfray.library.data_experimental import choose_from_datasets, sample_from_datasets
+    from tfray.library.input.data_experimental import choose_from_datasets, sample_from_datasets
 
     datasets = [Dataset.from_tensors(name).repeat() for name in "abc"]
     choices = Dataset.from_tensor_slices(np.array([2, 0, 1, 1]))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from processes import PATIENCE_S, wait_for
 
 import tfray as tf
-from tfray.ops import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
-from tfray.ops.datasets import DatasetValue, IteratorResource, Walk
+from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
+from tfray.ops.resources.datasets import DatasetValue, IteratorResource, Walk
 
 Dataset = tf.data.Dataset
 

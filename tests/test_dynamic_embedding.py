@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError
-from tfray.ops import row_index_ops
-from tfray.ops.row_index import LEAST_CANDIDATES, RowIndex
+from tfray.ops.resources.row_index import LEAST_CANDIDATES, RowIndex
+from tfray.ops.state import row_index_ops
 
 DIM = 3
 

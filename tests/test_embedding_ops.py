@@ -10,12 +10,13 @@ from tfray.framework import dtypes
 from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
-from tfray.library.partitioned_variables import fixed_size_partitioner
-from tfray.library.variable_scope import get_variable
-from tfray.library.variables import Variable, global_variables_initializer
-from tfray.ops import array_ops, math_ops
-from tfray.ops.embedding_ops import embedding_lookup
-from tfray.ops.source_ops import constant, placeholder
+from tfray.library.variables.partitioned_variables import fixed_size_partitioner
+from tfray.library.variables.variable_scope import get_variable
+from tfray.library.variables.variables import Variable, global_variables_initializer
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.math import math_ops
+from tfray.ops.nn.embedding_ops import embedding_lookup
 from tfray.session import Session
 
 

@@ -20,8 +20,8 @@ from training_models import OPTIMIZERS, classification_data, dense_model
 
 import tfray as tf
 from tfray.formats.checkpoint_folder import stray_files
-from tfray.ops import checkpoint_ops
-from tfray.ops.script_ops import py_func
+from tfray.ops.system import checkpoint_ops
+from tfray.ops.system.script_ops import py_func
 
 pytestmark = pytest.mark.ray
 

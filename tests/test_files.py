@@ -22,7 +22,7 @@ from tfray.errors import (
     PermissionDeniedError,
 )
 from tfray.formats.npy import read_npy, read_npz
-from tfray.library.timeline import Timeline
+from tfray.library.inspect.timeline import Timeline
 
 
 @pytest.fixture(params=["local", "file", "arrow"])

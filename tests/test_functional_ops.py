@@ -9,7 +9,7 @@ import tfray as tf
 from tests.gradient_check import check_gradients
 from tests.region_runs import run
 from tfray.errors import InvalidArgumentError
-from tfray.ops.functional_ops import foldl, foldr, map_fn, scan
+from tfray.ops.control.functional_ops import foldl, foldr, map_fn, scan
 
 X = np.random.default_rng(0).normal(size=(4, 2))
 

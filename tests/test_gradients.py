@@ -25,9 +25,12 @@ from tfray.gradients import (
     gradients,
     hessians,
 )
-from tfray.library.variables import Variable
-from tfray.ops import array_ops, linalg_ops, math_ops, nn_ops, partition_ops, sparse_state_ops
-from tfray.ops.source_ops import constant, placeholder
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays import array_ops, partition_ops
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.math import linalg_ops, math_ops
+from tfray.ops.nn import nn_ops
+from tfray.ops.state import sparse_state_ops
 from tfray.runtime.device import Device
 
 

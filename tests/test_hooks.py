@@ -13,8 +13,8 @@ from processes import PATIENCE_S
 from test_event_files import events_in, tensorboard_view
 
 import tfray as tf
-from tfray.training import hooks_saving
-from tfray.training.hooks_saving import CheckpointSaverHook, SummarySaverHook
+from tfray.training.sessions import hooks_saving
+from tfray.training.sessions.hooks_saving import CheckpointSaverHook, SummarySaverHook
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +161,7 @@ def test_a_timer_of_steps():
 
 def test_a_timer_of_seconds(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("tfray.training.hooks.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tfray.training.sessions.hooks.time.monotonic", lambda: now[0])
     timer = tf.train.SecondOrStepTimer(every_secs=10)
     assert timer.should_trigger_for_step(1)
     assert timer.update_last_triggered_step(1) == (None, None)
@@ -403,7 +403,7 @@ def test_checkpoints_are_saved_every_few_steps(tmp_path):
 
 def test_checkpoints_are_saved_every_few_seconds(tmp_path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("tfray.training.hooks.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tfray.training.sessions.hooks.time.monotonic", lambda: now[0])
     _step, count = counting_model()
 
     def each(steps):

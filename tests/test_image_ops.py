@@ -356,7 +356,7 @@ def test_all_frames_of_gif_files():
 
 
 def test_without_pillow_the_error_says_what_to_install(monkeypatch):
-    from tfray.ops import image_codec_ops
+    from tfray.ops.image import image_codec_ops
 
     image_codec_ops._pillow.cache_clear()
     monkeypatch.setitem(sys.modules, "PIL", None)

@@ -11,8 +11,8 @@ from scipy import stats
 from tests.interpreter import interpret
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph
-from tfray.library import initializers
-from tfray.library.initializers import compute_fans
+from tfray.library.variables import initializers
+from tfray.library.variables.initializers import compute_fans
 
 ALPHA = 1e-3
 

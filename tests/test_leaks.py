@@ -20,7 +20,7 @@ from waiting import Task
 
 import tfray as tf
 from tfray.errors import CancelledError
-from tfray.ops.script_ops import py_func
+from tfray.ops.system.script_ops import py_func
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("clean_ray")]
 

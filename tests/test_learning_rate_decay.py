@@ -11,12 +11,12 @@ from tests.interpreter import interpret
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph
-from tfray.library.variables import Variable, global_variables_initializer
-from tfray.ops.source_ops import constant, placeholder
+from tfray.library.variables.variables import Variable, global_variables_initializer
+from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.session import Session
-from tfray.training import learning_rate_decay as decay
-from tfray.training.global_step import get_or_create_global_step
-from tfray.training.gradient_descent import GradientDescentOptimizer
+from tfray.training.optimizers import learning_rate_decay as decay
+from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
+from tfray.training.threads.global_step import get_or_create_global_step
 
 STEPS = (0, 1, 7, 10, 15, 20, 25)
 

@@ -12,7 +12,7 @@ import pytest
 
 import tfray as tf
 from tfray.framework.op_def import registered_ops
-from tfray.library import graph_util
+from tfray.library.inspect import graph_util
 
 # -- which operations reach outside --------------------------------------------------------------------
 
@@ -24,7 +24,7 @@ HARMLESS = {"as_path", "sibling"}
 
 PYTHON_FUNCTION = "lookup_function"
 
-OPENS_NO_FILE = {"tfray.ops.image_codec_ops", "tfray.ops.dataset_ops"}
+OPENS_NO_FILE = {"tfray.ops.image.image_codec_ops", "tfray.ops.dataflow.dataset_ops"}
 """Their ``open`` is Pillow's, of bytes in memory, or that of a dataset."""
 
 
@@ -117,7 +117,7 @@ def table_of_a_file(folder):
 
 
 def restored_from_a_path_of_its_own(folder):
-    from tfray.ops import checkpoint_ops
+    from tfray.ops.system import checkpoint_ops
 
     return checkpoint_ops.restore_tensor(str(folder / "secret"), "w", tf.float32, [])
 
@@ -350,7 +350,7 @@ def test_a_saver_of_a_region_has_no_path_that_a_caller_gives(tmp_path):
         tf.placeholder(tf.string, [], name="path")
 
         def restored():
-            from tfray.ops import checkpoint_ops
+            from tfray.ops.system import checkpoint_ops
 
             return checkpoint_ops.restore_tensor(tf.constant(str(tmp_path / "secret")), "w", tf.float32, [])
 

@@ -7,8 +7,8 @@ import pytest
 
 import tfray as tf
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from tfray.library import lookup
-from tfray.ops import lookup_ops
+from tfray.library.input import lookup
+from tfray.ops.dataflow import lookup_ops
 
 
 @pytest.fixture

@@ -123,5 +123,5 @@ def test_an_interrupt_while_a_command_is_imported_ends_it_in_silence(python, tmp
 
 
 def test_a_program_that_is_interrupted_keeps_its_traceback(python):
-    done = python("program.py", INTERRUPTED_AT="tfray.training.trainer")
+    done = python("program.py", INTERRUPTED_AT="tfray.training.trainer.trainer")
     assert "KeyboardInterrupt" in done.stderr

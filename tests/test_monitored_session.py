@@ -14,8 +14,8 @@ from test_hooks import Recorder, counting_model, saved_steps
 from waiting import Task
 
 import tfray as tf
-from tfray.training import monitored_session
-from tfray.training.preemption import EXIT_CODE
+from tfray.training.sessions import monitored_session
+from tfray.training.sessions.preemption import EXIT_CODE
 
 
 @pytest.fixture(autouse=True)

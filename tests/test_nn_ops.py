@@ -21,7 +21,12 @@ from tfray.framework import dtypes
 from tfray.framework.graph import Graph
 from tfray.framework.op_def import lookup
 from tfray.gradients import gradients
-from tfray.ops import (
+from tfray.ops.arrays.shape_ops import reshape, shape
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.kernels import tiles
+from tfray.ops.kernels.windows import WindowAttrs, per_axis, window_axis
+from tfray.ops.math.linalg_ops import matmul
+from tfray.ops.nn import (
     activation_ops,
     conv_ops,
     convolution,
@@ -30,12 +35,7 @@ from tfray.ops import (
     nn_ops,
     normalization_ops,
     pooling_ops,
-    tiles,
 )
-from tfray.ops.linalg_ops import matmul
-from tfray.ops.shape_ops import reshape, shape
-from tfray.ops.source_ops import constant, placeholder
-from tfray.ops.windows import WindowAttrs, per_axis, window_axis
 
 
 @pytest.fixture(autouse=True)

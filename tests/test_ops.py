@@ -5,15 +5,12 @@ The rows stand in `tests/op_samples`; its docstring says how to add one.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
-import tfray.ops
 from tests.gradient_check import check_gradients
 from tests.interpreter import interpret
 from tests.op_samples import (
@@ -33,12 +30,10 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.op_def import OpDef, is_built_in, lookup, not_differentiable, registered_ops
 from tfray.gradients import gradients
-from tfray.ops.source_ops import constant, placeholder
+from tfray.ops import families as families
+from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.runtime.device import Device, OpContext, cupy
 from tfray.session import Session
-
-for _module in pkgutil.iter_modules(tfray.ops.__path__):
-    importlib.import_module(f"tfray.ops.{_module.name}")
 
 SAMPLES = all_samples()
 CASES = [

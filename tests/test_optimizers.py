@@ -15,24 +15,26 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.library.variables import Variable, global_variables_initializer
-from tfray.ops import array_ops, grouping_ops, linalg_ops, math_ops, sparse_state_ops, state_ops, training_ops
-from tfray.ops import sparse_training_ops as sparse_ops
-from tfray.ops.source_ops import constant, placeholder
+from tfray.library.variables.variables import Variable, global_variables_initializer
+from tfray.ops.arrays import array_ops, grouping_ops
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.math import linalg_ops, math_ops
+from tfray.ops.state import sparse_state_ops, state_ops, training_ops
+from tfray.ops.state import sparse_training_ops as sparse_ops
 from tfray.runtime.device import Device
 from tfray.session import Session
-from tfray.training.adagrad import AdagradOptimizer
-from tfray.training.adam import AdamOptimizer, LazyAdamOptimizer
-from tfray.training.global_step import (
+from tfray.training.optimizers.adagrad import AdagradOptimizer
+from tfray.training.optimizers.adam import AdamOptimizer, LazyAdamOptimizer
+from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
+from tfray.training.optimizers.momentum import MomentumOptimizer
+from tfray.training.optimizers.optimizer import Optimizer
+from tfray.training.optimizers.slot_creator import create_slot, create_zeros_slot
+from tfray.training.threads.global_step import (
     create_global_step,
     get_global_step,
     get_or_create_global_step,
     global_step,
 )
-from tfray.training.gradient_descent import GradientDescentOptimizer
-from tfray.training.momentum import MomentumOptimizer
-from tfray.training.optimizer import Optimizer
-from tfray.training.slot_creator import create_slot, create_zeros_slot
 
 
 @pytest.fixture(autouse=True)

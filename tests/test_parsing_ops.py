@@ -13,8 +13,8 @@ from tests.op_samples.parsing_samples import example, floats, ints, words
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import tensor_proto, wire
 from tfray.framework import dtypes
-from tfray.ops import example_parsing
-from tfray.ops.example_parsing import Column
+from tfray.ops.kernels import example_parsing
+from tfray.ops.kernels.example_parsing import Column
 
 COLUMNS = [
     Column.of("label", dtypes.int64),

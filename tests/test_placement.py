@@ -10,8 +10,8 @@ from random_graphs import programs
 import tfray as tf
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph_def import to_graph_def
-from tfray.ops import state_ops
-from tfray.ops.script_ops import py_func
+from tfray.ops.state import state_ops
+from tfray.ops.system.script_ops import py_func
 from tfray.placement.partition import MAX_COPIED_CONSTANT_BYTES
 from tfray.placement.pipeline import compile_step
 from tfray.placement.placer import colocation_groups, default_policy, place

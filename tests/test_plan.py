@@ -13,7 +13,7 @@ from tfray import cli
 from tfray.errors import InvalidArgumentError
 from tfray.placement.calibration import measured_machine
 from tfray.placement.cost import CostModel, Machine
-from tfray.training.step_plan import (
+from tfray.training.trainer.step_plan import (
     Node,
     best_shard_count,
     machine_of,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tfray.framework.cpu_threads import thread_count
-from tfray.ops import products
-from tfray.ops.products import matrix_product
+from tfray.ops.kernels import products
+from tfray.ops.kernels.products import matrix_product
 
 SHAPES = [
     ((3, 4), (4, 5)),

@@ -18,8 +18,8 @@ from tfray.formats.step_stats import (
     NodeExecStats,
     StepStats,
 )
-from tfray.library.step_spans import coverage, flows, merged, peak_memory, spans_of
-from tfray.library.timeline import Timeline
+from tfray.library.inspect.step_spans import coverage, flows, merged, peak_memory, spans_of
+from tfray.library.inspect.timeline import Timeline
 
 
 def node(name, kind, start, end, arguments="", thread=1, memory=()):

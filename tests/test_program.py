@@ -13,8 +13,8 @@ from processes import PATIENCE_S
 
 import tfray as tf
 from tfray import config
-from tfray.library import flags as flags_module
-from tfray.library.flags import (
+from tfray.library.platform import flags as flags_module
+from tfray.library.platform.flags import (
     DuplicateFlagError,
     Error,
     FlagValues,

@@ -15,9 +15,10 @@ from tfray.framework import dtypes
 from tfray.framework.graph import Graph
 from tfray.framework.random_seed import get_seed, set_random_seed
 from tfray.gradients import gradients
-from tfray.ops import math_ops, random_ops
-from tfray.ops.random_streams import CHUNK, RandomStream, truncated_normal, uniform
-from tfray.ops.source_ops import constant, placeholder
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.kernels.random_streams import CHUNK, RandomStream, truncated_normal, uniform
+from tfray.ops.math import math_ops
+from tfray.ops.random import random_ops
 from tfray.runtime.device import Device, cupy
 
 FLOATS = [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64]

@@ -16,11 +16,11 @@ from training_models import scaling
 import tfray as tf
 from tfray.actors.messages import REPLICA_DEVICE
 from tfray.framework.region import ops_within
-from tfray.ops import state_ops
-from tfray.ops.script_ops import py_func
+from tfray.ops.state import state_ops
+from tfray.ops.system.script_ops import py_func
 from tfray.placement.parameters import parameter_partitions
 from tfray.placement.replicate import compile_replica_step, serving_device
-from tfray.training.model import combine_over_replicas
+from tfray.training.trainer.model import combine_over_replicas
 
 STEPS, WIDTH, ROWS, BATCH = 24, 4, 10, 8
 SHARDS = [f"/job:ps/task:{i}/device:CPU:0" for i in range(2)]

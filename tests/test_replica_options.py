@@ -19,15 +19,15 @@ import tfray as tf
 from tfray.actors.messages import REPLICA_DEVICE
 from tfray.errors import InvalidArgumentError
 from tfray.framework.constant_value import run_kernel
-from tfray.ops.replica_ops import replica_reduce
+from tfray.ops.system.replica_ops import replica_reduce
 from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel
 from tfray.placement.replicate import compile_replica_step
 from tfray.placement.step_time import instances_of_replicas, traffic_of
 from tfray.runtime.device import Device, OpContext
-from tfray.training.local_replica import LocalReplica, to_shard
-from tfray.training.model import build_model
-from tfray.training.model_variables import initializer
+from tfray.training.trainer.local_replica import LocalReplica, to_shard
+from tfray.training.trainer.model import build_model
+from tfray.training.trainer.model_variables import initializer
 
 MODELS = {
     "dense": (dense_model, classification_data),

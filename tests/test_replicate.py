@@ -8,9 +8,9 @@ import pytest
 import tfray as tf
 from tfray.actors.messages import REPLICA_DEVICE as REPLICA
 from tfray.errors import InvalidArgumentError
-from tfray.ops import state_ops
+from tfray.ops.state import state_ops
 from tfray.placement.replicate import compile_replica_step, serving_device
-from tfray.training.model import combine_over_replicas
+from tfray.training.trainer.model import combine_over_replicas
 
 SHARDS = [f"/job:ps/task:{i}/device:CPU:0" for i in range(2)]
 

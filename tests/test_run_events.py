@@ -10,9 +10,9 @@ from training_models import OPTIMIZERS, classification_data, dense_model, scalin
 
 import tfray as tf
 from tfray.errors import DataLossError
-from tfray.library.logging import _get_logger
-from tfray.training.run_events import RunEvent
-from tfray.training.run_statistics import RunStatistics
+from tfray.library.platform.logging import _get_logger
+from tfray.training.trainer.run_events import RunEvent
+from tfray.training.trainer.run_statistics import RunStatistics
 
 ray = pytest.mark.ray
 

@@ -15,9 +15,9 @@ from training_models import OPTIMIZERS, classification_data, dense_model, scalin
 
 import tfray as tf
 from tfray import cli
-from tfray.training import run_log
-from tfray.training.run_log import RunLog, run_folder
-from tfray.training.step_history import StepRecord
+from tfray.training.trainer import run_log
+from tfray.training.trainer.run_log import RunLog, run_folder
+from tfray.training.trainer.step_history import StepRecord
 
 
 def trainer(scale=None, **run):

@@ -19,7 +19,7 @@ from random_graphs import programs
 import tfray as tf
 from tfray.errors import DeadlineExceededError, InvalidArgumentError, ResourceExhaustedError, UnknownError
 from tfray.framework.op_def import on_cpu
-from tfray.ops import state_ops
+from tfray.ops.state import state_ops
 from tfray.runtime.plan import MAX_SPECIALIZATIONS
 from tfray.runtime.rendezvous import Mailbox
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tfray as tf
-from tfray.library import graph_util
+from tfray.library.inspect import graph_util
 
 SERVE = [tf.saved_model.tag_constants.SERVING]
 KEY = tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY

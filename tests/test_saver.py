@@ -190,7 +190,7 @@ def test_relative_paths_survive_a_move(tmp_path):
 def test_a_checkpoint_for_every_so_many_hours_stays(tmp_path, monkeypatch):
     tf.Variable(1.0)
     now = [1000.0]
-    monkeypatch.setattr("tfray.training.retention.time.time", lambda: now[0])
+    monkeypatch.setattr("tfray.training.checkpoints.retention.time.time", lambda: now[0])
     saver = tf.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=1)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

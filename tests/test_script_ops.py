@@ -16,8 +16,8 @@ from tfray.errors import (
     UnknownError,
 )
 from tfray.framework.graph import Graph
-from tfray.ops import script_ops
-from tfray.ops.source_ops import constant, placeholder
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.system import script_ops
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ from waiting import timed_out
 
 import tfray as tf
 from tfray.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
-from tfray.ops import state_ops
-from tfray.ops.script_ops import py_func
+from tfray.ops.state import state_ops
+from tfray.ops.system.script_ops import py_func
 
 Point = collections.namedtuple("Point", ["x", "y"])
 

@@ -12,10 +12,12 @@ from tfray.framework import dtypes
 from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
-from tfray.library.variables import Variable, global_variables_initializer
-from tfray.ops import array_ops, grouping_ops, math_ops, partition_ops, sparse_state_ops, state_ops
-from tfray.ops.row_sums import add_rows, group_equal, sum_groups
-from tfray.ops.source_ops import constant, placeholder
+from tfray.library.variables.variables import Variable, global_variables_initializer
+from tfray.ops.arrays import array_ops, grouping_ops, partition_ops
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.kernels.row_sums import add_rows, group_equal, sum_groups
+from tfray.ops.math import math_ops
+from tfray.ops.state import sparse_state_ops, state_ops
 from tfray.runtime.device import cupy
 from tfray.session import Session
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tfray.formats.step_stats import RunMetadata
-from tfray.training.step_history import StepHistory, StepRecord
+from tfray.training.trainer.step_history import StepHistory, StepRecord
 
 NUMBERS = st.floats(allow_nan=False, width=64)
 RECORDS = st.lists(

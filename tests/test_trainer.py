@@ -32,7 +32,7 @@ from tfray.errors import (
     OpError,
     ResourceExhaustedError,
 )
-from tfray.ops.script_ops import py_func
+from tfray.ops.system.script_ops import py_func
 
 pytestmark = pytest.mark.ray
 

@@ -31,8 +31,8 @@ from tfray.errors import (
 from tfray.formats import files
 from tfray.formats.checkpoint_folder import stray_files
 from tfray.formats.holder import Holder
-from tfray.training.checkpoint_interval import AutomaticInterval, FailureRecord, best_interval_s
-from tfray.training.folder_lock import FolderLock
+from tfray.training.checkpoints.checkpoint_interval import AutomaticInterval, FailureRecord, best_interval_s
+from tfray.training.checkpoints.folder_lock import FolderLock
 
 STEPS = 24
 
@@ -445,7 +445,7 @@ def test_a_run_within_a_run_on_the_same_folder(tmp_path):
     promise="Neither touches a file of the other. The lock of a process that has died is taken over.",
 )
 def test_a_lock_of_another_machine_is_watched(tmp_path, monkeypatch):
-    monkeypatch.setattr("tfray.training.folder_lock.RENEWAL_S", 0.1)
+    monkeypatch.setattr("tfray.training.checkpoints.folder_lock.RENEWAL_S", 0.1)
     lock, path = FolderLock(str(tmp_path)), tmp_path / "tfray.lock"
     lock.take()
     there = Holder.from_bytes(path.read_bytes())
@@ -468,7 +468,7 @@ def test_a_lock_of_another_machine_is_watched(tmp_path, monkeypatch):
     finally:
         ended.set()
         renewing.join()
-    monkeypatch.setattr("tfray.training.folder_lock.LEASE_S", 0.3)
+    monkeypatch.setattr("tfray.training.checkpoints.folder_lock.LEASE_S", 0.3)
     lock.take()  # of which there is no sign of life now
     lock.check()
     (tmp_path / "tfray.lock").unlink()
@@ -494,7 +494,7 @@ def test_a_run_whose_lock_was_taken_over_saves_no_more(tmp_path):
 def test_a_lock_on_an_object_store(monkeypatch):
     from pyarrow import fs
 
-    monkeypatch.setattr("tfray.training.folder_lock.SETTLE_S", 0.05)
+    monkeypatch.setattr("tfray.training.checkpoints.folder_lock.SETTLE_S", 0.05)
     tf.gfile.register_file_system("locked", fs._MockFileSystem())
     tf.gfile.MakeDirs("locked://bucket/run")
     first, second = FolderLock("locked://bucket/run"), FolderLock("locked://bucket/run")

@@ -29,8 +29,8 @@ from waiting import raised_at_the_limit
 import tfray as tf
 from tfray.actors.driver import StepReport
 from tfray.errors import DeadlineExceededError, UnavailableError
-from tfray.ops.script_ops import py_func
-from tfray.training.cluster_training import _record
+from tfray.ops.system.script_ops import py_func
+from tfray.training.trainer.cluster_training import _record
 
 pytestmark = pytest.mark.ray
 

@@ -8,15 +8,15 @@ import pytest
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.library import initializers
-from tfray.library.partitioned_variables import (
+from tfray.library.variables import initializers
+from tfray.library.variables.partitioned_variables import (
     PartitionedVariable,
     fixed_size_partitioner,
     min_max_variable_partitioner,
     slices_of,
     variable_axis_size_partitioner,
 )
-from tfray.library.variable_scope import (
+from tfray.library.variables.variable_scope import (
     AUTO_REUSE,
     get_local_variable,
     get_variable,
@@ -25,9 +25,15 @@ from tfray.library.variable_scope import (
     variable_op_scope,
     variable_scope,
 )
-from tfray.library.variables import Variable, global_variables, global_variables_initializer, trainable_variables
-from tfray.ops import array_ops, math_ops
-from tfray.ops.source_ops import constant
+from tfray.library.variables.variables import (
+    Variable,
+    global_variables,
+    global_variables_initializer,
+    trainable_variables,
+)
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.source_ops import constant
+from tfray.ops.math import math_ops
 from tfray.session import Session
 
 

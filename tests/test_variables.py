@@ -13,8 +13,8 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph
 from tfray.framework.graph_def import import_graph_def
 from tfray.framework.graph_keys import GraphKeys
-from tfray.library import variables
-from tfray.library.variables import (
+from tfray.library.variables import variables
+from tfray.library.variables.variables import (
     Variable,
     global_variables,
     global_variables_initializer,
@@ -22,8 +22,11 @@ from tfray.library.variables import (
     trainable_variables,
     variables_initializer,
 )
-from tfray.ops import array_ops, math_ops, random_ops, state_ops
-from tfray.ops.source_ops import constant, placeholder
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.math import math_ops
+from tfray.ops.random import random_ops
+from tfray.ops.state import state_ops
 from tfray.session import Session
 
 

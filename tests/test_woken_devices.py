@@ -11,7 +11,7 @@ from processes import PATIENCE_S, Barrier, kill_actor, wait_for
 import tfray as tf
 from tfray.actors import remote_runner
 from tfray.errors import DeadlineExceededError, InvalidArgumentError, UnavailableError
-from tfray.ops.script_ops import py_func
+from tfray.ops.system.script_ops import py_func
 from tfray.placement.pipeline import compile_step
 from tfray.runtime.plan import with_wakers
 

@@ -77,12 +77,12 @@ from tfray.gradients import (
     hessians as hessians,
 )
 from tfray.framework import op_def as _op_def
-from tfray.ops.source_ops import (
+from tfray.ops.arrays.source_ops import (
     constant as constant,
     placeholder as placeholder,
     placeholder_with_default as placeholder_with_default,
 )
-from tfray.ops.arithmetic_ops import (
+from tfray.ops.math.arithmetic_ops import (
     abs as abs,
     accumulate_n as accumulate_n,
     add as add,
@@ -107,7 +107,7 @@ from tfray.ops.arithmetic_ops import (
     subtract as subtract,
     truediv as truediv,
 )
-from tfray.ops.broadcast_ops import (
+from tfray.ops.arrays.broadcast_ops import (
     broadcast_dynamic_shape as broadcast_dynamic_shape,
     broadcast_static_shape as broadcast_static_shape,
     broadcast_to as broadcast_to,
@@ -118,7 +118,7 @@ from tfray.ops.broadcast_ops import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from tfray.ops.comparison_ops import (
+from tfray.ops.math.comparison_ops import (
     bitwise_and as bitwise_and,
     bitwise_or as bitwise_or,
     bitwise_xor as bitwise_xor,
@@ -139,13 +139,13 @@ from tfray.ops.comparison_ops import (
     not_equal as not_equal,
     right_shift as right_shift,
 )
-from tfray.ops.complex_ops import (
+from tfray.ops.math.complex_ops import (
     angle as angle,
     complex as complex,
     imag as imag,
     real as real,
 )
-from tfray.ops.construction_ops import (
+from tfray.ops.arrays.construction_ops import (
     eye as eye,
     linspace as linspace,
     meshgrid as meshgrid,
@@ -153,34 +153,34 @@ from tfray.ops.construction_ops import (
     range_ as range,
     sequence_mask as sequence_mask,
 )
-from tfray.ops.gather_ops import (
+from tfray.ops.arrays.gather_ops import (
     boolean_mask as boolean_mask,
     gather as gather,
     gather_nd as gather_nd,
     scatter_nd as scatter_nd,
 )
-from tfray.ops.grouping_ops import (
+from tfray.ops.arrays.grouping_ops import (
     group as group,
     no_op as no_op,
     tuple_ as tuple,
 )
-from tfray.ops.join_ops import (
+from tfray.ops.arrays.join_ops import (
     concat as concat,
     parallel_stack as parallel_stack,
     split as split,
     stack as stack,
     unstack as unstack,
 )
-from tfray.ops.layout_ops import (
+from tfray.ops.arrays.layout_ops import (
     pad as pad,
     reverse as reverse,
     reverse_sequence as reverse_sequence,
     tile as tile,
 )
-from tfray.ops.linalg_ops import (
+from tfray.ops.math.linalg_ops import (
     matmul as matmul,
 )
-from tfray.ops.matrix_ops import (
+from tfray.ops.arrays.matrix_ops import (
     diag as diag,
     diag_part as diag_part,
     matrix_band_part as matrix_band_part,
@@ -188,14 +188,14 @@ from tfray.ops.matrix_ops import (
     matrix_diag_part as matrix_diag_part,
     matrix_set_diag as matrix_set_diag,
 )
-from tfray.ops.partition_ops import (
+from tfray.ops.arrays.partition_ops import (
     dynamic_partition as dynamic_partition,
     dynamic_stitch as dynamic_stitch,
     setdiff1d as setdiff1d,
     unique as unique,
     unique_with_counts as unique_with_counts,
 )
-from tfray.ops.random_ops import (
+from tfray.ops.random.random_ops import (
     categorical as categorical,
     multinomial as multinomial,
     random_crop as random_crop,
@@ -206,7 +206,7 @@ from tfray.ops.random_ops import (
     random_uniform as random_uniform,
     truncated_normal as truncated_normal,
 )
-from tfray.ops.reduction_ops import (
+from tfray.ops.math.reduction_ops import (
     count_nonzero as count_nonzero,
     reduce_all as reduce_all,
     reduce_any as reduce_any,
@@ -220,7 +220,7 @@ from tfray.ops.reduction_ops import (
     reduce_sum as reduce_sum,
     reduce_variance as reduce_variance,
 )
-from tfray.ops.rounding_ops import (
+from tfray.ops.math.rounding_ops import (
     ceil as ceil,
     clip_by_value as clip_by_value,
     div as div,
@@ -232,16 +232,16 @@ from tfray.ops.rounding_ops import (
     truncatediv as truncatediv,
     truncatemod as truncatemod,
 )
-from tfray.ops.scan_ops import (
+from tfray.ops.math.scan_ops import (
     cumprod as cumprod,
     cumsum as cumsum,
 )
-from tfray.ops.search_ops import (
+from tfray.ops.math.search_ops import (
     argmax as argmax,
     argmin as argmin,
     bincount as bincount,
 )
-from tfray.ops.segment_ops import (
+from tfray.ops.math.segment_ops import (
     segment_max as segment_max,
     segment_mean as segment_mean,
     segment_min as segment_min,
@@ -254,7 +254,7 @@ from tfray.ops.segment_ops import (
     unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
     unsorted_segment_sum as unsorted_segment_sum,
 )
-from tfray.ops.shape_ops import (
+from tfray.ops.arrays.shape_ops import (
     cast as cast,
     expand_dims as expand_dims,
     identity as identity,
@@ -276,11 +276,11 @@ from tfray.ops.shape_ops import (
     to_int64 as to_int64,
     transpose as transpose,
 )
-from tfray.ops.slice_ops import (
+from tfray.ops.arrays.slice_ops import (
     slice_ as slice,
     strided_slice as strided_slice,
 )
-from tfray.ops.space_ops import (
+from tfray.ops.arrays.space_ops import (
     batch_to_space as batch_to_space,
     batch_to_space_nd as batch_to_space_nd,
     depth_to_space as depth_to_space,
@@ -288,7 +288,7 @@ from tfray.ops.space_ops import (
     space_to_batch_nd as space_to_batch_nd,
     space_to_depth as space_to_depth,
 )
-from tfray.ops.sparse_layout_ops import (
+from tfray.ops.sparse.sparse_layout_ops import (
     sparse_concat as sparse_concat,
     sparse_fill_empty_rows as sparse_fill_empty_rows,
     sparse_mask as sparse_mask,
@@ -301,7 +301,7 @@ from tfray.ops.sparse_layout_ops import (
     sparse_to_indicator as sparse_to_indicator,
     sparse_transpose as sparse_transpose,
 )
-from tfray.ops.sparse_math_ops import (
+from tfray.ops.sparse.sparse_math_ops import (
     sparse_add as sparse_add,
     sparse_matmul as sparse_matmul,
     sparse_maximum as sparse_maximum,
@@ -313,13 +313,13 @@ from tfray.ops.sparse_math_ops import (
     sparse_softmax as sparse_softmax,
     sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
 )
-from tfray.ops.sparse_ops import (
+from tfray.ops.sparse.sparse_ops import (
     sparse_placeholder as sparse_placeholder,
     sparse_reorder as sparse_reorder,
     sparse_tensor_to_dense as sparse_tensor_to_dense,
     sparse_to_dense as sparse_to_dense,
 )
-from tfray.ops.sparse_state_ops import (
+from tfray.ops.state.sparse_state_ops import (
     scatter_add as scatter_add,
     scatter_div as scatter_div,
     scatter_max as scatter_max,
@@ -328,7 +328,7 @@ from tfray.ops.sparse_state_ops import (
     scatter_sub as scatter_sub,
     scatter_update as scatter_update,
 )
-from tfray.ops.special_ops import (
+from tfray.ops.math.special_ops import (
     betainc as betainc,
     digamma as digamma,
     erf as erf,
@@ -340,7 +340,7 @@ from tfray.ops.special_ops import (
     polygamma as polygamma,
     zeta as zeta,
 )
-from tfray.ops.transcendental_ops import (
+from tfray.ops.math.transcendental_ops import (
     acos as acos,
     acosh as acosh,
     asin as asin,
@@ -358,7 +358,7 @@ from tfray.ops.transcendental_ops import (
     tan as tan,
     tanh as tanh,
 )
-from tfray.ops.tuple_ops import (
+from tfray.ops.arrays.tuple_ops import (
     identity_n as identity_n,
 )
 from tfray.framework.scopes import (
@@ -372,14 +372,14 @@ from tfray.framework.scopes import (
     get_collection_ref as get_collection_ref,
     name_scope as name_scope,
 )
-from tfray.library.confusion import confusion_matrix as confusion_matrix
-from tfray.library.clip import (
+from tfray.library.metrics.confusion import confusion_matrix as confusion_matrix
+from tfray.library.variables.clip import (
     clip_by_average_norm as clip_by_average_norm,
     clip_by_global_norm as clip_by_global_norm,
     clip_by_norm as clip_by_norm,
     global_norm as global_norm,
 )
-from tfray.library.initializers import (
+from tfray.library.variables.initializers import (
     constant_initializer as constant_initializer,
     glorot_normal_initializer as glorot_normal_initializer,
     glorot_uniform_initializer as glorot_uniform_initializer,
@@ -393,13 +393,13 @@ from tfray.library.initializers import (
     variance_scaling_initializer as variance_scaling_initializer,
     zeros_initializer as zeros_initializer,
 )
-from tfray.library.partitioned_variables import (
+from tfray.library.variables.partitioned_variables import (
     fixed_size_partitioner as fixed_size_partitioner,
     balancing_partitioner as balancing_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
 )
-from tfray.library.variable_scope import (
+from tfray.library.variables.variable_scope import (
     AUTO_REUSE as AUTO_REUSE,
     VariableScope as VariableScope,
     get_local_variable as get_local_variable,
@@ -409,7 +409,7 @@ from tfray.library.variable_scope import (
     variable_op_scope as variable_op_scope,
     variable_scope as variable_scope,
 )
-from tfray.library.variables import (
+from tfray.library.variables.variables import (
     Variable as Variable,
     all_variables as all_variables,
     assert_variables_initialized as assert_variables_initialized,
@@ -426,20 +426,20 @@ from tfray.library.variables import (
     trainable_variables as trainable_variables,
     variables_initializer as variables_initializer,
 )
-from tfray.ops.construction_ops import lin_space as lin_space
-from tfray.ops.rounding_ops import mod as mod
+from tfray.ops.arrays.construction_ops import lin_space as lin_space
+from tfray.ops.math.rounding_ops import mod as mod
 from tfray.session import InteractiveSession as InteractiveSession, Session as Session
-from tfray.ops.control_ops import (
+from tfray.ops.checks.control_ops import (
     Assert as Assert,
     Print as Print,
     add_check_numerics_ops as add_check_numerics_ops,
     check_numerics as check_numerics,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
-from tfray.ops.control_ops import (
+from tfray.ops.checks.control_ops import (
     print_ as print,
 )
-from tfray.ops.check_ops import (
+from tfray.ops.checks.check_ops import (
     assert_equal as assert_equal,
     assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal,
@@ -461,34 +461,34 @@ from tfray.ops.check_ops import (
     is_numeric_tensor as is_numeric_tensor,
     is_strictly_increasing as is_strictly_increasing,
 )
-from tfray.ops.control_flow_ops import (
+from tfray.ops.control.control_flow_ops import (
     case as case,
     cond as cond,
     while_loop as while_loop,
 )
-from tfray.ops.functional_ops import (
+from tfray.ops.control.functional_ops import (
     foldl as foldl,
     foldr as foldr,
     map_fn as map_fn,
     scan as scan,
 )
-from tfray.ops.tensor_array_ops import (
+from tfray.ops.control.tensor_array_ops import (
     TensorArray as TensorArray,
 )
-from tfray.ops.script_ops import (
+from tfray.ops.system.script_ops import (
     numpy_function as numpy_function,
     py_func as py_func,
 )
-from tfray.ops.einsum_ops import (
+from tfray.ops.math.einsum_ops import (
     einsum as einsum,
 )
-from tfray.ops.solve_ops import (
+from tfray.ops.linalg.solve_ops import (
     matrix_determinant as matrix_determinant,
     matrix_inverse as matrix_inverse,
     matrix_solve as matrix_solve,
     matrix_triangular_solve as matrix_triangular_solve,
 )
-from tfray.ops.decomposition_ops import (
+from tfray.ops.linalg.decomposition_ops import (
     cholesky as cholesky,
     cholesky_solve as cholesky_solve,
     matrix_solve_ls as matrix_solve_ls,
@@ -496,39 +496,39 @@ from tfray.ops.decomposition_ops import (
     self_adjoint_eig as self_adjoint_eig,
     svd as svd,
 )
-from tfray.ops.layout_ops import (
+from tfray.ops.arrays.layout_ops import (
     roll as roll,
 )
-from tfray.ops.conversion_ops import (
+from tfray.ops.math.conversion_ops import (
     bitcast as bitcast,
     saturate_cast as saturate_cast,
 )
-from tfray.ops.sparse_state_ops import (
+from tfray.ops.state.sparse_state_ops import (
     scatter_nd_add as scatter_nd_add,
     scatter_nd_sub as scatter_nd_sub,
     scatter_nd_update as scatter_nd_update,
 )
-from tfray.ops.state_ops import (
+from tfray.ops.state.state_ops import (
     count_up_to as count_up_to,
 )
-from tfray.library.accumulators import (
+from tfray.library.input.accumulators import (
     ConditionalAccumulator as ConditionalAccumulator,
     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
     SparseConditionalAccumulator as SparseConditionalAccumulator,
 )
-from tfray.library.queues import (
+from tfray.library.input.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
     QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
-from tfray.ops.sparse_transport_ops import (
+from tfray.ops.sparse.sparse_transport_ops import (
     deserialize_many_sparse as deserialize_many_sparse,
     serialize_many_sparse as serialize_many_sparse,
     serialize_sparse as serialize_sparse,
 )
-from tfray.library.readers import (
+from tfray.library.input.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
     IdentityReader as IdentityReader,
     ReaderBase as ReaderBase,
@@ -536,13 +536,13 @@ from tfray.library.readers import (
     TextLineReader as TextLineReader,
     WholeFileReader as WholeFileReader,
 )
-from tfray.library import nn as nn
-from tfray.library import initializer_names as initializers
-from tfray.library import math as math, random as random
-from tfray.ops.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
-from tfray.ops.gather_ops import batch_gather as batch_gather
-from tfray.ops.activation_ops import log_sigmoid as log_sigmoid
-from tfray.ops.fake_quantization_ops import (
+from tfray.library.namespaces import nn as nn
+from tfray.library.variables import initializer_names as initializers
+from tfray.library.namespaces import math as math, random as random
+from tfray.ops.linalg.decomposition_ops import self_adjoint_eigvals as self_adjoint_eigvals
+from tfray.ops.arrays.gather_ops import batch_gather as batch_gather
+from tfray.ops.nn.activation_ops import log_sigmoid as log_sigmoid
+from tfray.ops.nn.fake_quantization_ops import (
     fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
@@ -550,7 +550,7 @@ from tfray.ops.fake_quantization_ops import (
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
 )
-from tfray.ops.fft_ops import (
+from tfray.ops.linalg.fft_ops import (
     fft as fft,
     fft2d as fft2d,
     fft3d as fft3d,
@@ -558,8 +558,8 @@ from tfray.ops.fft_ops import (
     ifft2d as ifft2d,
     ifft3d as ifft3d,
 )
-from tfray.ops.search_ops import argmax as arg_max, argmin as arg_min
-from tfray.ops.sorting_ops import (
+from tfray.ops.math.search_ops import argmax as arg_max, argmin as arg_min
+from tfray.ops.math.sorting_ops import (
     argsort as argsort,
     histogram_fixed_width as histogram_fixed_width,
     histogram_fixed_width_bins as histogram_fixed_width_bins,
@@ -568,8 +568,8 @@ from tfray.ops.sorting_ops import (
     sort as sort,
     unravel_index as unravel_index,
 )
-from tfray.ops.space_ops import required_space_to_batch_paddings as required_space_to_batch_paddings
-from tfray.ops.tensor_scatter_ops import (
+from tfray.ops.arrays.space_ops import required_space_to_batch_paddings as required_space_to_batch_paddings
+from tfray.ops.arrays.tensor_scatter_ops import (
     tensor_scatter_add as tensor_scatter_add,
     tensor_scatter_add as tensor_scatter_nd_add,
     tensor_scatter_max as tensor_scatter_nd_max,
@@ -580,34 +580,34 @@ from tfray.ops.tensor_scatter_ops import (
     tensor_scatter_update as tensor_scatter_update,
 )
 from tfray.framework.dtypes import float16 as half, float64 as double
-from tfray.ops.arithmetic_ops import realdiv as realdiv
-from tfray.ops.check_ops import ensure_shape as ensure_shape
-from tfray.ops.layout_ops import reverse as reverse_v2
-from tfray.ops.rounding_ops import floordiv as floor_div
-from tfray.ops.matrix_function_ops import matrix_square_root as matrix_square_root
-from tfray.ops.patch_ops import extract_image_patches as extract_image_patches
-from tfray.ops.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
-from tfray.ops.edit_distance_ops import edit_distance as edit_distance
-from tfray.ops.sparse_segment_ops import (
+from tfray.ops.math.arithmetic_ops import realdiv as realdiv
+from tfray.ops.checks.check_ops import ensure_shape as ensure_shape
+from tfray.ops.arrays.layout_ops import reverse as reverse_v2
+from tfray.ops.math.rounding_ops import floordiv as floor_div
+from tfray.ops.linalg.matrix_function_ops import matrix_square_root as matrix_square_root
+from tfray.ops.nn.patch_ops import extract_image_patches as extract_image_patches
+from tfray.ops.math.linalg_ops import cross as cross, norm as norm, tensordot as tensordot, trace as trace
+from tfray.ops.nn.edit_distance_ops import edit_distance as edit_distance
+from tfray.ops.math.sparse_segment_ops import (
     sparse_segment_mean as sparse_segment_mean,
     sparse_segment_sqrt_n as sparse_segment_sqrt_n,
     sparse_segment_sum as sparse_segment_sum,
 )
-from tfray.ops.shape_ops import guarantee_const as guarantee_const
-from tfray.ops.state_ops import (
+from tfray.ops.arrays.shape_ops import guarantee_const as guarantee_const
+from tfray.ops.state.state_ops import (
     assign as assign,
     assign_add as assign_add,
     assign_sub as assign_sub,
     is_variable_initialized as is_variable_initialized,
 )
-from tfray.ops.string_number_ops import (
+from tfray.ops.strings.string_number_ops import (
     as_string as as_string,
     string_to_hash_bucket as string_to_hash_bucket,
     string_to_hash_bucket_fast as string_to_hash_bucket_fast,
     string_to_hash_bucket_strong as string_to_hash_bucket_strong,
     string_to_number as string_to_number,
 )
-from tfray.ops.string_ops import (
+from tfray.ops.strings.string_ops import (
     decode_base64 as decode_base64,
     encode_base64 as encode_base64,
     regex_replace as regex_replace,
@@ -615,21 +615,21 @@ from tfray.ops.string_ops import (
     string_strip as string_strip,
     substr as substr,
 )
-from tfray.ops.string_split_ops import reduce_join as reduce_join, string_split as string_split
-from tfray.library.lookup import (
+from tfray.ops.strings.string_split_ops import reduce_join as reduce_join, string_split as string_split
+from tfray.library.input.lookup import (
     initialize_all_tables as initialize_all_tables,
     tables_initializer as tables_initializer,
 )
-from tfray.ops.io_ops import matching_files as matching_files, read_file as read_file, write_file as write_file
+from tfray.ops.system.io_ops import matching_files as matching_files, read_file as read_file, write_file as write_file
 from tfray.formats.tensor_proto import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
-from tfray.ops.decoding_ops import (
+from tfray.ops.strings.decoding_ops import (
     decode_compressed as decode_compressed,
     decode_csv as decode_csv,
     decode_raw as decode_raw,
     parse_tensor as parse_tensor,
     serialize_tensor as serialize_tensor,
 )
-from tfray.ops.parsing_ops import (
+from tfray.ops.strings.parsing_ops import (
     FixedLenFeature as FixedLenFeature,
     FixedLenSequenceFeature as FixedLenSequenceFeature,
     SparseFeature as SparseFeature,
@@ -647,7 +647,7 @@ from tfray.formats.events import (
     SummaryMetadata as SummaryMetadata,
 )
 from tfray.formats.step_stats import RunMetadata as RunMetadata
-from tfray.library.summaries import (
+from tfray.library.inspect.summaries import (
     audio_summary as audio_summary,
     histogram_summary as histogram_summary,
     image_summary as image_summary,
@@ -670,21 +670,39 @@ from tfray import lazy_modules as _lazy_modules
 
 if _TYPE_CHECKING:
     from tfray import contrib as contrib, keras as keras
-    from tfray.library import feature_column as feature_column
-    from tfray.library import app as app, flags as flags, gfile as gfile, io as io, logging as logging
-    from tfray.library import lookup as lookup, python_io as python_io, resource_loader as resource_loader
-    from tfray.library import bitwise as bitwise, data as data, image as image, linalg as linalg, manip as manip
-    from tfray.library import quantization as quantization, queue as queue, signal as signal, spectral as spectral
-    from tfray.library import sets as sets, strings as strings, summary as summary, testing as test
-    from tfray.library import layers as layers, losses as losses, metrics as metrics, regularizers as regularizers
-    from tfray.library import (
+    from tfray.library.layers import feature_column as feature_column
+    from tfray.library.namespaces import app as app, io as io
+    from tfray.library.platform import flags as flags, gfile as gfile, logging as logging
+    from tfray.library.input import lookup as lookup
+    from tfray.library.namespaces import python_io as python_io
+    from tfray.library.platform import resource_loader as resource_loader
+    from tfray.library.namespaces import (
+        bitwise as bitwise,
+        data as data,
+        image as image,
+        linalg as linalg,
+        manip as manip,
+    )
+    from tfray.library.namespaces import (
+        quantization as quantization,
+        queue as queue,
+        signal as signal,
+        spectral as spectral,
+    )
+    from tfray.library.namespaces import sets as sets, strings as strings, summary as summary
+    from tfray.library.platform import testing as test
+    from tfray.library.layers import losses as losses
+    from tfray.library.namespaces import layers as layers, metrics as metrics
+    from tfray.library.variables import regularizers as regularizers
+    from tfray.library.inspect import (
         debug as debug,
-        debugging as debugging,
         graph_util as graph_util,
         profiler as profiler,
         timeline as timeline,
     )
-    from tfray.training import api as train, saved_model as saved_model
+    from tfray.library.namespaces import debugging as debugging
+    from tfray.training import api as train
+    from tfray.training.checkpoints import saved_model as saved_model
 
 
 def __getattr__(name: str) -> object:

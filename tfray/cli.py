@@ -35,18 +35,18 @@ from tfray.formats.files import failures_of, is_folder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.framework.cpu_threads import thread_count
 from tfray.launch_command import launch
-from tfray.library.graph_tree import show as show_graph
-from tfray.library.profile_tables import show as show_profile
-from tfray.library.step_spans import merged
-from tfray.library.timeline import Timeline
+from tfray.library.inspect.graph_tree import show as show_graph
+from tfray.library.inspect.profile_tables import show as show_profile
+from tfray.library.inspect.step_spans import merged
+from tfray.library.inspect.timeline import Timeline
 from tfray.placement.contributions import BAD_GRADIENTS, WIRE_DTYPES
 from tfray.program_function import Build, built_by, built_trainer, called, load_function
 from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
-from tfray.training.checkpoint_utils import checkpoint_path
-from tfray.training.run_config import ON_LOST_DATA, Result
-from tfray.training.step_history import StepHistory, StepRecord
-from tfray.training.trainer import Trainer
+from tfray.training.checkpoints.checkpoint_utils import checkpoint_path
+from tfray.training.trainer.run_config import ON_LOST_DATA, Result
+from tfray.training.trainer.step_history import StepHistory, StepRecord
+from tfray.training.trainer.trainer import Trainer
 
 _TIMELINE: Final = "10:12"
 """First and last of the steps that a timeline shows: by then everything is compiled, save what records."""

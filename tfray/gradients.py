@@ -35,7 +35,9 @@ from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import registered_ops
 from tfray.framework.region import Region
 from tfray.framework.traversal import reachable_backward
-from tfray.ops import array_ops, grouping_ops, math_ops, tensor_array_ops, tuple_ops
+from tfray.ops.arrays import array_ops, grouping_ops, tuple_ops
+from tfray.ops.control import tensor_array_ops
+from tfray.ops.math import math_ops
 from tfray.region_gradients import GRADIENTS, carries_gradient
 
 Gradient = Tensor | IndexedSlices

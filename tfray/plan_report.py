@@ -17,14 +17,14 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import reachable_backward
-from tfray.library import variables
+from tfray.library.variables import variables
 from tfray.placement.calibration import measured_machine
 from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.session import Session
-from tfray.training.device_setter import RoundRobinStrategy, replica_device_setter
-from tfray.training.step_history import StepRecord
-from tfray.training.step_plan import (
+from tfray.training.threads.device_setter import RoundRobinStrategy, replica_device_setter
+from tfray.training.trainer.step_history import StepRecord
+from tfray.training.trainer.step_plan import (
     StepPlan,
     machine_of,
     named_devices,
@@ -34,7 +34,7 @@ from tfray.training.step_plan import (
     shard_devices,
     worker_devices,
 )
-from tfray.training.trainer import Trainer
+from tfray.training.trainer.trainer import Trainer
 
 _LISTED: Final = 24
 """Variables to list."""

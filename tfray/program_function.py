@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from tfray.command import BadRequest, errors_of
-from tfray.training.inputs import Batch
-from tfray.training.trainer import Trainer
+from tfray.training.input.inputs import Batch
+from tfray.training.trainer.trainer import Trainer
 
 Build = Callable[..., Trainer | tuple[Trainer, Iterable[Batch]]]
 """What can be trained: a function that returns a `Trainer`, or one and the batches to test on afterwards."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from tfray.training.step_history import StepRecord
+from tfray.training.trainer.step_history import StepRecord
 
 REFRESH_S: Final = 0.1
 """How often numbers on the screen change: formatting them at every step would slow short steps down."""

@@ -17,8 +17,10 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.region import Region, variable_behind
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops import array_ops, math_ops, stacked_ops, tensor_array_ops
-from tfray.ops.control_flow_ops import add_cond, add_while, export_from_branch, stack_over_iterations
+from tfray.ops.arrays import array_ops
+from tfray.ops.control import tensor_array_ops
+from tfray.ops.control.control_flow_ops import add_cond, add_while, export_from_branch, stack_over_iterations
+from tfray.ops.math import math_ops, stacked_ops
 
 Gradient = Tensor | IndexedSlices
 

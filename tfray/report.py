@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import NotFoundError
-from tfray.training.step_history import StepRecord
+from tfray.training.trainer.step_history import StepRecord
 
 INK: Final = "#1b1f24"
 FAINT: Final = "#d0d7de"

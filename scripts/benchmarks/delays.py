@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tfray as tf
-from tfray.training.inputs import Batch, InputContext, InputFunction
+from tfray.training.input.inputs import Batch, InputContext, InputFunction
 
 
 @dataclass(frozen=True)

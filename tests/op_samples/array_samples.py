@@ -7,7 +7,7 @@ import numpy as np
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.ops import array_ops, broadcast_ops, slice_ops
+from tfray.ops.arrays import array_ops, broadcast_ops, slice_ops
 
 INT = np.int32
 WORDS = np.array([b"to", b"be", b"or", b"not", b"to", b"be"], object)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
-from tfray.ops import beam_ops
+from tfray.ops.nn import beam_ops
 
 _STEPS = np.int32([[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 0]], [[9, 1, 2]]])
 _PARENTS = np.int32([[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]], [[0, 0, 1]]])

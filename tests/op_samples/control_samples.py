@@ -7,7 +7,9 @@ import numpy as np
 from tests.op_samples import OpError, OpSample, grid
 from tests.op_samples.array_samples import WORDS
 from tfray.framework import dtypes
-from tfray.ops import control_ops, conversion_ops, source_ops
+from tfray.ops.arrays import source_ops
+from tfray.ops.checks import control_ops
+from tfray.ops.math import conversion_ops
 
 SAMPLES = [
     *[

@@ -9,7 +9,7 @@ import numpy as np
 from tests import image_reference as ref
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import conv_ops, depthwise_conv_ops, pooling_ops
+from tfray.ops.nn import conv_ops, depthwise_conv_ops, pooling_ops
 
 # (images, filters, strides, dilations, padding): every path of the kernels, odd sizes, nothing at all.
 CONVOLUTIONS: list[tuple[Any, Any, Any, Any, Any]] = [

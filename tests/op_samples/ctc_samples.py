@@ -7,7 +7,7 @@ import numpy as np
 from tests import ctc_reference
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework.sparse_tensor import SparseTensor
-from tfray.ops import ctc_ops
+from tfray.ops.nn import ctc_ops
 
 TWO_ROWS = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]])
 LABELS = np.int32([1, 1, 0, 2, 2])

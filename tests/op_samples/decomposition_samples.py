@@ -6,8 +6,9 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import decomposition_ops, linalg_ops, solve_ops
-from tfray.ops.arithmetic_ops import add
+from tfray.ops.linalg import decomposition_ops, solve_ops
+from tfray.ops.math import linalg_ops
+from tfray.ops.math.arithmetic_ops import add
 
 MODES = ("known", "unknown sizes")
 """Gradients transpose, for which the rank must be known."""

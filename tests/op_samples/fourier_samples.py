@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework.convert import add_op
-from tfray.ops import fft_ops, signal_ops
+from tfray.ops.linalg import fft_ops, signal_ops
 
 
 def waves(*shape: int) -> Any:

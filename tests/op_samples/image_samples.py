@@ -12,7 +12,8 @@ import numpy as np
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.ops import crop_resize_ops, image_box_ops, image_codec_ops, image_color_ops, patch_ops, resize_ops
+from tfray.ops.image import crop_resize_ops, image_box_ops, image_codec_ops, image_color_ops, resize_ops
+from tfray.ops.nn import patch_ops
 
 WIDE = (dtypes.float32, dtypes.float64)
 

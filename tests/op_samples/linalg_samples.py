@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import einsum_ops, linalg_ops
+from tfray.ops.math import einsum_ops, linalg_ops
 
 WIDE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 

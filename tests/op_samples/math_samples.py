@@ -8,7 +8,7 @@ import scipy.special
 from tests.op_samples import OpError, OpSample, binary_rows, grid, unary_rows
 from tfray.framework import dtypes
 from tfray.framework.graph import Tensor
-from tfray.ops import math_ops, special_ops, transcendental_ops
+from tfray.ops.math import math_ops, special_ops, transcendental_ops
 
 WIDE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 """Dtypes in which functions with steep slopes are compared: 16 bits carry too little."""

@@ -9,7 +9,8 @@ import scipy.linalg
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import matrix_function_ops, scan_ops, tridiagonal_ops
+from tfray.ops.linalg import matrix_function_ops, tridiagonal_ops
+from tfray.ops.math import scan_ops
 
 DOUBLES = (dtypes.float64, dtypes.float32)
 

@@ -10,8 +10,8 @@ from scipy import special
 from tests.image_reference import to_nchw
 from tests.op_samples import OpError, OpSample, grid, unary_rows
 from tfray.framework import dtypes
-from tfray.ops import activation_ops, cross_entropy_ops, nn_ops, normalization_ops
-from tfray.ops.activation_ops import SELU_ALPHA, SELU_SCALE
+from tfray.ops.nn import activation_ops, cross_entropy_ops, nn_ops, normalization_ops
+from tfray.ops.nn.activation_ops import SELU_ALPHA, SELU_SCALE
 
 WIDE = (dtypes.float32, dtypes.float64)
 

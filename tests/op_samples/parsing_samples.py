@@ -20,8 +20,8 @@ from tfray.formats.example import (
     SequenceExample,
 )
 from tfray.framework import dtypes
-from tfray.ops import decoding_ops, parsing_ops
-from tfray.ops.parsing_ops import FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature
+from tfray.ops.strings import decoding_ops, parsing_ops
+from tfray.ops.strings.parsing_ops import FixedLenFeature, FixedLenSequenceFeature, SparseFeature, VarLenFeature
 
 
 def strings(*items):

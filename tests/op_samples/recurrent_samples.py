@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework.convert import add_op
-from tfray.ops import recurrent_ops
+from tfray.ops.nn import recurrent_ops
 
 
 def _sigmoid(x):

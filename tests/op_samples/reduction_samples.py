@@ -7,7 +7,7 @@ import scipy.special
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import reduction_ops, scan_ops, search_ops
+from tfray.ops.math import reduction_ops, scan_ops, search_ops
 
 AXES = [((3, 4), None), ((3, 4), 0), ((3, 4), [-1]), ((2, 3, 4), [0, 2]), ((2, 3, 4), 1), ((), []), ((5,), [])]
 """Shapes, and the dimensions over which they are reduced."""

@@ -7,7 +7,8 @@ from scipy import special, stats
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import candidate_sampling_ops, gamma_sensitivity_ops, shard_product_ops
+from tfray.ops.math import gamma_sensitivity_ops
+from tfray.ops.nn import candidate_sampling_ops, shard_product_ops
 
 LEAST = np.finfo(np.float32).min
 

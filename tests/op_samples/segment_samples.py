@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import segment_ops, sparse_segment_ops
+from tfray.ops.math import segment_ops, sparse_segment_ops
 
 IDS = np.array([0, 0, 2, 2, 2], np.int32)
 

@@ -8,7 +8,7 @@ from tests.op_samples import OpError, OpSample, grid
 from tests.op_samples.array_samples import INT, WORDS, build_op, ints
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.ops import array_ops, gather_ops, layout_ops, partition_ops
+from tfray.ops.arrays import array_ops, gather_ops, layout_ops, partition_ops
 
 # -- by index ------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import numpy as np
 from tests.op_samples import OpError, OpSample
 from tests.op_samples.parsing_samples import strings
 from tfray.framework.sparse_tensor import SparseTensor
-from tfray.ops import set_ops
+from tfray.ops.sparse import set_ops
 
 A = np.int32([[[1, 2], [3, 3]], [[4, 5], [6, 7]]])
 B = np.int32([[[1, 3], [3, 9]], [[5, 4], [8, 9]]])

@@ -8,7 +8,9 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
-from tfray.ops import check_ops, sorting_ops, tensor_scatter_ops
+from tfray.ops.arrays import tensor_scatter_ops
+from tfray.ops.checks import check_ops
+from tfray.ops.math import sorting_ops
 
 DESCENDING = {"direction": "DESCENDING"}
 

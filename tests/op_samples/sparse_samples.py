@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework.sparse_tensor import SparseTensor
-from tfray.ops import sparse_layout_ops, sparse_math_ops, sparse_ops
+from tfray.ops.sparse import sparse_layout_ops, sparse_math_ops, sparse_ops
 
 ORDERED = np.array([[0, 1], [1, 0], [1, 3], [2, 2]])
 MIXED = ORDERED[[2, 0, 3, 1]]

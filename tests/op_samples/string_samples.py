@@ -8,7 +8,7 @@ from tests.op_samples import OpError, OpSample
 from tests.op_samples.parsing_samples import strings, text
 from tfray.framework import dtypes
 from tfray.framework.op_def import lookup
-from tfray.ops import string_number_ops, string_ops, string_split_ops
+from tfray.ops.strings import string_number_ops, string_ops, string_split_ops
 
 I32 = np.int32
 

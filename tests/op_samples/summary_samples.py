@@ -9,8 +9,8 @@ from tfray.formats.events import Summary, SummaryMetadata, SummaryValue
 from tfray.formats.media import encode_wav
 from tfray.formats.tensor_proto import make_tensor_proto
 from tfray.framework import dtypes
-from tfray.ops import summary_ops
-from tfray.ops.summary_ops import encode_image, make_histogram
+from tfray.ops.system import summary_ops
+from tfray.ops.system.summary_ops import encode_image, make_histogram
 
 
 def text(item):

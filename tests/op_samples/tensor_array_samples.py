@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tests.op_samples import OpSample, grid
-from tfray.ops import control_flow_ops, stacked_ops, tensor_array_ops
-from tfray.ops.tensor_array_ops import TensorArray
+from tfray.ops.control import control_flow_ops, tensor_array_ops
+from tfray.ops.control.tensor_array_ops import TensorArray
+from tfray.ops.math import stacked_ops
 
 
 def _unstacked(x):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.op_samples import OpSample, grid
-from tfray.ops import tuple_ops
+from tfray.ops.arrays import tuple_ops
 
 
 def _both(x, y):

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from tests.op_samples import OpError, OpSample, grid
-from tfray.ops import replica_ops
+from tfray.ops.system import replica_ops
 
 SAMPLES = [
     # In a graph that is not replicated there is one contribution.

@@ -10,7 +10,7 @@ from tests.image_reference import pads
 from tests.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.ops import conv3d_ops, morphology_ops
+from tfray.ops.nn import conv3d_ops, morphology_ops
 
 # (volumes, filters, strides, dilations, padding)
 CASES: list[tuple[Any, Any, Any, Any, str]] = [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfray.library.data import Dataset, FixedLengthRecordDataset, Iterator, TextLineDataset, TFRecordDataset
-from tfray.library.data_experimental import (
+from tfray.library.input.data_experimental import (
     Transformation,
     choose_from_datasets,
     group_by_window,
@@ -17,6 +16,7 @@ from tfray.library.data_experimental import (
     shuffle_and_repeat,
     unbatch,
 )
+from tfray.library.namespaces.data import Dataset, FixedLengthRecordDataset, Iterator, TextLineDataset, TFRecordDataset
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:

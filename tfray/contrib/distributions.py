@@ -1,7 +1,7 @@
 """``tf.contrib.distributions``: the names of `tf.distributions`."""
 
 # isort: skip_file
-from tfray.library.distributions import (
+from tfray.library.distributions.distributions import (
     Bernoulli as Bernoulli,
     Beta as Beta,
     Categorical as Categorical,

@@ -2,14 +2,14 @@
 
 # isort: skip_file
 from tfray.framework import nest as nest
-from tfray.library.arg_scope import (
+from tfray.library.layers.arg_scope import (
     add_arg_scope as add_arg_scope,
     arg_scope as arg_scope,
     arg_scoped_arguments as arg_scoped_arguments,
     current_arg_scope as current_arg_scope,
     has_arg_scope as has_arg_scope,
 )
-from tfray.library.model_variables import (
+from tfray.library.layers.model_variables import (
     filter_variables as filter_variables,
     get_local_variables as get_local_variables,
     get_model_variables as get_model_variables,
@@ -22,17 +22,17 @@ from tfray.library.model_variables import (
     model_variable as model_variable,
     variable as variable,
 )
-from tfray.training.assign_from_checkpoint import (
+from tfray.training.checkpoints.assign_from_checkpoint import (
     assign_from_checkpoint as assign_from_checkpoint,
     assign_from_checkpoint_fn as assign_from_checkpoint_fn,
 )
-from tfray.training.checkpoint_utils import (
+from tfray.training.checkpoints.checkpoint_utils import (
     init_from_checkpoint as init_from_checkpoint,
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
-from tfray.training.global_step import (
+from tfray.training.threads.global_step import (
     assert_global_step as assert_global_step,
     create_global_step as create_global_step,
     get_global_step as get_global_step,

@@ -1,7 +1,7 @@
 """The names of ``tf.contrib.layers``."""
 
 # isort: skip_file
-from tfray.library.feature_column import (
+from tfray.library.layers.feature_column import (
     bucketized_column as bucketized_column,
     categorical_column_with_hash_bucket as sparse_column_with_hash_bucket,
     categorical_column_with_vocabulary_list as sparse_column_with_keys,
@@ -11,15 +11,15 @@ from tfray.library.feature_column import (
     input_layer as input_from_feature_columns,
     numeric_column as real_valued_column,
 )
-from tfray.library.regularizers import (
+from tfray.library.variables.regularizers import (
     apply_regularization as apply_regularization,
     l1_l2_regularizer as l1_l2_regularizer,
     l1_regularizer as l1_regularizer,
     l2_regularizer as l2_regularizer,
     sum_regularizer as sum_regularizer,
 )
-from tfray.library.sequence_labels import dense_to_sparse as dense_to_sparse
-from tfray.library.slim_functions import (
+from tfray.library.rnn.sequence_labels import dense_to_sparse as dense_to_sparse
+from tfray.library.layers.slim_functions import (
     avg_pool2d as avg_pool2d,
     dropout as dropout,
     embed_sequence as embed_sequence,
@@ -39,7 +39,7 @@ from tfray.library.slim_functions import (
     xavier_initializer as xavier_initializer,
     xavier_initializer_conv2d as xavier_initializer_conv2d,
 )
-from tfray.library.slim_layers import (
+from tfray.library.layers.slim_layers import (
     batch_norm as batch_norm,
     bias_add as bias_add,
     conv1d as conv1d,
@@ -52,4 +52,7 @@ from tfray.library.slim_layers import (
     separable_conv2d as separable_conv2d,
     separable_convolution2d as separable_convolution2d,
 )
-from tfray.training.optimize_loss import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES, optimize_loss as optimize_loss
+from tfray.training.sessions.optimize_loss import (
+    OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES,
+    optimize_loss as optimize_loss,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tfray.library import vocabulary as preprocessing
+from tfray.library.input import vocabulary as preprocessing
 
 __all__ = ["ModeKeys", "preprocessing"]
 

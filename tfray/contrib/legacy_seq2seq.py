@@ -1,7 +1,7 @@
 """The names of ``tf.contrib.legacy_seq2seq``, once ``tf.nn.seq2seq``."""
 
 # isort: skip_file
-from tfray.library.legacy_seq2seq import (
+from tfray.library.rnn.legacy_seq2seq import (
     attention_decoder as attention_decoder,
     basic_rnn_seq2seq as basic_rnn_seq2seq,
     embedding_attention_decoder as embedding_attention_decoder,

@@ -1,7 +1,7 @@
 """The names of ``tf.contrib.lookup``."""
 
 # isort: skip_file
-from tfray.library.lookup import (
+from tfray.library.input.lookup import (
     FastHashSpec as FastHashSpec,
     HashTable as HashTable,
     HasherSpec as HasherSpec,

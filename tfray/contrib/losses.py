@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.graph import Tensor
-from tfray.library import losses
-from tfray.library.losses import (
+from tfray.library.layers import losses
+from tfray.library.layers.losses import (
     add_loss as add_loss,
     compute_weighted_loss as compute_weighted_loss,
     get_losses as get_losses,

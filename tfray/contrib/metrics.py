@@ -6,9 +6,10 @@ from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.library import metrics
-from tfray.library.metric_variables import Metric
-from tfray.ops import array_ops, math_ops
+from tfray.library.metrics.metric_variables import Metric
+from tfray.library.namespaces import metrics
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
 
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:

@@ -1,15 +1,15 @@
 """The names of ``tf.contrib.rnn``."""
 
 # isort: skip_file
-from tfray.library.rnn import (
+from tfray.library.rnn.rnn import (
     stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn,
     static_bidirectional_rnn as static_bidirectional_rnn,
     static_rnn as static_rnn,
     static_state_saving_rnn as static_state_saving_rnn,
     stack_bidirectional_rnn as stack_bidirectional_rnn,
 )
-from tfray.library.rnn_cell_base import LayerRNNCell as LayerRNNCell, RNNCell as RNNCell
-from tfray.library.rnn_cell_wrappers import (
+from tfray.library.rnn.rnn_cell_base import LayerRNNCell as LayerRNNCell, RNNCell as RNNCell
+from tfray.library.rnn.rnn_cell_wrappers import (
     DeviceWrapper as DeviceWrapper,
     DropoutWrapper as DropoutWrapper,
     EmbeddingWrapper as EmbeddingWrapper,
@@ -19,7 +19,7 @@ from tfray.library.rnn_cell_wrappers import (
     OutputProjectionWrapper as OutputProjectionWrapper,
     ResidualWrapper as ResidualWrapper,
 )
-from tfray.library.rnn_cells import (
+from tfray.library.rnn.rnn_cells import (
     BasicLSTMCell as BasicLSTMCell,
     BasicRNNCell as BasicRNNCell,
     GRUBlockCell as GRUBlockCell,
@@ -30,7 +30,7 @@ from tfray.library.rnn_cells import (
     LSTMCell as LSTMCell,
     LSTMStateTuple as LSTMStateTuple,
 )
-from tfray.library.rnn_fused import (
+from tfray.library.rnn.rnn_fused import (
     FusedRNNCellAdaptor as FusedRNNCellAdaptor,
     LSTMBlockFusedCell as LSTMBlockFusedCell,
     TimeReversedFusedRNN as TimeReversedFusedRNN,

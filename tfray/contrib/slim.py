@@ -34,14 +34,14 @@ from tfray.contrib.layers import (
     xavier_initializer as xavier_initializer,
     xavier_initializer_conv2d as xavier_initializer_conv2d,
 )
-from tfray.library.arg_scope import (
+from tfray.library.layers.arg_scope import (
     add_arg_scope as add_arg_scope,
     arg_scope as arg_scope,
     arg_scoped_arguments as arg_scoped_arguments,
     current_arg_scope as current_arg_scope,
     has_arg_scope as has_arg_scope,
 )
-from tfray.library.model_variables import (
+from tfray.library.layers.model_variables import (
     filter_variables as filter_variables,
     get_local_variables as get_local_variables,
     get_model_variables as get_model_variables,
@@ -54,9 +54,9 @@ from tfray.library.model_variables import (
     model_variable as model_variable,
     variable as variable,
 )
-from tfray.training.global_step import (
+from tfray.training.threads.global_step import (
     create_global_step as create_global_step,
     get_global_step as get_global_step,
     get_or_create_global_step as get_or_create_global_step,
 )
-from tfray.training import learning as learning
+from tfray.training.sessions import learning as learning

@@ -1,4 +1,4 @@
 """The names of ``tf.contrib.staging``."""
 
 # isort: skip_file
-from tfray.library.staging import MapStagingArea as MapStagingArea, StagingArea as StagingArea
+from tfray.library.input.staging import MapStagingArea as MapStagingArea, StagingArea as StagingArea

@@ -29,8 +29,8 @@ _RAISE: Final = dis.opmap["RAISE_VARARGS"]
 
 _LEFT_ALONE: Final = (
     "tfray.config",  # these look at who calls them
-    "tfray.library.logging",
-    "tfray.library.resource_loader",
+    "tfray.library.platform.logging",
+    "tfray.library.platform.resource_loader",
     "tfray.errors",
     "tfray.session",  # these are called in every step
 )

@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
-from tfray.ops.activation_ops import elu as elu
-from tfray.ops.activation_ops import relu as relu
-from tfray.ops.activation_ops import selu as selu
-from tfray.ops.activation_ops import softplus as softplus
-from tfray.ops.activation_ops import softsign as softsign
-from tfray.ops.arithmetic_ops import exp as exponential
-from tfray.ops.cross_entropy_ops import softmax as softmax
-from tfray.ops.rounding_ops import clip_by_value
-from tfray.ops.transcendental_ops import sigmoid as sigmoid
-from tfray.ops.transcendental_ops import tanh as tanh
+from tfray.ops.math.arithmetic_ops import exp as exponential
+from tfray.ops.math.rounding_ops import clip_by_value
+from tfray.ops.math.transcendental_ops import sigmoid as sigmoid
+from tfray.ops.math.transcendental_ops import tanh as tanh
+from tfray.ops.nn.activation_ops import elu as elu
+from tfray.ops.nn.activation_ops import relu as relu
+from tfray.ops.nn.activation_ops import selu as selu
+from tfray.ops.nn.activation_ops import softplus as softplus
+from tfray.ops.nn.activation_ops import softsign as softsign
+from tfray.ops.nn.cross_entropy_ops import softmax as softmax
 
 
 def linear(x: Any) -> Any:

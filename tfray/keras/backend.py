@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_session, reset_default_graph
-from tfray.library.sequence_labels import ctc_batch_cost as ctc_batch_cost
-from tfray.library.sequence_labels import ctc_decode as ctc_decode
-from tfray.library.sequence_labels import ctc_label_dense_to_sparse as ctc_label_dense_to_sparse
-from tfray.library.variables import (
+from tfray.library.rnn.sequence_labels import ctc_batch_cost as ctc_batch_cost
+from tfray.library.rnn.sequence_labels import ctc_decode as ctc_decode
+from tfray.library.rnn.sequence_labels import ctc_label_dense_to_sparse as ctc_label_dense_to_sparse
+from tfray.library.variables.variables import (
     global_variables,
     local_variables,
     report_uninitialized_variables,
     variables_initializer,
 )
-from tfray.ops.source_ops import constant, placeholder_with_default
+from tfray.ops.arrays.source_ops import constant, placeholder_with_default
 from tfray.session import Session
 
 _EPSILON = 1e-7

@@ -12,8 +12,8 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats.events import Summary
 from tfray.formats.files import given_path
 from tfray.keras import backend
-from tfray.library.event_writer import FileWriter
-from tfray.ops.summary_ops import encode_image, make_histogram
+from tfray.library.inspect.event_writer import FileWriter
+from tfray.ops.system.summary_ops import encode_image, make_histogram
 
 
 class Callback:

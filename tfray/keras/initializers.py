@@ -6,19 +6,19 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
-from tfray.library.initializers import Constant as Constant
-from tfray.library.initializers import GlorotNormal as glorot_normal
-from tfray.library.initializers import GlorotUniform as glorot_uniform
-from tfray.library.initializers import Identity as Identity
-from tfray.library.initializers import Ones as Ones
-from tfray.library.initializers import Orthogonal as Orthogonal
-from tfray.library.initializers import RandomNormal, RandomUniform, TruncatedNormal
-from tfray.library.initializers import VarianceScaling as VarianceScaling
-from tfray.library.initializers import Zeros as Zeros
-from tfray.library.initializers import he_normal as he_normal
-from tfray.library.initializers import he_uniform as he_uniform
-from tfray.library.initializers import lecun_normal as lecun_normal
-from tfray.library.initializers import lecun_uniform as lecun_uniform
+from tfray.library.variables.initializers import Constant as Constant
+from tfray.library.variables.initializers import GlorotNormal as glorot_normal
+from tfray.library.variables.initializers import GlorotUniform as glorot_uniform
+from tfray.library.variables.initializers import Identity as Identity
+from tfray.library.variables.initializers import Ones as Ones
+from tfray.library.variables.initializers import Orthogonal as Orthogonal
+from tfray.library.variables.initializers import RandomNormal, RandomUniform, TruncatedNormal
+from tfray.library.variables.initializers import VarianceScaling as VarianceScaling
+from tfray.library.variables.initializers import Zeros as Zeros
+from tfray.library.variables.initializers import he_normal as he_normal
+from tfray.library.variables.initializers import he_uniform as he_uniform
+from tfray.library.variables.initializers import lecun_normal as lecun_normal
+from tfray.library.variables.initializers import lecun_uniform as lecun_uniform
 
 
 def random_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> RandomNormal:

@@ -18,11 +18,14 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, initializers
 from tfray.keras.backend import get_session, learning_phase
-from tfray.library import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
-from tfray.library.convolution_layers import per_axis
-from tfray.ops import activation_ops, array_ops, embedding_ops, math_ops, normalization_ops, random_ops
-from tfray.ops.control_flow_ops import smart_cond
-from tfray.ops.source_ops import placeholder
+from tfray.library.layers import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
+from tfray.library.layers.convolution_layers import per_axis
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.source_ops import placeholder
+from tfray.ops.control.control_flow_ops import smart_cond
+from tfray.ops.math import math_ops
+from tfray.ops.nn import activation_ops, embedding_ops, normalization_ops
+from tfray.ops.random import random_ops
 
 
 def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:

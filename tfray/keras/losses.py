@@ -9,7 +9,9 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.keras.backend import epsilon
-from tfray.ops import activation_ops, array_ops, cross_entropy_ops, math_ops, normalization_ops
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
+from tfray.ops.nn import activation_ops, cross_entropy_ops, normalization_ops
 
 
 def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:

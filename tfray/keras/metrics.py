@@ -9,7 +9,8 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.keras import losses
-from tfray.ops import array_ops, math_ops, search_ops
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops, search_ops
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:

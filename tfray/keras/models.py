@@ -18,7 +18,7 @@ from tfray.framework.graph import Tensor
 from tfray.keras import layers as keras_layers
 from tfray.keras.layers import Input, InputLayer, Layer, history
 from tfray.keras.training import Trainable
-from tfray.library import base_layer
+from tfray.library.layers import base_layer
 
 
 class Model(Trainable, Layer):

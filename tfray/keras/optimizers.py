@@ -7,17 +7,18 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation, get_default_graph
-from tfray.library.clip import clip_by_norm
-from tfray.library.variables import Variable
-from tfray.ops import array_ops, math_ops
-from tfray.training.adadelta import AdadeltaOptimizer
-from tfray.training.adagrad import AdagradOptimizer
-from tfray.training.adam import AdamOptimizer
-from tfray.training.gradient_descent import GradientDescentOptimizer
-from tfray.training.momentum import MomentumOptimizer
-from tfray.training.nadam import NadamOptimizer
-from tfray.training.optimizer import Optimizer as TrainOptimizer
-from tfray.training.rms_prop import RMSPropOptimizer
+from tfray.library.variables.clip import clip_by_norm
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
+from tfray.training.optimizers.adadelta import AdadeltaOptimizer
+from tfray.training.optimizers.adagrad import AdagradOptimizer
+from tfray.training.optimizers.adam import AdamOptimizer
+from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
+from tfray.training.optimizers.momentum import MomentumOptimizer
+from tfray.training.optimizers.nadam import NadamOptimizer
+from tfray.training.optimizers.optimizer import Optimizer as TrainOptimizer
+from tfray.training.optimizers.rms_prop import RMSPropOptimizer
 
 
 class Optimizer:

@@ -1,7 +1,7 @@
 """The names of ``tf.keras.regularizers``."""
 
 # isort: skip_file
-from tfray.library.regularizers import (
+from tfray.library.variables.regularizers import (
     L1L2 as L1L2,
     Regularizer as Regularizer,
     l1 as l1,

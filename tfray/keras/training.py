@@ -15,8 +15,9 @@ from tfray.keras import metrics as keras_metrics
 from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
 from tfray.keras.callbacks import Callback, CallbackList, History
-from tfray.ops import array_ops, grouping_ops, math_ops
-from tfray.ops.source_ops import constant, placeholder, placeholder_with_default
+from tfray.ops.arrays import array_ops, grouping_ops
+from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default
+from tfray.ops.math import math_ops
 
 
 class Trainable:

@@ -1,0 +1,1 @@
+"""Operations that make, move, shape and select elements."""

@@ -1,0 +1,525 @@
+"""One value in many places: filling, zeros and ones, broadcasting and its transpose, choosing elementwise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import like_input
+from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, broadcast_shapes
+from tfray.ops.arrays.shape_ops import SHAPE, host_ints, index_tensor, known_entries, sizes_from_input
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.tiles import buffer, map_flat
+
+MAX_CONSTANT_ELEMENTS: Final = 1000
+"""`zeros` and its kin of at most this many elements become constants; larger ones are made when a step runs."""
+
+
+# -- one value everywhere ------------------------------------------------------------------------------
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """Make a tensor of shape `dims` whose elements are all the scalar `value`.
+
+    Args:
+        dims: Integer vector, no entry negative.
+        value: Scalar of any dtype.
+        name: Name of the operation.
+    """
+    return add_op(FILL, index_tensor(dims), value, name=name)
+
+
+def _fill_kernel(ctx: KernelContext, dims: Array, value: Array, out: Array | None = None) -> Array:
+    if out is None:
+        try:
+            out = ctx.xp.empty(host_ints(ctx, dims), ctx.output_dtype())
+        except ValueError as error:
+            raise InvalidArgumentError(f"cannot make a tensor of shape {host_ints(ctx, dims)}: {error}") from error
+    out[...] = value
+    return out
+
+
+def _fill_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(0)
+    return [sizes_from_input(op, 0)]
+
+
+def _fill_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [None, sum_to_shape(d_output, np.zeros(0, np.int32))]
+
+
+FILL = register(
+    OpDef(
+        name="Fill",
+        inputs=("dims: Tdims", "value: T"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tdims": dtypes.INDICES},
+        shape=_fill_shape,
+        kernels=on_every_device(out_kernel(_fill_kernel)),
+        gradient=_fill_gradient,
+    )
+)
+
+
+def zeros(shape: Any, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+    """Make a tensor of zeros (False for bool, empty for string).
+
+    Args:
+        shape: Integer vector, list of sizes or `TensorShape`.
+        dtype: Dtype of the result.
+        name: Name of the operation.
+    """
+    return _filled(shape, as_dtype(dtype), 0, name or "zeros")
+
+
+def ones(shape: Any, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+    """Make a tensor of ones (True for bool). See `zeros`."""
+    return _filled(shape, as_dtype(dtype), 1, name or "ones")
+
+
+def _filled(shape: Any, dtype: DType, value: int, name: str) -> Tensor:
+    element = _element(dtype, value)
+    sizes = _static_sizes(shape)
+    if sizes is not None and math.prod(sizes) <= MAX_CONSTANT_ELEMENTS:
+        return constant_tensor(np.full(sizes, element, dtype.numpy), name)
+    return fill(shape, constant_tensor(element), name)
+
+
+def _element(dtype: DType, value: int) -> np.ndarray[Any, Any]:
+    if dtype is not dtypes.string:
+        return np.array(value, dtype.numpy)
+    if value:
+        raise InvalidArgumentError("ones has no meaning for strings")
+    return make_array(b"", dtype)
+
+
+def _static_sizes(shape: Any) -> tuple[int, ...] | None:
+    if isinstance(shape, Tensor):
+        value = constant_value(shape)
+        sizes = None if value is None else tuple(value.tolist())
+    else:
+        try:
+            static = TensorShape(shape)
+        except (TypeError, ValueError):  # tensors among the sizes, or sizes that `fill` is to report
+            return None
+        sizes = tuple(int(size) for size in static) if static.is_fully_defined() else None
+    return None if sizes is None or min(sizes, default=0) < 0 else sizes
+
+
+def zeros_like(tensor: Any, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Make a tensor of zeros in the shape of another.
+
+    Args:
+        tensor: Any shape and dtype.
+        dtype: Dtype of the result; that of `tensor` when None.
+        name: Name of the operation.
+        optimize: Use the static shape where it is fully known, so that `tensor` need not be computed.
+    """
+    return _filled_like(tensor, dtype, 0, name or "zeros_like", optimize)
+
+
+def ones_like(tensor: Any, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Make a tensor of ones in the shape of another. See `zeros_like`."""
+    return _filled_like(tensor, dtype, 1, name or "ones_like", optimize)
+
+
+def _filled_like(tensor: Any, dtype: DTypeLike | None, value: int, name: str, optimize: bool) -> Tensor:
+    tensor = convert_to_tensor(tensor)
+    wanted = tensor.dtype if dtype is None else as_dtype(dtype)
+    if optimize and tensor.shape.is_fully_defined():
+        return _filled(tensor.shape, wanted, value, name)
+    result = fill(add_op(SHAPE, tensor, out_type=dtypes.int32), constant_tensor(_element(wanted, value)), name)
+    result.set_shape(tensor.shape)
+    return result
+
+
+# -- broadcasting --------------------------------------------------------------------------------------
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Repeat dimensions of size 1, and put new ones in front, to reach `shape`.
+
+    Args:
+        input: A shape that broadcasts to `shape`, any dtype.
+        shape: Integer vector.
+        name: Name of the operation.
+    """
+    return add_op(BROADCAST_TO, input, index_tensor(shape), name=name)
+
+
+def _broadcast_to_kernel(ctx: KernelContext, input: Array, shape: Array, out: Array | None = None) -> Array:
+    sizes = tuple(host_ints(ctx, shape))
+    if out is None:
+        out = ctx.xp.empty(sizes, input.dtype)
+    try:
+        out[...] = input
+    except ValueError as error:
+        raise InvalidArgumentError(f"shape {input.shape} does not broadcast to {sizes}") from error
+    return out
+
+
+def _broadcast_to_shape(op: Operation) -> list[TensorShape]:
+    source, target = op.inputs[0].shape, sizes_from_input(op, 1)
+    if source.rank is None or target.rank is None:
+        return [target]
+    result = broadcast_shapes(source, target) if source.rank <= target.rank else UNKNOWN
+    if not result.is_compatible_with(target) or result.rank is None:
+        raise ValueError(f"shape {source} does not broadcast to {target}")
+    # A target size that is unknown stays so where the input's is 1: broadcast_shapes says the same.
+    return [result.merge_with(target)]
+
+
+def _broadcast_to_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [sum_to_shape_of(d_output, op.inputs[0]), None]
+
+
+BROADCAST_TO = register(
+    OpDef(
+        name="BroadcastTo",
+        inputs=("input: T", "shape: Tidx"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tidx": dtypes.INDICES},
+        shape=_broadcast_to_shape,
+        kernels=on_every_device(out_kernel(_broadcast_to_kernel)),
+        gradient=_broadcast_to_gradient,
+    )
+)
+
+
+def sum_to_shape(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Sum over the dimensions along which `shape` was broadcast to the shape of `input`.
+
+    The transpose of `broadcast_to`: leading dimensions that `shape` lacks disappear, and dimensions of
+    size 1 in `shape` are summed to size 1.
+
+    Args:
+        input: A shape to which `shape` broadcasts, any numeric dtype.
+        shape: Integer vector.
+        name: Name of the operation.
+    """
+    return add_op(SUM_TO_SHAPE, input, index_tensor(shape), name=name)
+
+
+def sum_to_shape_of(d_output: Any, x: Tensor, *others: Tensor) -> Tensor:
+    """The gradient of `x`, which was broadcast with `others` to the shape of `d_output`.
+
+    Adds no operation where static shapes tell that nothing was repeated.
+    """
+    d_output = convert_to_tensor(d_output)
+    if not _may_be_repeated(d_output.shape, x.shape, [other.shape for other in others]):
+        return d_output
+    result = sum_to_shape(d_output, shape_of(x))
+    result.set_shape(x.shape)
+    return result
+
+
+def _may_be_repeated(result: TensorShape, source: TensorShape, others: list[TensorShape]) -> bool:
+    """Whether broadcasting `source` with `others` to `result` may repeat elements of `source`."""
+    if source.rank is None or (result.rank is None and any(other.rank is None for other in others)):
+        return True
+    if result.rank is None and (not others or any((other.rank or 0) > source.rank for other in others)):
+        return True
+    if result.rank is not None and result.rank > source.rank:
+        return True
+    for back in range(1, source.rank + 1):
+        size = source.sizes[-back]
+        if size is not None and size != 1:
+            continue
+        if size == 1 and result.rank is not None and result.sizes[-back] == 1:
+            continue
+        # Only another input can have made this dimension larger.
+        if not others or not all(_is_one(other, back) for other in others):
+            return True
+    return False
+
+
+def _is_one(shape: TensorShape, back: int) -> bool:
+    """Whether the dimension `back` from the end is certainly missing or of size 1."""
+    return shape.rank is not None and (back > shape.rank or shape.sizes[-back] == 1)
+
+
+def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Array:
+    sizes = tuple(host_ints(ctx, shape))
+    if sizes == input.shape:
+        return input
+    extra = input.ndim - len(sizes)
+    if extra < 0 or any(n not in (1, m) for n, m in zip(sizes, input.shape[extra:], strict=True)):
+        raise InvalidArgumentError(f"shape {sizes} does not broadcast to {input.shape}, so it cannot be summed to it")
+    axes = tuple(i for i in range(input.ndim) if i < extra or (sizes[i - extra] == 1 and input.shape[i] != 1))
+    if (
+        ctx.xp is np
+        and input.size >= _PRODUCT_ELEMENTS
+        and input.dtype.char in "fd"
+        and axes == tuple(range(len(axes)))
+    ):
+        # NumPy sums over leading dimensions at half the speed of a product with ones.
+        rows = input.reshape(math.prod(input.shape[: len(axes)]), -1)
+        return matrix_product(np, np.ones(len(rows), input.dtype), rows).reshape(sizes)
+    total = ctx.xp.sum(input, axis=axes, dtype=accumulator_dtype(input.dtype))
+    return total.reshape(sizes).astype(input.dtype, copy=False)
+
+
+_PRODUCT_ELEMENTS: Final = 512
+
+
+def accumulator_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which to sum many elements of `dtype`: float32 for the 16-bit floats."""
+    half = dtype.itemsize == 2 and dtype.kind not in "iu"
+    return np.dtype(np.float32) if half else dtype
+
+
+def _sum_to_shape_shape(op: Operation) -> list[TensorShape]:
+    target = sizes_from_input(op, 1)
+    broadcast_shapes(op.inputs[0].shape, target)
+    return [target]
+
+
+def _sum_to_shape_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [broadcast_to(d_output, shape_of(op.inputs[0])), None]
+
+
+SUM_TO_SHAPE = register(
+    OpDef(
+        name="SumToShape",
+        inputs=("input: T", "shape: Tidx"),
+        outputs=("output: T",),
+        types={"T": dtypes.NUMERIC, "Tidx": dtypes.INDICES},
+        shape=_sum_to_shape_shape,
+        kernels=on_every_device(_sum_to_shape_kernel),
+        gradient=_sum_to_shape_gradient,
+    )
+)
+
+
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
+    """The static shape of an elementwise operation on tensors of these two static shapes."""
+    return broadcast_shapes(TensorShape(shape_x), TensorShape(shape_y))
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None) -> Tensor:
+    """The shape of an elementwise operation on tensors whose shapes are these two integer vectors."""
+    return add_op(BROADCAST_ARGS, index_tensor(shape_x), index_tensor(shape_y), name=name)
+
+
+def _broadcast_args_kernel(ctx: KernelContext, s0: Array, s1: Array) -> Array:
+    first, second = host_ints(ctx, s0), host_ints(ctx, s1)
+    try:
+        return ctx.xp.array(np.broadcast_shapes(tuple(first), tuple(second)), s0.dtype)
+    except ValueError as error:
+        raise InvalidArgumentError(f"shapes {first} and {second} cannot be broadcast together") from error
+
+
+def _broadcast_args_shape(op: Operation) -> list[TensorShape]:
+    entries = _broadcast_args_value(op)
+    return [TensorShape([None if entries is None else len(entries)])]
+
+
+def _broadcast_args_value(op: Operation) -> list[int | None] | None:
+    first, second = (known_entries(tensor) for tensor in op.inputs)
+    if first is None or second is None:
+        return None
+    return broadcast_shapes(TensorShape(first), TensorShape(second)).as_list()
+
+
+BROADCAST_ARGS = register(
+    OpDef(
+        name="BroadcastArgs",
+        inputs=("s0: T", "s1: T"),
+        outputs=("r0: T",),
+        types={"T": dtypes.INDICES},
+        shape=_broadcast_args_shape,
+        kernels=on_every_device(_broadcast_args_kernel),
+        shape_value=_broadcast_args_value,
+    )
+)
+
+
+# -- choosing ------------------------------------------------------------------------------------------
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Choose elements of `x` or `y`; with neither, find where `condition` holds.
+
+    Args:
+        condition: bool. With `x` and `y`: their shape, or a scalar, or a vector that chooses whole rows.
+        x: Values where `condition` holds; None together with `y`.
+        y: Values elsewhere: the shape and dtype of `x`.
+        name: Name of the operation.
+
+    Returns:
+        With `x` and `y` their shape and dtype; otherwise the int64 coordinates of the true elements,
+        shape ``[count, rank of condition]``, in row-major order.
+    """
+    if (x is None) != (y is None):
+        raise InvalidArgumentError("where takes both x and y, or neither")
+    if x is None:
+        return add_op(WHERE, condition, name=name)
+    return add_op(SELECT, condition, x, y, name=name)
+
+
+def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    is_vector = condition.ndim == 1 and x.ndim > 0 and len(condition) == len(x)
+    if x.shape != y.shape or not (condition.shape == x.shape or is_vector or condition.ndim == 0):
+        raise InvalidArgumentError(
+            f"where: x has shape {x.shape} and y {y.shape}, which must agree; condition {condition.shape} "
+            "must have that shape, or be a scalar, or a vector of one entry per row"
+        )
+    if is_vector:
+        condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
+    if xp is np and x.size >= _MASK_ELEMENTS and condition.shape == x.shape and _maskable(x):
+        chosen = np.empty(x.shape, x.dtype) if out is None else out
+        parts = [np.ascontiguousarray(array) for array in (condition, x, y)]
+        if x.size <= _LARGEST_MASK and chosen.flags.c_contiguous:
+            _select_by_masks(chosen, *parts)
+            return chosen
+        return map_flat(xp, _select_by_masks, chosen, *parts)
+    if out is None:
+        return xp.where(condition, x, y)
+    xp.copyto(out, y)
+    xp.copyto(out, x, where=condition)
+    return out
+
+
+def _is_by_element(op: Operation) -> bool:
+    return op.inputs[0].shape == op.outputs[0].shape
+
+
+def _maskable(x: Array) -> bool:
+    return x.dtype.itemsize in MASK_TYPES and x.dtype != object
+
+
+def _select_by_masks(out: Array, condition: Array, x: Array, y: Array) -> None:
+    """Select without branches: ``y ^ ((x ^ y) & mask)``, five times as fast where the condition is irregular."""
+    bits = MASK_TYPES[x.dtype.itemsize]
+    y_bits = y.view(bits)
+    mask = np.negative(condition.view(np.int8), out=buffer(np, "select mask", x.shape, bits))
+    mask &= np.bitwise_xor(x.view(bits), y_bits, out=buffer(np, "select difference", x.shape, bits))
+    np.bitwise_xor(mask, y_bits, out=out.view(bits))
+
+
+MASK_TYPES: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+"""Integers by size: -1 is a mask of ones."""
+_MASK_ELEMENTS: Final = 16384
+_LARGEST_MASK: Final = 1 << 18
+
+
+def _select_shape(op: Operation) -> list[TensorShape]:
+    condition, x, y = (tensor.shape for tensor in op.inputs)
+    result = x.merge_with(y)
+    if condition.rank is None or condition.rank == 0:
+        return [result]
+    if condition.rank == 1 and result.rank is not None and result.rank != 1:
+        if result.rank == 0:
+            raise ValueError(f"condition {condition} does not fit values of shape {result}")
+        return [result.merge_with([condition[0], *[None] * (result.rank - 1)])]
+    return [result if condition.rank == 1 else result.merge_with(condition)]
+
+
+def _select_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    condition = op.inputs[0]
+    return [None, keep_where(condition, d_output), keep_where(condition, d_output, chosen=False)]
+
+
+SELECT = register(
+    OpDef(
+        name="Select",
+        inputs=("condition: bool", "t: T", "e: T"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES},
+        shape=_select_shape,
+        kernels=on_every_device(out_kernel(_select_kernel, may_overwrite=(2,), elementwise=_is_by_element)),
+        gradient=_select_gradient,
+    )
+)
+
+
+def keep_where(condition: Any, x: Any, chosen: bool = True, name: str | None = None) -> Tensor:
+    """`x` where `condition` is `chosen`, and 0 elsewhere, whatever `x` holds there: the gradient of `where`.
+
+    Args:
+        condition: Bools, of the shape of `x`, or a scalar, or a vector of one entry per row of `x`.
+        x: Shape ``[...]``.
+        chosen: Which elements are kept.
+        name: Name of the operation.
+    """
+    return add_op(KEEP_WHERE, condition, x, name=name, chosen=chosen)
+
+
+def _keep_where_kernel(ctx: KernelContext, condition: Array, x: Array, out: Array | None = None) -> Array:
+    xp, chosen = ctx.xp, ctx.attr("chosen")
+    if condition.ndim == 1 and x.ndim > 1:
+        condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
+    if xp is np and condition.shape == x.shape and x.ndim and _maskable(x) and x.flags.c_contiguous:
+        bits = MASK_TYPES[x.dtype.itemsize]
+        kept = np.empty(x.shape, x.dtype) if out is None else out
+        flags = condition.view(np.int8)
+        mask = kept.view(bits)
+        # As a mask, -1 is all ones: minus the condition, or the condition less 1.
+        _ = np.negative(flags, out=mask) if chosen else np.subtract(flags, np.int8(1), out=mask)
+        np.bitwise_and(mask, x.view(bits), out=mask)
+        return kept
+    zero = x.dtype.type(0)
+    kept = xp.where(condition, x, zero) if chosen else xp.where(condition, zero, x)
+    if out is None:
+        return kept
+    xp.copyto(out, kept)
+    return out
+
+
+def _keep_where_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [None, keep_where(op.inputs[0], d_output, op.attrs["chosen"])]
+
+
+KEEP_WHERE = register(
+    OpDef(
+        name="KeepWhere",
+        inputs=("condition: bool", "x: T"),
+        outputs=("y: T",),
+        attrs=("chosen",),
+        types={"T": dtypes.NUMERIC},
+        shape=like_input(1),
+        kernels=on_every_device(out_kernel(_keep_where_kernel, elementwise=_is_by_element)),
+        gradient=_keep_where_gradient,
+    )
+)
+
+
+def _where_kernel(ctx: KernelContext, condition: Array) -> Array:
+    if condition.ndim == 0:
+        return ctx.xp.zeros((int(condition), 0), np.int64)
+    if ctx.xp is not np:
+        return ctx.xp.argwhere(condition)
+    # Five times as fast as np.argwhere, which finds the coordinates one by one.
+    rest = np.flatnonzero(condition)
+    coordinates = np.empty((rest.size, condition.ndim), np.int64)
+    for axis in range(condition.ndim - 1, 0, -1):
+        rest, coordinates[:, axis] = np.divmod(rest, condition.shape[axis])
+    coordinates[:, 0] = rest
+    return coordinates
+
+
+def _where_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([None, op.inputs[0].shape.rank])]
+
+
+WHERE = register(
+    OpDef(
+        name="Where",
+        inputs=("condition: T",),
+        outputs=("index: int64",),
+        types={"T": (*dtypes.NUMERIC, dtypes.bool_)},
+        shape=_where_shape,
+        kernels=on_every_device(_where_kernel),
+    )
+)

@@ -1,0 +1,329 @@
+"""Tensors made of numbers: ranges, one-hot codes, masks of lengths, grids and identity matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, is_rank0_number, make_array
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
+from tfray.framework.shape_functions import normalize_axis
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.ops.arrays.broadcast_ops import broadcast_to
+from tfray.ops.arrays.join_ops import concat, stack
+from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, known_entries, reshape
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.arrays.shape_ops import size as size_of
+from tfray.ops.arrays.slice_ops import empty_or
+
+# -- range and linspace --------------------------------------------------------------------------------
+
+
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: DTypeLike | None = None, name: str | None = "range"
+) -> Tensor:
+    """Count from `start`, by `delta`, up to but without `limit`. Public as ``tf.range``.
+
+    Args:
+        start: Scalar; the limit, when `limit` is None, and the range then starts at 0.
+        limit: Scalar.
+        delta: Scalar, not 0; may be negative.
+        dtype: Dtype of the result; the widest of the arguments' when None.
+        name: Name of the operation.
+    """
+    if limit is None:
+        start, limit = 0, start
+    bounds = [value if is_rank0_number(value) else convert_to_tensor(value) for value in (start, limit, delta)]
+    wanted = _widest(bounds) if dtype is None else as_dtype(dtype)
+    return add_op(RANGE, *(_as_number(bound, wanted) for bound in bounds), name=name)
+
+
+_WIDENING = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+def _widest(bounds: list[Any]) -> DType:
+    found = [value.dtype if isinstance(value, Tensor) else as_dtype(make_array(value).dtype) for value in bounds]
+    unusual = [dtype for dtype in found if dtype not in _WIDENING]
+    return unusual[0] if unusual else max(found, key=_WIDENING.index)
+
+
+def _as_number(value: Any, dtype: DType) -> Tensor:
+    return cast(value, dtype) if isinstance(value, Tensor) else convert_to_tensor(value, dtype)
+
+
+def _range_kernel(ctx: KernelContext, start: Array, limit: Array, delta: Array) -> Array:
+    first, last, step = (ctx.to_host(bound).item() for bound in (start, limit, delta))
+    count = _range_size(first, last, step)
+    dtype = ctx.output_dtype()
+    if dtype.kind in "iu":
+        return ctx.xp.arange(first, first + count * step, step, dtype=dtype)
+    return (ctx.xp.arange(count) * step + first).astype(dtype)
+
+
+def _range_size(start: Any, limit: Any, delta: Any) -> int:
+    if delta == 0:
+        raise InvalidArgumentError("range: delta is 0")
+    if not math.isfinite(limit - start):
+        raise InvalidArgumentError(f"range: cannot count from {start} to {limit}")
+    exact = all(isinstance(bound, int) for bound in (start, limit, delta))
+    return max(0, -((start - limit) // delta) if exact else math.ceil((limit - start) / delta))
+
+
+def _range_shape(op: Operation) -> list[TensorShape]:
+    bounds = []
+    for tensor in op.inputs:
+        tensor.shape.assert_has_rank(0)
+        if tensor.dtype.is_integer:
+            bounds.append((known_entries(tensor) or [None])[0])
+        else:
+            value = constant_value(tensor)
+            bounds.append(None if value is None else value.item())
+    return [TensorShape([None if None in bounds else _range_size(*bounds)])]
+
+
+RANGE = register(
+    OpDef(
+        name="Range",
+        inputs=("start: Tidx", "limit: Tidx", "delta: Tidx"),
+        outputs=("output: Tidx",),
+        types={"Tidx": dtypes.REAL},
+        shape=_range_shape,
+        kernels=on_every_device(_range_kernel),
+        gradient=not_differentiable,
+    )
+)
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+    """Make `num` values at equal distances from `start` to `stop`, both included.
+
+    Args:
+        start: Scalar of a float dtype.
+        stop: Scalar of that dtype.
+        num: Scalar integer, at least 1.
+        name: Name of the operation.
+    """
+    return add_op(LIN_SPACE, start, stop, index_tensor(num), name=name)
+
+
+lin_space = linspace
+
+
+def _lin_space_kernel(ctx: KernelContext, start: Array, stop: Array, num: Array) -> Array:
+    count = host_int(ctx, num)
+    if count < 1:
+        raise InvalidArgumentError(f"linspace: num is {count}, expected at least 1")
+    first, last = (float(ctx.to_host(end)) for end in (start, stop))
+    return ctx.xp.linspace(first, last, count).astype(ctx.output_dtype())
+
+
+def _lin_space_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([(known_entries(op.inputs[2]) or [None])[0]])]
+
+
+LIN_SPACE = register(
+    OpDef(
+        name="LinSpace",
+        inputs=("start: T", "stop: T", "num: Tidx"),
+        outputs=("output: T",),
+        types={"T": dtypes.FLOATS, "Tidx": dtypes.INDICES},
+        shape=_lin_space_shape,
+        kernels=on_every_device(_lin_space_kernel),
+        gradient=not_differentiable,
+    )
+)
+
+
+# -- codes and masks -----------------------------------------------------------------------------------
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Code each index as a vector with one element `on_value` and the others `off_value`.
+
+    Args:
+        indices: uint8, int32 or int64 of any shape. An index outside ``[0, depth)`` gives `off_value` everywhere.
+        depth: Scalar integer: length of the vectors.
+        on_value: Scalar; 1 (True for bool) when None.
+        off_value: Scalar of the same dtype; 0 when None.
+        axis: Where the new dimension stands in the result; the last when None.
+        dtype: Dtype of the result; that of the values, or float32, when None.
+        name: Name of the operation.
+    """
+    if dtype is None:
+        given = [convert_to_tensor(value).dtype for value in (on_value, off_value) if value is not None]
+        dtype = given[0] if given else dtypes.float32
+    dtype = as_dtype(dtype)
+    values = [
+        constant_tensor(np.array(default, dtype.numpy)) if value is None else convert_to_tensor(value, dtype)
+        for value, default in ((on_value, 1), (off_value, 0))
+    ]
+    attrs = {"axis": -1 if axis is None else int(axis)}
+    return add_op(ONE_HOT, indices, cast(index_tensor(depth), dtypes.int32), *values, name=name, **attrs)
+
+
+def _one_hot_kernel(
+    ctx: KernelContext, indices: Array, depth: Array, on_value: Array, off_value: Array, out: Array | None = None
+) -> Array:
+    xp, count, axis = ctx.xp, host_int(ctx, depth), ctx.attr("axis")
+    place = axis if axis >= 0 else indices.ndim + 1 + axis
+    codes = empty_or(ctx, out, (*indices.shape[:place], count, *indices.shape[place:]))
+    codes[...] = off_value
+    before, after = math.prod(indices.shape[:place]), math.prod(indices.shape[place:])
+    labels = indices.reshape(before, after)
+    if xp is not np:
+        hot = labels[:, None] == xp.arange(count)[:, None]
+        xp.copyto(codes.reshape(before, count, after), on_value, where=hot)
+        return codes
+    places = labels * np.intp(after) + np.arange(after) + (np.arange(before) * (count * after))[:, None]
+    valid = (labels >= 0) & (labels < count)
+    codes.reshape(-1)[places if valid.all() else places[valid]] = on_value
+    return codes
+
+
+def _one_hot_shape(op: Operation) -> list[TensorShape]:
+    source, depth = op.inputs[0].shape, (known_entries(op.inputs[1]) or [None])[0]
+    if depth is not None and depth < 0:
+        raise ValueError(f"depth is {depth}, expected at least 0")
+    if source.rank is None:
+        return [UNKNOWN]
+    sizes = list(source.sizes)
+    sizes.insert(normalize_axis(op.attr("axis"), source.rank + 1), depth)
+    return [TensorShape(sizes)]
+
+
+ONE_HOT = register(
+    OpDef(
+        name="OneHot",
+        inputs=("indices: TI", "depth: int32", "on_value: T", "off_value: T"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "TI": (dtypes.uint8, dtypes.int8, *dtypes.INDICES)},
+        attrs=("axis",),
+        shape=_one_hot_shape,
+        kernels=on_every_device(out_kernel(_one_hot_kernel)),
+        gradient=not_differentiable,
+    )
+)
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: DTypeLike = dtypes.bool_, name: str | None = "SequenceMask"
+) -> Tensor:
+    """Mark the first ``lengths[...]`` places of each row.
+
+    Args:
+        lengths: Integers of any shape.
+        maxlen: Scalar integer: length of the rows; the largest of `lengths` when None.
+        dtype: Dtype of the result: marks are True or 1.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``lengths.shape + [maxlen]``.
+    """
+    longest = index_tensor(_LONGEST if maxlen is None else maxlen)
+    return add_op(SEQUENCE_MASK, index_tensor(lengths), longest, name=name, dtype=as_dtype(dtype))
+
+
+_LONGEST = -1
+
+
+def _sequence_mask_kernel(ctx: KernelContext, lengths: Array, maxlen: Array) -> Array:
+    longest = host_int(ctx, maxlen)
+    if longest == _LONGEST:
+        longest = int(lengths.max()) if lengths.size else 0
+    marks = ctx.xp.arange(longest) < lengths[..., None]
+    return marks.astype(ctx.output_dtype(), copy=False)
+
+
+def _sequence_mask_shape(op: Operation) -> list[TensorShape]:
+    longest = (known_entries(op.inputs[1]) or [None])[0]
+    return [op.inputs[0].shape.concatenate([None if longest == _LONGEST else longest])]
+
+
+SEQUENCE_MASK = register(
+    OpDef(
+        name="SequenceMask",
+        inputs=("lengths: Tlen", "maxlen: Tmax"),
+        outputs=("mask: dtype",),
+        types={
+            "Tlen": dtypes.INTEGERS,
+            "Tmax": dtypes.INDICES,
+            "dtype": (*dtypes.NUMERIC, dtypes.bool_),
+        },
+        shape=_sequence_mask_shape,
+        kernels=on_every_device(_sequence_mask_kernel),
+    )
+)
+
+
+# -- grids and matrices --------------------------------------------------------------------------------
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
+    """Repeat vectors over a grid: one tensor per vector, all of the grid's shape.
+
+    Args:
+        *args: Vectors of one dtype.
+        indexing: ``"ij"``: dimension ``i`` of the grid belongs to vector ``i``; ``"xy"``: the first two are swapped.
+        name: Name scope of the operations.
+    """
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")
+    with get_default_graph().name_scope(name):
+        vectors = [reshape(arg, [-1]) for arg in args]
+        order = list(range(len(vectors)))
+        if indexing == "xy" and len(vectors) > 1:
+            order[:2] = [1, 0]
+        if not vectors:
+            return []
+        sizes = stack([size_of(vectors[i]) for i in order])
+        return [
+            broadcast_to(reshape(vector, [-1 if axis == i else 1 for axis in order]), sizes)
+            for i, vector in enumerate(vectors)
+        ]
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = "eye",
+) -> Tensor:
+    """Make an identity matrix, or a batch of them.
+
+    Args:
+        num_rows: Scalar integer.
+        num_columns: Scalar integer; `num_rows` when None.
+        batch_shape: Integer vector: leading dimensions of the result.
+        dtype: Dtype of the result.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name):
+        columns = num_rows if num_columns is None else num_columns
+        matrix = one_hot(range_(num_rows), columns, dtype=dtype)
+        if batch_shape is None:
+            return matrix
+        return broadcast_to(matrix, concat([index_tensor(batch_shape), shape_of(matrix)], 0))

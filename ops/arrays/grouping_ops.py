@@ -1,0 +1,107 @@
+"""Operations that compute nothing: they make a step run, or wait for, several others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.op_def import KernelContext, OpDef, on_every_device, register
+from tfray.framework.shape_functions import no_outputs
+from tfray.ops.arrays.shape_ops import identity
+
+
+def no_op(name: str | None = None) -> Operation:
+    """An operation that does nothing; what it depends on runs.
+
+    Args:
+        name: Name of the operation.
+    """
+    return add_op(NO_OP, name=name)
+
+
+def _no_op_kernel(ctx: KernelContext) -> None:
+    return None
+
+
+NO_OP = register(
+    OpDef(
+        name="NoOp",
+        inputs=(),
+        outputs=(),
+        shape=no_outputs,
+        kernels=on_every_device(_no_op_kernel),
+        stateful=True,
+    )
+)
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """An operation that runs all `inputs`.
+
+    Args:
+        *inputs: Operations, tensors, variables, or nested lists and tuples of these; None is left out.
+        name: Name of the operation.
+    """
+    ops = list(dict.fromkeys(_operations(inputs)))
+    by_device: dict[str, list[Operation]] = {}
+    for op in ops:
+        by_device.setdefault(op.device, []).append(op)
+    graph = get_default_graph()
+    if len(by_device) <= 1:
+        with graph.control_dependencies(ops), graph.device(next(iter(by_device), "")):
+            return no_op(name or "group_deps")
+    # One per device first: a single signal from each device, however many operations run there.
+    with graph.name_scope(name or "group_deps") as scope:
+        parts = []
+        for device, members in by_device.items():
+            with graph.control_dependencies(members), graph.device(device or None):
+                parts.append(no_op("part"))
+        with graph.control_dependencies(parts):
+            return no_op(scope)
+
+
+def _operations(inputs: Iterable[Any]) -> list[Operation]:
+    found: list[Operation] = []
+    for item in inputs:
+        if isinstance(item, (list, tuple)):
+            found.extend(_operations(item))
+        elif isinstance(item, IndexedSlices):
+            found.extend([item.values.op, item.indices.op])
+        elif item is not None:
+            element = get_default_graph().as_graph_element(item)
+            found.append(element.op if isinstance(element, Tensor) else element)
+    return found
+
+
+def tuple_(tensors: Iterable[Any], name: str | None = None, control_inputs: Iterable[Any] | None = None) -> list[Any]:
+    """The same tensors, none of which is there before all are. Public as ``tf.tuple``.
+
+    Args:
+        tensors: Tensors, `IndexedSlices`, operations, or None.
+        name: Name scope of the operations.
+        control_inputs: Operations to wait for besides.
+
+    Returns:
+        A list of the same length; an operation is replaced by one that ends when all are done.
+    """
+    tensors = list(tensors)
+    graph = get_default_graph()
+    with graph.name_scope(name or "tuple"):
+        gate = group(*tensors, *(control_inputs or ()))
+        with graph.control_dependencies([gate]):
+            return [_gated(item) for item in tensors]
+
+
+def _gated(item: Any) -> Any:
+    if item is None:
+        return None
+    if isinstance(item, Operation):
+        return no_op("done")
+    if isinstance(item, IndexedSlices):
+        return IndexedSlices(identity(item.values), item.indices, item.dense_shape)
+    tensor = convert_to_tensor(item)
+    with tensor.graph.colocate_with(tensor, ignore_existing=True):
+        return identity(tensor)

@@ -1,0 +1,444 @@
+"""Elements repeated, framed, turned around and moved along: tile, pad, reverse, roll."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import normalize_axis
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.ops.arrays.broadcast_ops import accumulator_dtype
+from tfray.ops.arrays.shape_ops import host_ints, host_pairs, index_tensor, known_entries, sizes_from_input
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.arrays.slice_ops import empty_or, getitem, slice_
+
+# -- tile ----------------------------------------------------------------------------------------------
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Repeat a tensor along each of its dimensions.
+
+    Args:
+        input: Shape ``[n_0, ...]``, any dtype.
+        multiples: Integer vector with one entry per dimension.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``[n_0 * multiples[0], ...]``.
+    """
+    return add_op(TILE, input, index_tensor(multiples), name=name)
+
+
+def _interleaved(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    return tuple(itertools.chain.from_iterable(zip(first, second, strict=True)))
+
+
+def _tile_kernel(ctx: KernelContext, input: Array, multiples: Array, out: Array | None = None) -> Array:
+    repeats = host_ints(ctx, multiples)
+    if len(repeats) != input.ndim or min(repeats, default=0) < 0:
+        raise InvalidArgumentError(f"tile: multiples {repeats} do not fit shape {input.shape}")
+    tiled = empty_or(ctx, out, [n * size for n, size in zip(repeats, input.shape, strict=True)])
+    blocks = tiled.reshape(_interleaved(repeats, input.shape))
+    blocks[...] = input.reshape(_interleaved((1,) * input.ndim, input.shape))
+    return tiled
+
+
+def _tile_shape(op: Operation) -> list[TensorShape]:
+    source, repeats = op.inputs[0].shape, known_entries(op.inputs[1])
+    op.inputs[1].shape.assert_is_compatible_with([source.rank])
+    if source.rank is None:
+        return [UNKNOWN if repeats is None else TensorShape([None] * len(repeats))]
+    if repeats is None:
+        return [TensorShape([None] * source.rank)]
+    if any(n is not None and n < 0 for n in repeats):
+        raise ValueError(f"multiples {repeats} cannot be negative")
+    pairs = zip(source.sizes, repeats, strict=True)
+    return [TensorShape([None if size is None or n is None else size * n for size, n in pairs])]
+
+
+def _tile_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    d_input = add_op(TILE_GRAD, d_output, op.inputs[1], shape_of(op.inputs[0]))
+    d_input.set_shape(op.inputs[0].shape)
+    return [d_input, None]
+
+
+TILE = register(
+    OpDef(
+        name="Tile",
+        inputs=("input: T", "multiples: Tmultiples"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tmultiples": dtypes.INDICES},
+        shape=_tile_shape,
+        kernels=on_every_device(out_kernel(_tile_kernel)),
+        gradient=_tile_gradient,
+    )
+)
+
+
+def _tile_grad_kernel(ctx: KernelContext, dy: Array, multiples: Array, shape: Array) -> Array:
+    repeats, sizes = host_ints(ctx, multiples), host_ints(ctx, shape)
+    blocks = dy.reshape(_interleaved(repeats, sizes))
+    total = blocks.sum(axis=tuple(range(0, blocks.ndim, 2)), dtype=accumulator_dtype(dy.dtype))
+    return total.astype(dy.dtype, copy=False)
+
+
+def _tile_grad_shape(op: Operation) -> list[TensorShape]:
+    return [sizes_from_input(op, 2)]
+
+
+def _tile_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [tile(d_output, op.inputs[1]), None, None]
+
+
+TILE_GRAD = register(
+    OpDef(
+        name="TileGrad",
+        inputs=("dy: T", "multiples: Tmultiples", "shape: Tshape"),
+        outputs=("output: T",),
+        types={"T": dtypes.NUMERIC, "Tmultiples": dtypes.INDICES, "Tshape": dtypes.INDICES},
+        shape=_tile_grad_shape,
+        kernels=on_every_device(_tile_grad_kernel),
+        gradient=_tile_grad_gradient,
+    )
+)
+
+
+# -- pad -----------------------------------------------------------------------------------------------
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
+    """Put a frame around a tensor.
+
+    Args:
+        tensor: Shape ``[n_0, ...]``, any dtype.
+        paddings: Integer matrix ``[rank, 2]``: how much to put before and after, in each dimension.
+        mode: ``"CONSTANT"``; ``"REFLECT"`` mirrors at the border elements and does not repeat them;
+            ``"SYMMETRIC"`` repeats them. Case does not matter.
+        name: Name of the operation.
+        constant_values: Scalar: what the frame is made of in mode ``CONSTANT``. No gradient flows to it.
+
+    Returns:
+        Shape ``[paddings[0, 0] + n_0 + paddings[0, 1], ...]``.
+    """
+    tensor, paddings, mode = convert_to_tensor(tensor), index_tensor(paddings), mode.upper()
+    if mode in ("REFLECT", "SYMMETRIC"):
+        return add_op(MIRROR_PAD, tensor, paddings, name=name, mode=mode)
+    if mode != "CONSTANT":
+        raise InvalidArgumentError(f"pad: mode is {mode!r}, expected CONSTANT, REFLECT or SYMMETRIC")
+    if tensor.dtype in (dtypes.bool_, dtypes.string) and constant_values == 0:
+        constant_values = tensor.dtype is not dtypes.bool_ and b""
+    return add_op(PAD, tensor, paddings, convert_to_tensor(constant_values, tensor.dtype), name=name)
+
+
+def _amounts(ctx: KernelContext, paddings: Array, shape: Sequence[int]) -> list[tuple[int, int]]:
+    amounts = host_pairs(ctx, paddings)
+    if len(amounts) != len(shape) or any(min(pair) < 0 for pair in amounts):
+        raise InvalidArgumentError(f"pad: paddings {amounts} do not fit shape {tuple(shape)}")
+    return amounts
+
+
+def _pad_kernel(
+    ctx: KernelContext, input: Array, paddings: Array, constant_values: Array, out: Array | None = None
+) -> Array:
+    amounts = _amounts(ctx, paddings, input.shape)
+    framed = empty_or(ctx, out, [sum(pair) + size for pair, size in zip(amounts, input.shape, strict=True)])
+    framed[...] = constant_values
+    framed[tuple(slice(pair[0], pair[0] + size) for pair, size in zip(amounts, input.shape, strict=True))] = input
+    return framed
+
+
+def _pad_shape(op: Operation) -> list[TensorShape]:
+    source, paddings = op.inputs[0].shape, op.inputs[1]
+    paddings.shape.assert_is_compatible_with([source.rank, 2])
+    if source.rank is None:
+        return [UNKNOWN]
+    rows = _known_rows(paddings) or [[None, None]] * source.rank
+    sizes = list(source.sizes)
+    for axis, row in enumerate(rows):
+        if any(amount is not None and amount < 0 for amount in row):
+            raise ValueError(f"paddings {rows} cannot be negative")
+        sizes[axis] = _total(sizes[axis], *row)
+    return [TensorShape(sizes)]
+
+
+def _total(*sizes: int | None) -> int | None:
+    return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def _known_rows(paddings: Tensor) -> list[list[int | None]] | None:
+    """Rows of the matrix of paddings, also where some of its entries are computed."""
+    value = constant_value(paddings)
+    if value is not None:
+        return value.tolist()
+    if paddings.op.type == "Pack" and paddings.op.attr("axis") == 0:
+        return [known_entries(row) or [None, None] for row in paddings.op.inputs]
+    return None
+
+
+def _pad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    d_input = slice_(d_output, getitem(op.inputs[1], (slice(None), 0)), shape_of(op.inputs[0]))
+    d_input.set_shape(op.inputs[0].shape)
+    return [d_input, None, None]
+
+
+PAD = register(
+    OpDef(
+        name="PadV2",
+        inputs=("input: T", "paddings: Tpaddings", "constant_values: T"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tpaddings": dtypes.INDICES},
+        shape=_pad_shape,
+        kernels=on_every_device(out_kernel(_pad_kernel)),
+        gradient=_pad_gradient,
+    )
+)
+
+
+def _mirror_pad_kernel(ctx: KernelContext, input: Array, paddings: Array) -> Array:
+    amounts, mode = _amounts(ctx, paddings, input.shape), ctx.attr("mode")
+    for pair, size in zip(amounts, input.shape, strict=True):
+        if max(pair) > size - (mode == "REFLECT"):
+            raise InvalidArgumentError(f"pad: {max(pair)} elements cannot be mirrored from a dimension of size {size}")
+    return ctx.xp.pad(input, amounts, mode=mode.lower())
+
+
+def _mirror_pad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    d_input = add_op(MIRROR_PAD_GRAD, d_output, op.inputs[1], mode=op.attr("mode"))
+    d_input.set_shape(op.inputs[0].shape)
+    return [d_input, None]
+
+
+MIRROR_PAD = register(
+    OpDef(
+        name="MirrorPad",
+        inputs=("input: T", "paddings: Tpaddings"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tpaddings": dtypes.INDICES},
+        attrs=("mode",),
+        shape=_pad_shape,
+        kernels=on_every_device(_mirror_pad_kernel),
+        gradient=_mirror_pad_gradient,
+    )
+)
+
+
+def _mirror_pad_grad_kernel(ctx: KernelContext, dy: Array, paddings: Array) -> Array:
+    total, skip = dy, int(ctx.attr("mode") == "REFLECT")
+    for axis, (before, after) in enumerate(_amounts(ctx, paddings, dy.shape)):
+        if before or after:
+            total = _folded(ctx.xp.moveaxis(total, axis, 0), before, after, skip)
+            total = ctx.xp.moveaxis(total, 0, axis)
+    return total
+
+
+def _folded(rows: Array, before: int, after: int, skip: int) -> Array:
+    """The rows between the frame, with the mirrored rows of the frame added where they came from."""
+    size = len(rows) - before - after
+    inner = rows[before : before + size].copy()
+    inner[skip : before + skip] += rows[:before][::-1]
+    inner[size - skip - after : size - skip] += rows[before + size :][::-1]
+    return inner
+
+
+def _mirror_pad_grad_shape(op: Operation) -> list[TensorShape]:
+    source, rows = op.inputs[0].shape, _known_rows(op.inputs[1])
+    if source.rank is None or rows is None:
+        return [UNKNOWN if source.rank is None else TensorShape([None] * source.rank)]
+    pairs = zip(source.sizes, (_total(*row) for row in rows), strict=True)
+    return [TensorShape([None if size is None or frame is None else size - frame for size, frame in pairs])]
+
+
+def _mirror_pad_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [add_op(MIRROR_PAD, d_output, op.inputs[1], mode=op.attr("mode")), None]
+
+
+MIRROR_PAD_GRAD = register(
+    OpDef(
+        name="MirrorPadGrad",
+        inputs=("dy: T", "paddings: Tpaddings"),
+        outputs=("output: T",),
+        types={"T": dtypes.NUMERIC, "Tpaddings": dtypes.INDICES},
+        attrs=("mode",),
+        shape=_mirror_pad_grad_shape,
+        kernels=on_every_device(_mirror_pad_grad_kernel),
+        gradient=_mirror_pad_grad_gradient,
+    )
+)
+
+
+# -- reverse -------------------------------------------------------------------------------------------
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Turn dimensions around.
+
+    Args:
+        tensor: Any shape and dtype.
+        axis: List of dimensions, known when the graph is built.
+        name: Name of the operation.
+    """
+    value = constant_value(index_tensor(axis))
+    if value is None:
+        raise InvalidArgumentError("reverse: the axes must be known when the graph is built")
+    return add_op(REVERSE, tensor, name=name, axis=[int(i) for i in np.ravel(value)])
+
+
+def _reverse_kernel(ctx: KernelContext, tensor: Array) -> Array:
+    axes = {axis % max(tensor.ndim, 1) for axis in ctx.attr("axis")}
+    return tensor[tuple(slice(None, None, -1 if i in axes else None) for i in range(tensor.ndim))]
+
+
+def _reverse_shape(op: Operation) -> list[TensorShape]:
+    shape, axes = op.inputs[0].shape, op.attr("axis")
+    if shape.rank is not None and len({normalize_axis(axis, shape.rank) for axis in axes}) < len(axes):
+        raise ValueError(f"reverse: axes {axes} name one dimension twice")
+    return [shape]
+
+
+def _reverse_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [reverse(d_output, op.attr("axis"))]
+
+
+REVERSE = register(
+    OpDef(
+        name="ReverseV2",
+        inputs=("tensor: T",),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES},
+        attrs=("axis",),
+        shape=_reverse_shape,
+        kernels=on_every_device(_reverse_kernel),
+        gradient=_reverse_gradient,
+    )
+)
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """Turn around the first ``seq_lengths[i]`` elements of each row of a batch; the others stay.
+
+    Args:
+        input: Shape ``[..., batch, ..., time, ...]``, any dtype.
+        seq_lengths: int32 or int64, shape ``[batch]``, at most ``time``.
+        seq_axis: The dimension of size ``time``.
+        batch_axis: The dimension of size ``batch``; 0 when None.
+        name: Name of the operation.
+        seq_dim: Old name of `seq_axis`.
+        batch_dim: Old name of `batch_axis`.
+    """
+    seq_axis = seq_dim if seq_axis is None else seq_axis
+    batch_axis = batch_dim if batch_axis is None else batch_axis
+    if seq_axis is None:
+        raise InvalidArgumentError("reverse_sequence needs seq_axis")
+    attrs = {"seq_dim": int(seq_axis), "batch_dim": int(batch_axis or 0)}
+    return add_op(REVERSE_SEQUENCE, input, index_tensor(seq_lengths), name=name, **attrs)
+
+
+def _reverse_sequence_kernel(ctx: KernelContext, input: Array, seq_lengths: Array) -> Array:
+    xp, time, batch = ctx.xp, ctx.attr("seq_dim") % input.ndim, ctx.attr("batch_dim") % input.ndim
+    steps = input.shape[time]
+    if seq_lengths.shape != (input.shape[batch],) or (xp is np and seq_lengths.size and seq_lengths.max() > steps):
+        raise InvalidArgumentError(f"reverse_sequence: lengths do not fit the batch or the time of shape {input.shape}")
+    step, length = xp.arange(steps), seq_lengths[:, None]
+    source = xp.where(step < length, length - 1 - step, step)
+    rows = xp.moveaxis(input, (batch, time), (0, 1))
+    return xp.moveaxis(rows[xp.arange(len(rows))[:, None], source], (0, 1), (batch, time))
+
+
+def _reverse_sequence_shape(op: Operation) -> list[TensorShape]:
+    shape, lengths = (tensor.shape for tensor in op.inputs)
+    lengths.assert_has_rank(1)
+    if shape.rank is None:
+        return [UNKNOWN]
+    time, batch = (normalize_axis(op.attr(name), shape.rank) for name in ("seq_dim", "batch_dim"))
+    if time == batch:
+        raise ValueError(f"reverse_sequence: dimension {time} cannot be both batch and time")
+    size = lengths.with_rank(1)[0]
+    return [shape.merge_with([size if i == batch else None for i in range(shape.rank)])]
+
+
+def _reverse_sequence_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [reverse_sequence(d_output, op.inputs[1], op.attr("seq_dim"), op.attr("batch_dim")), None]
+
+
+REVERSE_SEQUENCE = register(
+    OpDef(
+        name="ReverseSequence",
+        inputs=("input: T", "seq_lengths: Tlen"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tlen": dtypes.INDICES},
+        attrs=("seq_dim", "batch_dim"),
+        shape=_reverse_sequence_shape,
+        kernels=on_every_device(_reverse_sequence_kernel),
+        gradient=_reverse_sequence_gradient,
+    )
+)
+
+
+# -- roll ----------------------------------------------------------------------------------------------
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Move elements along dimensions; what leaves at one end enters at the other.
+
+    Args:
+        input: Any shape with at least one dimension, any dtype.
+        shift: Scalar integer, or a vector with one entry per axis: how far to move, backwards when negative.
+        axis: A dimension, or a list of them, which may name one several times.
+        name: Name of the operation.
+    """
+    axes = [int(i) for i in np.atleast_1d(axis)]
+    return add_op(ROLL, input, index_tensor(shift), name=name, axis=axes, backwards=False)
+
+
+def _roll_kernel(ctx: KernelContext, input: Array, shift: Array) -> Array:
+    sign = -1 if ctx.attr("backwards") else 1
+    distances = [sign * distance for distance in np.atleast_1d(ctx.to_host(shift)).tolist()]
+    axes = ctx.attr("axis")
+    if len(distances) != len(axes):
+        raise InvalidArgumentError(f"roll: {len(distances)} shifts for {len(axes)} axes")
+    return ctx.xp.roll(input, tuple(distances), tuple(axes))
+
+
+def _roll_shape(op: Operation) -> list[TensorShape]:
+    shape = op.inputs[0].shape
+    for axis in op.attr("axis") if shape.rank is not None else ():
+        normalize_axis(axis, len(shape))
+    return [shape]
+
+
+def _roll_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    attrs = {"axis": op.attr("axis"), "backwards": not op.attr("backwards")}
+    return [add_op(ROLL, d_output, op.inputs[1], **attrs), None]
+
+
+ROLL = register(
+    OpDef(
+        name="Roll",
+        inputs=("input: T", "shift: Tshift"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES, "Tshift": dtypes.INDICES},
+        attrs=("axis", "backwards"),
+        shape=_roll_shape,
+        kernels=on_every_device(_roll_kernel),
+        gradient=_roll_gradient,
+    )
+)

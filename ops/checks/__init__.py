@@ -1,0 +1,1 @@
+"""Operations that look at values while a step runs: assertions, and printing."""

@@ -1,0 +1,395 @@
+"""Assertions about values, ranks and dtypes.
+
+Each gives an operation that must run to check anything: put it into `tf.control_dependencies`. What the graph alone
+refutes raises `InvalidArgumentError` at once; what it proves costs nothing when a step runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.tensor_shape import SCALAR, TensorShape
+from tfray.ops.arrays.broadcast_ops import zeros_like
+from tfray.ops.arrays.grouping_ops import no_op
+from tfray.ops.arrays.shape_ops import rank as rank_of
+from tfray.ops.arrays.shape_ops import reshape
+from tfray.ops.arrays.slice_ops import getitem
+from tfray.ops.checks.control_ops import Assert
+from tfray.ops.math import comparison_ops
+from tfray.ops.math.arithmetic_ops import abs as absolute
+from tfray.ops.math.arithmetic_ops import add, multiply, subtract
+from tfray.ops.math.reduction_ops import reduce_all
+
+# -- comparisons ---------------------------------------------------------------------------------------
+
+
+def _assert_compares(
+    compare: Callable[[Tensor, Tensor], Tensor],
+    sign: str,
+    x: Any,
+    y: Any,
+    options: tuple[Sequence[Any] | None, int | None, str | None],
+    name: str | None,
+) -> Operation:
+    """An assertion that ``compare(x, y)`` holds for every pair of elements."""
+    data, summarize, message = options
+    with get_default_graph().name_scope(name):
+        x = convert_to_tensor(x, y.dtype if isinstance(y, Tensor) and not isinstance(x, Tensor) else None)
+        y = convert_to_tensor(y, x.dtype)
+        holds = reduce_all(compare(x, y))
+        if constant_value(holds) is not None and bool(constant_value(holds)):
+            return no_op("holds_always")
+        claim = f"{message + ': ' if message else ''}expected {x.name} {sign} {y.name}, elementwise;"
+        return Assert(holds, [claim, "x =", x, "y =", y] if data is None else [claim, *data], summarize)
+
+
+def assert_equal(
+    x: Any,
+    y: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_equal",
+) -> Operation:
+    """Assert ``x == y`` for every pair of elements; empty tensors always pass.
+
+    Args:
+        x: Any shape and dtype.
+        y: A shape that broadcasts with that of `x`, the same dtype.
+        data: What the error shows; `x` and `y` when None.
+        summarize: How many elements of each tensor the error shows; 3 when None.
+        message: Begins the error.
+        name: Name scope of the operations.
+
+    Returns:
+        The operation that checks.
+
+    Raises:
+        InvalidArgumentError: While building, when the graph alone refutes the assertion; else at run time.
+    """
+    return _assert_compares(comparison_ops.equal, "==", x, y, (data, summarize, message), name)
+
+
+def assert_none_equal(
+    x: Any,
+    y: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_none_equal",
+) -> Operation:
+    """Assert ``x != y`` for every pair of elements. See `assert_equal`."""
+    return _assert_compares(comparison_ops.not_equal, "!=", x, y, (data, summarize, message), name)
+
+
+def assert_less(
+    x: Any,
+    y: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_less",
+) -> Operation:
+    """Assert ``x < y`` for every pair of elements. See `assert_equal`."""
+    return _assert_compares(comparison_ops.less, "<", x, y, (data, summarize, message), name)
+
+
+def assert_less_equal(
+    x: Any,
+    y: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_less_equal",
+) -> Operation:
+    """Assert ``x <= y`` for every pair of elements. See `assert_equal`."""
+    return _assert_compares(comparison_ops.less_equal, "<=", x, y, (data, summarize, message), name)
+
+
+def assert_greater(
+    x: Any,
+    y: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_greater",
+) -> Operation:
+    """Assert ``x > y`` for every pair of elements. See `assert_equal`."""
+    return _assert_compares(comparison_ops.greater, ">", x, y, (data, summarize, message), name)
+
+
+def assert_greater_equal(
+    x: Any,
+    y: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_greater_equal",
+) -> Operation:
+    """Assert ``x >= y`` for every pair of elements. See `assert_equal`."""
+    return _assert_compares(comparison_ops.greater_equal, ">=", x, y, (data, summarize, message), name)
+
+
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_near",
+) -> Operation:
+    """Assert ``abs(x - y) <= atol + rtol * abs(y)`` for every pair of elements.
+
+    Args:
+        x: Any shape, a float dtype.
+        y: A shape that broadcasts with that of `x`, the same dtype.
+        rtol: Relative tolerance; ten times the distance from 1 to the next number of the dtype when None.
+        atol: Absolute tolerance; the same when None.
+        data: As for `assert_equal`.
+        summarize: As for `assert_equal`.
+        message: As for `assert_equal`.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name):
+        x = convert_to_tensor(x)
+        y = convert_to_tensor(y, x.dtype)
+        spacing = 10 * float(ml_dtypes.finfo(x.dtype.numpy).eps)  # type: ignore[no-untyped-call]
+        tolerances = [convert_to_tensor(spacing if t is None else t, x.dtype.real_dtype) for t in (rtol, atol)]
+        bound = add(tolerances[1], multiply(tolerances[0], absolute(y)))
+        shown = ["x =", x, "y =", y] if data is None else data
+        return assert_less_equal(absolute(subtract(x, y)), bound, shown, summarize, message, name="near")
+
+
+def _against_zero(
+    compare: Callable[..., Operation], x: Any, options: tuple[Any, Any, Any], name: str | None
+) -> Operation:
+    x = convert_to_tensor(x)
+    data, summarize, message = options
+    return compare(x, zeros_like(x), ["x =", x] if data is None else data, summarize, message, name)
+
+
+def assert_positive(
+    x: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_positive",
+) -> Operation:
+    """Assert ``x > 0`` for every element. See `assert_equal`."""
+    return _against_zero(assert_greater, x, (data, summarize, message), name)
+
+
+def assert_negative(
+    x: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_negative",
+) -> Operation:
+    """Assert ``x < 0`` for every element. See `assert_equal`."""
+    return _against_zero(assert_less, x, (data, summarize, message), name)
+
+
+def assert_non_negative(
+    x: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_non_negative",
+) -> Operation:
+    """Assert ``x >= 0`` for every element. See `assert_equal`."""
+    return _against_zero(assert_greater_equal, x, (data, summarize, message), name)
+
+
+def assert_non_positive(
+    x: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_non_positive",
+) -> Operation:
+    """Assert ``x <= 0`` for every element. See `assert_equal`."""
+    return _against_zero(assert_less_equal, x, (data, summarize, message), name)
+
+
+# -- ranks ---------------------------------------------------------------------------------------------
+
+
+def assert_rank(
+    x: Any,
+    rank: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_rank",
+) -> Operation:
+    """Assert that `x` has `rank` dimensions.
+
+    Args:
+        x: Any shape and dtype.
+        rank: Scalar integer.
+        data: What the error shows; the rank and the name of `x` when None.
+        summarize: How many elements of each tensor the error shows; 3 when None.
+        message: Begins the error.
+        name: Name scope of the operations.
+    """
+    return _assert_rank(assert_equal, x, rank, (data, summarize, message), name)
+
+
+def assert_rank_at_least(
+    x: Any,
+    rank: Any,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_rank_at_least",
+) -> Operation:
+    """Assert that `x` has `rank` dimensions or more. See `assert_rank`."""
+    return _assert_rank(assert_greater_equal, x, rank, (data, summarize, message), name)
+
+
+def assert_rank_in(
+    x: Any,
+    ranks: Sequence[int],
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = "assert_rank_in",
+) -> Operation:
+    """Assert that the number of dimensions of `x` is one of `ranks`. See `assert_rank`."""
+    with get_default_graph().name_scope(name):
+        x = convert_to_tensor(x)
+        if x.shape.rank is not None:
+            if x.shape.rank in ranks:
+                return no_op("holds_always")
+            raise _wrong_rank(x, f"one of {list(ranks)}", message)
+        found = comparison_ops.equal(rank_of(x), list(ranks))
+        some = comparison_ops.logical_not(reduce_all(comparison_ops.logical_not(found)))
+        claim = f"{message or ''} expected the rank of {x.name} to be one of {list(ranks)}, it is".strip()
+        return Assert(some, [claim, rank_of(x)] if data is None else [claim, *data], summarize)
+
+
+def _assert_rank(
+    compare: Callable[..., Operation], x: Any, rank: Any, options: tuple[Any, Any, Any], name: str | None
+) -> Operation:
+    x = convert_to_tensor(x)
+    data, summarize, message = options
+    wanted = convert_to_tensor(rank)
+    if wanted.shape.rank not in (0, None):
+        raise InvalidArgumentError(f"a rank must be a scalar, not {wanted!r}")
+    shown = [f"{x.name} has rank", rank_of(x)] if data is None else data
+    return compare(rank_of(x), wanted, shown, summarize, message, name)
+
+
+def _wrong_rank(x: Tensor, wanted: str, message: str | None) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{message + ': ' if message else ''}{x!r} has rank {x.shape.rank}, expected {wanted}")
+
+
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+    """Return `tensor`. Raises `InvalidArgumentError` unless its static shape is that of a scalar."""
+    tensor = convert_to_tensor(tensor, name=name)
+    if tensor.shape != SCALAR:
+        raise _wrong_rank(tensor, "0", message)
+    return tensor
+
+
+# -- dtypes and orders ---------------------------------------------------------------------------------
+
+
+def assert_type(tensor: Any, tf_type: DTypeLike, message: str | None = None, name: str | None = None) -> Operation:
+    """Raise `InvalidArgumentError` unless `tensor` is of dtype `tf_type`; the operation returned does nothing."""
+    tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
+    if tensor.dtype is not wanted:
+        raise _wrong_dtype(tensor, wanted.name, message)
+    return no_op(name or "assert_type")
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """Raise `InvalidArgumentError` unless `x` is of an integer dtype; the operation returned does nothing."""
+    x = convert_to_tensor(x)
+    if not x.dtype.is_integer:
+        raise _wrong_dtype(x, "an integer dtype", message)
+    return no_op(name or "assert_integer")
+
+
+def _wrong_dtype(x: Tensor, wanted: str, message: str | None) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{message + ': ' if message else ''}{x!r} is {x.dtype.name}, expected {wanted}")
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether `tensor` is a `Tensor` of numbers: not of bools or strings."""
+    return isinstance(tensor, Tensor) and tensor.dtype.kind in ("int", "uint", "float", "complex")
+
+
+def is_non_decreasing(x: Any, name: str | None = "is_non_decreasing") -> Tensor:
+    """Whether each element of `x`, in row-major order, is at least the one before: a bool scalar."""
+    return _neighbours_compare(comparison_ops.greater_equal, x, name)
+
+
+def is_strictly_increasing(x: Any, name: str | None = "is_strictly_increasing") -> Tensor:
+    """Whether each element of `x`, in row-major order, exceeds the one before: a bool scalar."""
+    return _neighbours_compare(comparison_ops.greater, x, name)
+
+
+def _neighbours_compare(compare: Callable[[Tensor, Tensor], Tensor], x: Any, name: str | None) -> Tensor:
+    with get_default_graph().name_scope(name):
+        flat = reshape(x, [-1])
+        return reduce_all(compare(getitem(flat, slice(1, None)), getitem(flat, slice(None, -1))))
+
+
+# -- shapes --------------------------------------------------------------------------------------------
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return `x`, whose shape is known from here on, and is checked while running.
+
+    Args:
+        x: A tensor of any dtype.
+        shape: The shape: a `TensorShape` or a list with None for sizes that may be any.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: The static shape contradicts `shape`; or while running, the actual one.
+    """
+    return add_op(ENSURE_SHAPE, x, name=name, shape=TensorShape(shape))
+
+
+def _ensure_shape_kernel(ctx: KernelContext, x: Array) -> Array:
+    wanted = TensorShape(ctx.attr("shape"))
+    if not wanted.is_compatible_with(x.shape):
+        raise InvalidArgumentError(f"{ctx.op_name}: the value has shape {x.shape}, expected {wanted}")
+    return x
+
+
+def _ensured_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape.merge_with(op.attr("shape"))]
+
+
+def _ensure_shape_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [d_output]
+
+
+ENSURE_SHAPE = register(
+    OpDef(
+        name="EnsureShape",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        attrs=("shape",),
+        types={"T": dtypes.VALUES},
+        shape=_ensured_shape,
+        kernels=on_every_device(_ensure_shape_kernel),
+        gradient=_ensure_shape_gradient,
+    )
+)

@@ -1,0 +1,263 @@
+"""Looking at values while a step runs: print them, and stop the step when they are wrong."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.shape_functions import like_input, no_outputs
+from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.arrays.shape_ops import identity
+
+
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:
+    """`output_tensor`, which is there only after every one of `dependencies` ran.
+
+    Args:
+        dependencies: Operations or tensors.
+        output_tensor: Any tensor.
+        name: Name of the operation.
+    """
+    with get_default_graph().control_dependencies(dependencies):
+        return identity(output_tensor, name)
+
+
+# -- assertions ----------------------------------------------------------------------------------------
+
+
+def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+    """Fail the step unless `condition` holds.
+
+    The operation must run to check anything: put it into `tf.control_dependencies`.
+
+    Args:
+        condition: bool of any shape; every element must hold.
+        data: Tensors, or Python values, that the error shows.
+        summarize: How many elements of each tensor to show; 3 when None, all when -1.
+        name: Name of the operation.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: While building, when `condition` is a constant that does not hold; else at run time.
+    """
+    condition = convert_to_tensor(condition, dtypes.bool_)
+    value = constant_value(condition)
+    if value is not None and not np.all(value):
+        shown = ", ".join(_shown_statically(item) for item in data)
+        raise InvalidArgumentError(f"Assert: the condition never holds; data: {shown}")
+    return add_op(ASSERT, condition, list(data), name=name, summarize=3 if summarize is None else int(summarize))
+
+
+def _shown_statically(item: Any) -> str:
+    value = constant_value(item) if isinstance(item, Tensor) else item
+    return repr(item) if value is None else format_value(value, -1)
+
+
+def _assert_kernel(ctx: KernelContext, condition: Array, *data: Array) -> None:
+    if not bool(condition.all()):
+        limit = ctx.attr("summarize")
+        shown = " ".join(format_value(ctx.to_host(array), limit) for array in data)
+        raise InvalidArgumentError(f"assertion failed: {shown}")
+
+
+ASSERT = register(
+    OpDef(
+        name="Assert",
+        inputs=("condition: bool", "data: any*"),
+        outputs=(),
+        attrs=("summarize",),
+        shape=no_outputs,
+        kernels=on_every_device(_assert_kernel),
+        stateful=True,
+    )
+)
+
+
+def format_value(value: Any, limit: int) -> str:
+    """A value for people: at most `limit` elements of an array, all when it is negative; strings without quotes."""
+    array = np.asarray(value)
+    flat = array.reshape(-1)
+    shown = [_format_element(element) for element in (flat if limit < 0 else flat[:limit])]
+    if array.ndim == 0:
+        return _format_element(flat[0])
+    return f"[{' '.join(shown)}{'...' if len(shown) < flat.size else ''}]"
+
+
+def _format_element(element: Any) -> str:
+    return element.decode(errors="backslashreplace") if isinstance(element, bytes) else str(element)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """Return `tensor`, or fail the step if an element is not a number or infinite. Its gradient is checked too.
+
+    Args:
+        tensor: Any shape, a float dtype.
+        message: Begins the error.
+        name: Name of the operation.
+    """
+    return add_op(CHECK_NUMERICS, tensor, name=name, message=message)
+
+
+def _check_numerics_kernel(ctx: KernelContext, tensor: Array) -> Array:
+    if not bool(ctx.xp.isfinite(tensor).all()):
+        found = [kind for kind, test in (("NaN", ctx.xp.isnan), ("Inf", ctx.xp.isinf)) if bool(test(tensor).any())]
+        raise InvalidArgumentError(f"{ctx.attr('message')}: the tensor has {' and '.join(found)} values")
+    return tensor
+
+
+def _check_numerics_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [check_numerics(d_output, f"gradient of {op.name} ({op.attr('message')})")]
+
+
+CHECK_NUMERICS = register(
+    OpDef(
+        name="CheckNumerics",
+        inputs=("tensor: T",),
+        outputs=("output: T",),
+        types={"T": dtypes.FLOATS},
+        attrs=("message",),
+        shape=like_input(0),
+        kernels=on_every_device(_check_numerics_kernel),
+        gradient=_check_numerics_gradient,
+    )
+)
+
+
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+) -> Tensor:
+    """`check_numerics` under its older name. `x` and `message` are newer names of `t` and `msg`."""
+    return check_numerics(x if t is None else t, message or msg or "", name or "VerifyFinite")
+
+
+def add_check_numerics_ops() -> Operation:
+    """An operation that checks every float tensor that the graph has so far: see `check_numerics`."""
+    checks = [
+        check_numerics(tensor, f"{op.type} {tensor.name}")
+        for op in get_default_graph().get_operations()
+        for tensor in op.outputs
+        if tensor.dtype in dtypes.FLOATS and op.type != "CheckNumerics"
+    ]
+    return group(*checks)
+
+
+# -- printing ------------------------------------------------------------------------------------------
+
+
+def Print(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Return `input_`, and print values to the standard error stream whenever it is computed.
+
+    Args:
+        input_: Any tensor.
+        data: Tensors to print.
+        message: What to print before them.
+        first_n: Print only the first so many times; always when None or -1.
+        summarize: How many elements of each tensor to show; 3 when None, all when -1.
+        name: Name of the operation.
+    """
+    attrs = {
+        "message": message or "",
+        "first_n": -1 if first_n is None else int(first_n),
+        "summarize": 3 if summarize is None else int(summarize),
+    }
+    return add_op(PRINT, input_, list(data), name=name, **attrs)
+
+
+def _print_kernel(ctx: KernelContext, input: Array, *data: Array) -> Array:
+    first_n = ctx.attr("first_n")
+    times = ctx.resources.lookup_or_create(("times printed", ctx.op_name), itertools.count) if first_n >= 0 else None
+    if times is None or next(times) < first_n:
+        values = "".join(format_value(ctx.to_host(array), ctx.attr("summarize")) for array in data)
+        print(f"{ctx.attr('message')}{values}", file=sys.stderr, flush=True)
+    return input
+
+
+def _print_gradient(op: Operation, d_output: Any) -> list[Any]:
+    return [d_output, *[None] * (len(op.inputs) - 1)]
+
+
+PRINT = register(
+    OpDef(
+        name="Print",
+        inputs=("input: T", "data: any*"),
+        outputs=("output: T",),
+        types={"T": dtypes.VALUES},
+        attrs=("message", "first_n", "summarize"),
+        shape=like_input(0),
+        kernels=on_every_device(_print_kernel),
+        gradient=_print_gradient,
+        stateful=True,
+    )
+)
+
+
+def print_(
+    *inputs: Any,
+    output_stream: Any = None,
+    summarize: int = 3,
+    sep: str = " ",
+    end: str = "\n",
+    name: str | None = None,
+) -> Operation:
+    """Print tensors and Python values when the operation runs. Public as ``tf.print``.
+
+    Args:
+        *inputs: Tensors, whose values are printed, and other objects, whose text is.
+        output_stream: ``sys.stdout``, or ``sys.stderr``, which None means.
+        summarize: How many elements of each tensor to show; all when -1.
+        sep: Printed between the inputs.
+        end: Printed after them.
+        name: Name of the operation.
+
+    Returns:
+        The operation: put it into `tf.control_dependencies`, or run it.
+    """
+    if output_stream not in (None, sys.stdout, sys.stderr):
+        raise InvalidArgumentError(f"print: output_stream is {output_stream!r}, expected sys.stdout or sys.stderr")
+    tensors = [item for item in inputs if _is_symbolic(item)]
+    texts = [None if _is_symbolic(item) else str(item) for item in inputs]
+    attrs = {"texts": texts, "sep": sep, "end": end, "summarize": int(summarize)}
+    stream = "stdout" if output_stream is sys.stdout else "stderr"
+    return add_op(PRINT_V2, tensors, name=name, output_stream=stream, **attrs)
+
+
+def _is_symbolic(item: Any) -> bool:
+    return isinstance(getattr(item, "graph", None), type(get_default_graph()))
+
+
+def _print_v2_kernel(ctx: KernelContext, *data: Array) -> None:
+    values = iter([format_value(ctx.to_host(array), ctx.attr("summarize")) for array in data])
+    parts = [next(values) if text is None else text for text in ctx.attr("texts")]
+    print(*parts, sep=ctx.attr("sep"), end=ctx.attr("end"), file=getattr(sys, ctx.attr("output_stream")), flush=True)
+
+
+PRINT_V2 = register(
+    OpDef(
+        name="PrintV2",
+        inputs=("data: any*",),
+        outputs=(),
+        attrs=("texts", "sep", "end", "output_stream", "summarize"),
+        shape=no_outputs,
+        kernels=on_every_device(_print_v2_kernel),
+        stateful=True,
+    )
+)

@@ -1,0 +1,603 @@
+"""Dynamic control flow: `cond`, `case` and `while_loop`.
+
+Branches, conditions and bodies are regions: nested graphs that the operation holds (see `tfray.framework.region`).
+Only the branch that is taken runs; a loop runs its body as often as its condition says. Where TensorFlow 1 spreads
+Switch, Merge, Enter, Exit and NextIteration over the graph (Section 4.4 of the white paper), one operation stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InternalError, InvalidArgumentError
+from tfray.framework import dtypes, nest
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.region import Region, building, unify_inputs
+from tfray.framework.tensor_list import TensorList
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
+from tfray.ops.checks.control_ops import Assert
+from tfray.ops.math.comparison_ops import logical_and, logical_not
+from tfray.ops.math.reduction_ops import reduce_any
+
+# -- what stands in regions ----------------------------------------------------------------------------
+
+
+def _region_input_kernel(ctx: KernelContext) -> Array:
+    raise InternalError(f"{ctx.op_name!r} is an input of a branch or a loop, and got no value")
+
+
+def _declared_shape(op: Operation) -> list[TensorShape]:
+    return [as_shape(op.attrs["shape"])]
+
+
+REGION_INPUT = register(
+    OpDef(
+        name="RegionInput",
+        inputs=(),
+        outputs=("value: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.ALL},
+        shape=_declared_shape,
+        kernels=on_every_device(_region_input_kernel),
+        stateful=True,
+    )
+)
+
+
+def no_value(dtype: dtypes.DType, name: str | None = None) -> Tensor:
+    """What a branch returns in place of a value that only the other branch computes; nobody uses it.
+
+    Args:
+        dtype: Dtype of that value.
+        name: Name of the operation.
+    """
+    return add_op(NO_VALUE, name=name, dtype=dtype)
+
+
+def _no_value_kernel(ctx: KernelContext) -> Any:
+    dtype = ctx.output_dtype()
+    return ctx.xp.empty(0, dtype) if dtype.kind != "O" else np.empty(0, dtype)
+
+
+def _no_value_shape(op: Operation) -> list[TensorShape]:
+    return [UNKNOWN]
+
+
+NO_VALUE = register(
+    OpDef(
+        name="NoValue",
+        inputs=(),
+        outputs=("value: dtype",),
+        types={"dtype": dtypes.ALL},
+        shape=_no_value_shape,
+        kernels=on_every_device(_no_value_kernel),
+    )
+)
+
+
+# -- cond ----------------------------------------------------------------------------------------------
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """`true_fn()` if `pred` holds, otherwise `false_fn()`.
+
+    Of the operations that the two functions make, those run that the result of the function whose turn it is depends
+    on. Tensors made outside the functions are computed in either case.
+
+    Args:
+        pred: bool scalar tensor.
+        true_fn: Function that returns a tensor, an operation, or a nested structure of tensors.
+        false_fn: Function that returns the same structure, with tensors of the same dtypes.
+        strict: Return a list or tuple of one element as it is, instead of the element.
+        name: Name of the operation.
+        fn1: `true_fn`, by its older name.
+        fn2: `false_fn`, by its older name.
+
+    Returns:
+        The structure that the functions return; for an operation, a bool tensor that is there once it ran.
+
+    Raises:
+        TypeError: `pred` is a Python bool, a function is missing, or the results differ in type or structure.
+        ValueError: A function returns nothing.
+    """
+    then, orelse = fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn
+    if not callable(then) or not callable(orelse):
+        raise TypeError("cond takes two functions, true_fn and false_fn")
+    if isinstance(pred, bool):
+        raise TypeError("pred must be a tensor, not a Python bool: use a Python `if`")
+    graph = get_default_graph()
+    with graph.name_scope(name or "cond") as scope:
+        pred = convert_to_tensor(pred, dtypes.bool_)
+        if pred.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"cond: pred has shape {pred.shape}, expected a scalar", site=pred.op.site)
+        first, second = _branch(graph, scope, then, "true_fn"), _branch(graph, scope, orelse, "false_fn")
+        _check_branches(first, second)
+        outputs = add_cond(pred, first.region, second.region, scope).outputs
+        result = nest.pack_sequence_as(first.structure, outputs, expand_composites=True)
+    if not strict and isinstance(result, (list, tuple)) and len(result) == 1:
+        return result[0]
+    return result
+
+
+class _Branch:
+    """A region and the structure that its function returned."""
+
+    def __init__(self, region: Region, structure: Any) -> None:
+        self.region = region
+        self.structure = structure
+
+
+def _branch(graph: Graph, scope: str, function: Callable[[], Any], what: str) -> _Branch:
+    region = Region(graph)
+    with building(region, scope):
+        returned = function()
+        if returned is None:
+            raise ValueError(f"cond: {what} returned nothing; it must return a tensor, an operation or a structure")
+        structure = nest.map_structure(_returned_value, returned)
+        leaves = nest.flatten(structure, expand_composites=True)
+        region.outputs = [region.own(tensor) for tensor in leaves]
+    return _Branch(region, structure)
+
+
+def _returned_value(value: Any) -> Any:
+    if nest.is_composite(value):
+        return value
+    if isinstance(value, Operation) or value is None:
+        with get_default_graph().control_dependencies([] if value is None else [value]):
+            return convert_to_tensor(True, name="done")
+    return convert_to_tensor(value)
+
+
+def _check_branches(first: _Branch, second: _Branch) -> None:
+    try:
+        nest.assert_same_structure(first.structure, second.structure)
+        if len(first.region.outputs) != len(second.region.outputs):
+            raise ValueError("they return objects of other kinds")
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"cond: true_fn and false_fn must return the same structure: {error}") from None
+    for index, (a, b) in enumerate(zip(first.region.outputs, second.region.outputs, strict=True)):
+        if a.dtype is not b.dtype:
+            raise TypeError(
+                f"cond: result {index} is {a.dtype.name} from true_fn and {b.dtype.name} from false_fn; use tf.cast"
+            )
+
+
+def add_cond(pred: Tensor, then: Region, orelse: Region, name: str | None = None) -> Operation:
+    """The operation that runs one of two finished regions without parameters."""
+    captured = unify_inputs([then, orelse], 0)
+    types = [tensor.dtype for tensor in then.outputs]
+    attrs = {"then": then, "orelse": orelse, "Tout": types}
+    controls = [*then.outer_controls, *orelse.outer_controls]
+    graph = get_default_graph()
+    return graph.create_op("Cond", [graph.own(pred), *captured], attrs, name or "cond", control_inputs=controls)
+
+
+def _cond_kernel(ctx: KernelContext, pred: Array, *inputs: Any) -> Any:
+    with ctx.region("then" if pred else "orelse") as branch:
+        return branch(*inputs)
+
+
+def _cond_shape(op: Operation) -> list[TensorShape]:
+    then, orelse = op.attrs["then"], op.attrs["orelse"]
+    return [common_shape(a.shape, b.shape) for a, b in zip(then.outputs, orelse.outputs, strict=True)]
+
+
+def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
+    """What two shapes have in common: the most that is known of a tensor that has one or the other."""
+    if a.rank is None or a.rank != b.rank:
+        return UNKNOWN
+    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
+
+
+COND = register(
+    OpDef(
+        name="Cond",
+        inputs=("pred: bool", "inputs: any*"),
+        outputs=("outputs: Tout*",),
+        attrs=("then", "orelse", "Tout"),
+        regions=("then", "orelse"),
+        shape=_cond_shape,
+        kernels=on_every_device(_cond_kernel),
+    )
+)
+
+
+# -- case ----------------------------------------------------------------------------------------------
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The result of the function whose predicate is the first that holds.
+
+    Args:
+        pred_fn_pairs: Pairs of a bool scalar tensor and a function, or a dictionary of these.
+        default: Function to call when no predicate holds; without it that is an error of the step.
+        exclusive: Fail the step when more than one predicate holds.
+        strict: As for `cond`.
+        name: Name scope.
+
+    Returns:
+        What the functions return: all must return the same structure and dtypes.
+
+    Raises:
+        TypeError: An element is not a pair of a bool tensor and a function.
+        InvalidArgumentError: At run time, no predicate holds and there is no default, or more than one does.
+    """
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not callable(pair[1]):
+            raise TypeError(f"case takes pairs of a bool tensor and a function, not {pair!r}")
+    if not pairs and default is None:
+        raise TypeError("case needs at least one pair, or a default")
+    graph = get_default_graph()
+    with graph.name_scope(name or "case"):
+        predicates = [convert_to_tensor(pred, dtypes.bool_) for pred, _ in pairs]
+        checks = [_at_most_one(predicates)] if exclusive and len(pairs) > 1 else []
+        functions = [function for _, function in pairs]
+        if default is None:
+            # The last function stands for itself and for "none holds", which is then an error.
+            checks.append(Assert(reduce_any(predicates), ["case: no predicate holds:", *predicates], 10))
+            default = functions.pop()
+            predicates.pop()
+        with graph.control_dependencies(checks):
+            return _first_that_holds(list(zip(predicates, functions, strict=True)), default, strict)
+
+
+def _first_that_holds(pairs: list[tuple[Tensor, Callable[[], Any]]], default: Callable[[], Any], strict: bool) -> Any:
+    if not pairs:
+        returned = default()
+        single = not strict and isinstance(returned, (list, tuple)) and len(returned) == 1
+        return returned[0] if single else nest.map_structure(_returned_value, returned)
+    (pred, function), *others = pairs
+    # Within a branch a list of one element must stay what it is.
+    otherwise = default if not others else lambda: _first_that_holds(others, default, True)
+    return cond(pred, function, otherwise, strict=strict)
+
+
+def _at_most_one(predicates: list[Tensor]) -> Operation:
+    seen, clash = predicates[0], logical_and(predicates[0], predicates[1])
+    for pred in predicates[1:]:
+        clash = clash if pred is predicates[1] else reduce_any([clash, logical_and(seen, pred)])
+        seen = reduce_any([seen, pred])
+    return Assert(logical_not(clash), ["case: more than one predicate holds:", *predicates], 10)
+
+
+# -- while_loop ----------------------------------------------------------------------------------------
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds.
+
+    Args:
+        cond: Function of the loop variables that returns a bool scalar tensor.
+        body: Function of the loop variables that returns their next values, in the same structure.
+        loop_vars: List, tuple, named tuple or dictionary of initial values: tensors, `TensorArray`, or structures.
+        shape_invariants: In the same structure, the static shapes that hold in every iteration; by default those of
+            the initial values. Where a body changes a size, that size must be None here.
+        parallel_iterations: Accepted for TensorFlow 1's sake: devices that share a loop run ahead of one another as
+            far as the data allows.
+        back_prop: Whether gradients flow through the loop.
+        swap_memory: Keep on the host what a GPU's forward pass saves for its backward pass.
+        name: Name of the operation.
+        maximum_iterations: Integer scalar after which to stop in any case.
+        return_same_structure: Return a structure of one element as it is, instead of the element.
+
+    Returns:
+        The loop variables after the last iteration.
+
+    Raises:
+        TypeError: `cond` or `body` is not a function, or a result has another dtype than its variable.
+        ValueError: There are no variables, the structures differ, or a shape changes that is not to change.
+    """
+    if not callable(cond) or not callable(body):
+        raise TypeError("while_loop takes two functions, cond and body")
+    if not nest.is_nested(loop_vars) or not loop_vars:
+        raise ValueError(f"while_loop: loop_vars must be a list, tuple or dictionary with elements, not {loop_vars!r}")
+    if parallel_iterations < 1:
+        raise TypeError(f"parallel_iterations must be a positive integer, not {parallel_iterations!r}")
+    graph = get_default_graph()
+    with graph.name_scope(name or "while") as scope:
+        loop = _Loop(cond, body, loop_vars, shape_invariants, maximum_iterations)
+        op = loop.build(graph, scope, swap_memory, back_prop)
+        result = loop.packed(op)
+    if not return_same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
+        return result[0]
+    return result
+
+
+class _Loop:
+    """The arguments of `while_loop`, on their way to an operation."""
+
+    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, maximum: Any) -> None:
+        self._cond = cond
+        self._body = body
+        self._structure = nest.map_structure(_as_initial, loop_vars)
+        self._initial: list[Tensor] = nest.flatten(self._structure, expand_composites=True)
+        self._shapes = self._invariant_shapes(loop_vars, invariants)
+        self._limit = None if maximum is None else convert_to_tensor(maximum, dtypes.int32, "maximum_iterations")
+        if self._limit is not None:
+            self._initial = [convert_to_tensor(0, dtypes.int32, "iteration"), *self._initial]
+            self._shapes = [TensorShape([]), *self._shapes]
+
+    def _invariant_shapes(self, loop_vars: Any, invariants: Any) -> list[TensorShape]:
+        shapes = [tensor.shape for tensor in self._initial]
+        if invariants is None:
+            return shapes
+        given = nest.flatten_up_to(self._structure, invariants)
+        if any(nest.is_composite(value) for value in nest.flatten(self._structure)):
+            values = nest.flatten(self._structure)
+            given = [
+                shape
+                for value, invariant in zip(values, given, strict=True)
+                for shape in _composite_invariants(value, invariant)
+            ]
+        checked = []
+        for tensor, invariant in zip(self._initial, given, strict=True):
+            shape = tensor.shape if invariant is None else as_shape(invariant)
+            if not _is_wider(shape, tensor.shape):
+                raise ValueError(f"while_loop: the shape invariant {shape} does not admit {tensor.shape} of {tensor!r}")
+            checked.append(shape)
+        return checked
+
+    def build(self, graph: Graph, scope: str, swap_memory: bool, back_prop: bool) -> Operation:
+        condition, body = Region(graph), Region(graph)
+        with building(condition, scope):
+            parameters = self._parameters(condition)
+            condition.outputs = [self._decide(parameters)]
+        with building(body, scope):
+            parameters = self._parameters(body)
+            body.outputs = [body.own(tensor) for tensor in self._advance(parameters)]
+        self._check_shapes(body)
+        return add_while(condition, body, self._initial, scope, swap_memory=swap_memory, back_prop=back_prop)
+
+    def _parameters(self, region: Region) -> list[Tensor]:
+        return [
+            region.add_input(tensor.dtype, shape, f"variable_{index}", tensor.op.site)
+            for index, (tensor, shape) in enumerate(zip(self._initial, self._shapes, strict=True))
+        ]
+
+    def _decide(self, parameters: list[Tensor]) -> Tensor:
+        region = get_default_graph()
+        decision = region.own(convert_to_tensor(_call(self._cond, self._user_structure(parameters)), dtypes.bool_))
+        if decision.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"while_loop: cond returned shape {decision.shape}, expected a scalar")
+        if self._limit is None:
+            return decision
+        return logical_and(parameters[0] < self._limit, decision)
+
+    def _advance(self, parameters: list[Tensor]) -> list[Tensor]:
+        returned = _call(self._body, self._user_structure(parameters))
+        if not nest.is_nested(returned) and len(self._structure) == 1:
+            returned = [returned]  # as TensorFlow 1 lets a loop with one variable do
+        if isinstance(returned, tuple) and isinstance(self._structure, list):
+            returned = list(returned)
+        elif isinstance(returned, list) and type(self._structure) is tuple:
+            returned = tuple(returned)
+        try:
+            nest.assert_same_structure(self._structure, returned, check_types=False)
+        except ValueError as error:
+            raise ValueError(f"while_loop: body must return the structure of loop_vars: {error}") from None
+        leaves = nest.flatten(returned, expand_composites=True)
+        expected = parameters if self._limit is None else parameters[1:]
+        if len(leaves) != len(expected):
+            raise ValueError(f"while_loop: body returned {len(leaves)} tensors for {len(expected)} loop variables")
+        following = [_next_value(value, old) for value, old in zip(leaves, expected, strict=True)]
+        return following if self._limit is None else [parameters[0] + 1, *following]
+
+    def _user_structure(self, tensors: Sequence[Tensor]) -> Any:
+        flat = tensors if self._limit is None else tensors[1:]
+        return nest.pack_sequence_as(self._structure, flat, expand_composites=True)
+
+    def _check_shapes(self, body: Region) -> None:
+        for tensor, following in zip(body.inputs, body.outputs, strict=False):
+            if not _is_wider(tensor.shape, following.shape):
+                raise ValueError(
+                    f"while_loop: a variable of shape {tensor.shape} has shape {following.shape} after an iteration "
+                    f"({following!r}, made at {following.op.site}); say which sizes change with shape_invariants"
+                )
+
+    def packed(self, op: Operation) -> Any:
+        return self._user_structure(op.outputs[1 : 1 + len(self._initial)])
+
+
+def _call(function: Callable[..., Any], structure: Any) -> Any:
+    if isinstance(structure, Mapping):
+        return function(structure)
+    return function(*structure)
+
+
+def _as_initial(value: Any) -> Any:
+    return value if nest.is_composite(value) else convert_to_tensor(value)
+
+
+def _composite_invariants(value: Any, invariant: Any) -> list[Any]:
+    components = value._to_components()
+    if invariant is None:
+        return [None] * len(components)
+    given = getattr(value, "_component_invariants", None)
+    return given(invariant) if given is not None else [None] * len(components)
+
+
+def _next_value(value: Any, old: Tensor) -> Tensor:
+    if isinstance(value, Operation):
+        raise TypeError(f"while_loop: body returned the operation {value.name!r} for a loop variable: return a tensor")
+    tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, preferred_dtype=old.dtype)
+    if tensor.dtype is not old.dtype:
+        raise TypeError(
+            f"while_loop: a variable of dtype {old.dtype.name} is {tensor.dtype.name} after an iteration "
+            f"({tensor!r}); use tf.cast"
+        )
+    return tensor
+
+
+def _is_wider(shape: TensorShape, other: TensorShape) -> bool:
+    """Whether every tensor of shape `other` is one of shape `shape`."""
+    if shape.rank is None:
+        return True
+    if other.rank != shape.rank:
+        return False
+    return all(size is None or size == known for size, known in zip(shape.sizes, other.sizes, strict=True))
+
+
+def add_while(
+    condition: Region,
+    body: Region,
+    initial: Sequence[Tensor],
+    name: str | None = None,
+    *,
+    swap_memory: bool = False,
+    back_prop: bool = True,
+) -> Operation:
+    """The operation that repeats a finished body while a finished condition holds.
+
+    Both regions take the loop variables as their first inputs.
+
+    Args:
+        condition: Returns one bool scalar.
+        body: Returns the next values of the variables.
+        initial: Their first values.
+        name: Name of the operation.
+        swap_memory: See `while_loop`.
+        back_prop: See `while_loop`.
+    """
+    captured = unify_inputs([condition, body], len(initial))
+    graph = get_default_graph()
+    attrs = {
+        "condition": condition,
+        "body": body,
+        "variables": len(initial),
+        "swap_memory": swap_memory,
+        "back_prop": back_prop,
+        "Tout": [tensor.dtype for tensor in body.outputs],
+    }
+    inputs = [*(graph.own(tensor) for tensor in initial), *captured]
+    controls = [*condition.outer_controls, *body.outer_controls]
+    return graph.create_op("While", inputs, attrs, name or "while", control_inputs=controls)
+
+
+def stack_over_iterations(op: Operation, tensor: Tensor) -> Tensor:
+    """A further output of a While operation: the values of `tensor`, of its body, in all iterations.
+
+    Returns:
+        A variant, the `TensorList` of the values; the same one when asked again.
+    """
+    body, variables = op.attrs["body"], op.attrs["variables"]
+    for index, stacked in enumerate(body.outputs[variables:]):
+        if stacked is tensor:
+            return op.outputs[1 + variables + index]
+    body.outputs.append(tensor)
+    return op.graph.add_output(op, dtypes.variant, TensorShape([]))
+
+
+def export_from_branch(op: Operation, branch: str, tensor: Tensor) -> Tensor:
+    """A further output of a Cond operation: `tensor`, of the region `branch`, if that branch was taken."""
+    region: Region = op.attrs[branch]
+    other: Region = op.attrs["orelse" if branch == "then" else "then"]
+    for index, exported in enumerate(region.outputs):
+        if exported is tensor:
+            return op.outputs[index]
+    region.outputs.append(tensor)
+    with other.as_default():
+        other.outputs.append(no_value(tensor.dtype))
+    return op.graph.add_output(op, tensor.dtype, UNKNOWN)
+
+
+def _while_kernel(ctx: KernelContext, *inputs: Any) -> list[Any]:
+    with ctx.region("condition") as condition, ctx.region("body") as body:
+        if ctx.step is None:
+            return _repeat(ctx, condition, body, inputs)
+        # What the turns of a loop send to other devices is told apart by the number of the turn.
+        with ctx.step.turns() as next_turn:
+
+            def counted_body(*values: Any) -> tuple[Any, ...]:
+                outputs: tuple[Any, ...] = body(*values)
+                next_turn()
+                return outputs
+
+            return _repeat(ctx, condition, counted_body, inputs)
+
+
+def _repeat(
+    ctx: KernelContext, condition: Callable[..., Any], body: Callable[..., tuple[Any, ...]], inputs: Sequence[Any]
+) -> list[Any]:
+    count = ctx.attr("variables")
+    variables, captures = tuple(inputs[:count]), tuple(inputs[count:])
+    turns = 0
+    stacks: list[list[Any]] = [[] for _ in ctx.attr("body").outputs[count:]]
+    if not stacks:
+        while condition(*variables, *captures)[0]:
+            variables = body(*variables, *captures)
+            turns += 1
+        return [np.int32(turns), *variables]
+    keep = ctx.to_host if ctx.attr("swap_memory") else None
+    while condition(*variables, *captures)[0]:
+        outputs = body(*variables, *captures)
+        variables = outputs[:count]
+        for stack, value in zip(stacks, outputs[count:], strict=True):
+            stack.append(value if keep is None else keep(value))
+        turns += 1
+    return [np.int32(turns), *variables, *map(TensorList.of, stacks)]
+
+
+def _while_shape(op: Operation) -> list[TensorShape]:
+    body, count = op.attrs["body"], op.attrs["variables"]
+    stacks = [TensorShape([])] * (len(body.outputs) - count)
+    return [TensorShape([]), *(tensor.shape for tensor in body.inputs[:count]), *stacks]
+
+
+WHILE = register(
+    OpDef(
+        name="While",
+        inputs=("inputs: any*",),
+        outputs=("iterations: int32", "outputs: Tout*"),
+        attrs=("condition", "body", "variables", "swap_memory", "back_prop", "Tout"),
+        regions=("condition", "body"),
+        shape=_while_shape,
+        kernels=on_every_device(_while_kernel),
+    )
+)
+
+
+def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+    """`cond`, decided at once when `pred` is a Python value or a constant.
+
+    Args:
+        pred: bool scalar: a tensor or a Python value.
+        true_fn: As for `cond`.
+        false_fn: As for `cond`.
+        name: Name of the operation.
+    """
+    value = constant_value(pred) if isinstance(pred, Tensor) else pred
+    if value is not None and not isinstance(value, Tensor) and not hasattr(value, "handle"):
+        return true_fn() if bool(value) else false_fn()
+    return cond(pred, true_fn, false_fn, name=name)

@@ -1,0 +1,275 @@
+"""Functions over the elements of tensors along their first axis: `map_fn`, `foldl`, `foldr` and `scan`.
+
+They are loops over TensorArrays; gradients and variables inside the functions are those of `while_loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import nest
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import as_dtype
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.control.control_flow_ops import while_loop
+from tfray.ops.control.tensor_array_ops import TensorArray
+
+
+class _Elements:
+    """The elements of a nested structure of tensors, which have one first axis in common.
+
+    Attributes:
+        count: Their number, an integer where it is known, otherwise an int32 scalar.
+        static_count: Their number, or None.
+    """
+
+    def __init__(self, structure: Any, what: str) -> None:
+        self._structure = nest.map_structure(convert_to_tensor, structure)
+        self.tensors: list[Tensor] = nest.flatten(self._structure)
+        if not self.tensors:
+            raise ValueError(f"{what}: elems has no tensors")
+        self.static_count: int | None = None
+        for tensor in self.tensors:
+            self._merge(tensor, what)
+        self.count: Any = shape_of(self.tensors[0])[0] if self.static_count is None else self.static_count
+        self._arrays = [TensorArray(tensor.dtype, self.count).unstack(tensor) for tensor in self.tensors]
+
+    def _merge(self, tensor: Tensor, what: str) -> None:
+        if tensor.shape.rank is None:
+            return
+        if tensor.shape.rank == 0:
+            raise InvalidArgumentError(f"{what}: {tensor!r} is a scalar: it has no elements", site=tensor.op.site)
+        count = tensor.shape.sizes[0]
+        if None not in (count, self.static_count) and count != self.static_count:
+            raise InvalidArgumentError(
+                f"{what}: the elems have {self.static_count} and {count} elements along their first axes",
+                site=tensor.op.site,
+            )
+        self.static_count = count if self.static_count is None else self.static_count
+
+    @property
+    def dtypes(self) -> Any:
+        """The dtypes, in the form of the structure."""
+        return nest.map_structure(lambda tensor: tensor.dtype, self._structure)
+
+    def at(self, index: Any) -> Any:
+        """The elements at `index`, in the form of the structure."""
+        return nest.pack_sequence_as(self._structure, [array.read(index) for array in self._arrays])
+
+
+def _checked_function(fn: Any, what: str) -> None:
+    if not callable(fn):
+        raise TypeError(f"{what}: fn must be a function, not {fn!r}")
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Apply `fn` to every element along the first axis of `elems`, and stack the results.
+
+    Args:
+        fn: From one element, in the structure of `elems`, to a structure of tensors.
+        elems: A tensor, or a nested structure of tensors with first axes of one size.
+        dtype: Dtypes of what `fn` returns, in its structure; those of `elems` when None.
+        parallel_iterations: Accepted for TensorFlow 1's sake.
+        back_prop: Whether gradients flow through.
+        swap_memory: As for `tf.while_loop`.
+        infer_shape: Require that all results of `fn` have one shape.
+        name: Name scope.
+
+    Returns:
+        The results, each with a new first axis.
+
+    Raises:
+        TypeError: `fn` is not a function, or returns another structure or dtype than expected.
+        InvalidArgumentError: The `elems` have different numbers of elements, or are scalars.
+    """
+    _checked_function(fn, "map_fn")
+    with get_default_graph().name_scope(name or "map"):
+        elements = _Elements(elems, "map_fn")
+        wanted = elements.dtypes if dtype is None else nest.map_structure(as_dtype, dtype)
+        arrays = nest.map_structure(lambda each: TensorArray(each, elements.count, infer_shape=infer_shape), wanted)
+
+        def body(i: Tensor, arrays: Any) -> Any:
+            results = _of_structure(fn(elements.at(i)), wanted, "map_fn")
+            return i + 1, _written(arrays, i, results)
+
+        _, arrays = while_loop(
+            lambda i, _: i < elements.count,
+            body,
+            (0, arrays),
+            parallel_iterations=parallel_iterations or 10,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+        )
+        return nest.map_structure(lambda array: _stacked(array, elements), arrays)
+
+
+def _of_structure(results: Any, wanted: Any, what: str) -> Any:
+    try:
+        nest.assert_same_structure(wanted, results)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{what}: fn returns another structure than expected: {error}") from None
+    leaves = zip(nest.flatten(results), nest.flatten(wanted), strict=True)
+    return nest.pack_sequence_as(wanted, [_of_dtype(value, dtype, what) for value, dtype in leaves])
+
+
+def _of_dtype(value: Any, dtype: Any, what: str) -> Tensor:
+    tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, preferred_dtype=dtype)
+    if tensor.dtype is not dtype:
+        raise TypeError(f"{what}: fn returns {tensor!r}, expected is {dtype.name}; say so by dtype=, or use tf.cast")
+    return tensor
+
+
+def _written(arrays: Any, index: Any, values: Any) -> Any:
+    return nest.map_structure(lambda array, value: array.write(index, value), arrays, values)
+
+
+def _stacked(array: TensorArray, elements: _Elements) -> Tensor:
+    stacked = array.stack()
+    shape = array.element_shape
+    if shape.rank is not None:
+        stacked.set_shape(TensorShape([elements.static_count, *shape.sizes]))
+    return stacked
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Combine the elements along the first axis of `elems`, from the first to the last.
+
+    Args:
+        fn: ``fn(accumulated, element)`` returns the next accumulated value, in the same structure.
+        elems: A tensor, or a nested structure of tensors with first axes of one size.
+        initializer: What to begin with; the first element when None.
+        parallel_iterations: Accepted for TensorFlow 1's sake.
+        back_prop: Whether gradients flow through.
+        swap_memory: As for `tf.while_loop`.
+        name: Name scope.
+
+    Returns:
+        The accumulated value after the last element.
+    """
+    options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop, "swap_memory": swap_memory}
+    return _fold(fn, elems, initializer, False, name or "foldl", options)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As `foldl`, from the last element to the first."""
+    options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop, "swap_memory": swap_memory}
+    return _fold(fn, elems, initializer, True, name or "foldr", options)
+
+
+def _fold(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str, options: dict[str, Any]) -> Any:
+    _checked_function(fn, name)
+    with get_default_graph().name_scope(name):
+        elements = _Elements(elems, name)
+        first, accumulated, _ = _beginning(elements, initializer, reverse, name)
+
+        def body(i: Tensor, accumulated: Any) -> Any:
+            return _next(i, reverse), _following(fn(accumulated, elements.at(i)), accumulated, name)
+
+        condition = _within(elements, reverse)
+        _, accumulated = while_loop(lambda i, _: condition(i), body, (first, accumulated), **options)
+        return accumulated
+
+
+def _beginning(elements: _Elements, initializer: Any, reverse: bool, what: str) -> tuple[Any, Any, Any]:
+    """Index of the first element to combine, the accumulated value before it, and the index of that value or None."""
+    start = elements.count - 1 if reverse else 0
+    if initializer is not None:
+        return start, nest.map_structure(convert_to_tensor, initializer), None
+    if elements.static_count == 0:
+        raise InvalidArgumentError(f"{what}: there are no elements, and no initializer")
+    return _next(start, reverse), elements.at(start), start
+
+
+def _next(index: Any, reverse: bool) -> Any:
+    return index - 1 if reverse else index + 1
+
+
+def _within(elements: _Elements, reverse: bool) -> Callable[[Tensor], Tensor]:
+    return (lambda i: i >= 0) if reverse else (lambda i: i < elements.count)
+
+
+def _following(value: Any, accumulated: Any, what: str) -> Any:
+    return _of_structure(value, nest.map_structure(lambda tensor: tensor.dtype, accumulated), what)
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As `foldl`, with every accumulated value: stacked along a new first axis, in the order of the elements.
+
+    Args:
+        fn: ``fn(accumulated, element)`` returns the next accumulated value, in the same structure.
+        elems: A tensor, or a nested structure of tensors with first axes of one size.
+        initializer: What to begin with, which is not among the results. When None the first element, which is.
+        parallel_iterations: Accepted for TensorFlow 1's sake.
+        back_prop: Whether gradients flow through.
+        swap_memory: As for `tf.while_loop`.
+        infer_shape: Require that all results of `fn` have one shape.
+        reverse: Go from the last element to the first.
+        name: Name scope.
+
+    Returns:
+        For each tensor of the accumulated value one of its shape with a new first axis.
+    """
+    name = name or "scan"
+    _checked_function(fn, name)
+    with get_default_graph().name_scope(name):
+        elements = _Elements(elems, name)
+        first, accumulated, begun = _beginning(elements, initializer, reverse, name)
+        arrays = nest.map_structure(
+            lambda tensor: TensorArray(tensor.dtype, elements.count, infer_shape=infer_shape), accumulated
+        )
+        if begun is not None:
+            arrays = _written(arrays, begun, accumulated)
+
+        def body(i: Tensor, accumulated: Any, arrays: Any) -> Any:
+            following = _following(fn(accumulated, elements.at(i)), accumulated, name)
+            return _next(i, reverse), following, _written(arrays, i, following)
+
+        condition = _within(elements, reverse)
+        _, _, arrays = while_loop(
+            lambda i, *_: condition(i),
+            body,
+            (first, accumulated, arrays),
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+        )
+        return nest.map_structure(lambda array: _stacked(array, elements), arrays)

@@ -1,0 +1,749 @@
+"""`TensorArray`: numbered tensors of one dtype, written and read one by one in loops.
+
+A TensorArray is a value like any other: its *flow*, a variant tensor, carries all elements, and every write gives a new
+flow. So it passes through branches and loops, its gradient is a TensorArray, and nothing needs to be ordered but by
+data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError, OutOfRangeError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
+from tfray.framework.shape_functions import scalar
+from tfray.framework.tensor_list import MISSING, TensorList
+from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, as_shape
+from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.arrays.shape_ops import shape as shape_of
+
+
+class _Elements:
+    """What is known of the elements, shared by all stages of one TensorArray."""
+
+    def __init__(self, shape: TensorShape, infer: bool) -> None:
+        self.shape = shape
+        self.infer = infer
+        self.seen = shape.rank is not None
+
+    def merge(self, shape: TensorShape) -> None:
+        """Take note of the shape of an element."""
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"the elements of the TensorArray have shape {self.shape}, and one of {shape} is written")
+        if self.infer and not self.seen:
+            self.shape, self.seen = shape, True
+
+
+class TensorArray:
+    """An array of tensors, indexed from 0. Each element is written once; every write gives a new TensorArray.
+
+    Args:
+        dtype: Dtype of the elements.
+        size: int32 scalar: number of elements, the first number when it grows. 0 with `dynamic_size` when None.
+        dynamic_size: Let writes beyond the end make it grow.
+        clear_after_read: Accepted for TensorFlow 1's sake: elements are freed when nothing reads them any more.
+        tensor_array_name: Accepted for TensorFlow 1's sake.
+        handle: Not taken; kept for the position of arguments.
+        flow: A flow to continue from.
+        infer_shape: Require elements of one shape, that of the first write.
+        element_shape: Shape of the elements, as far as it is known. With a full one, elements that were never written
+            read as zeros.
+        colocate_with_first_write_call: Accepted for TensorFlow 1's sake: the placer keeps flows with what writes them.
+        name: Name of the operation.
+    """
+
+    def __init__(
+        self,
+        dtype: DTypeLike,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: None = None,
+        flow: Tensor | None = None,
+        infer_shape: bool = True,
+        element_shape: ShapeLike = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        self.dtype: DType = as_dtype(dtype)
+        self._dynamic = bool(dynamic_size) or (size is None and dynamic_size is None)
+        self._elements = _Elements(as_shape(element_shape), infer_shape)
+        if flow is None:
+            flow = add_op(TENSOR_ARRAY, 0 if size is None else size, name=name)
+        self.flow: Tensor = flow
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """What is known of the shape of the elements."""
+        return self._elements.shape
+
+    @property
+    def dynamic_size(self) -> bool:
+        """Whether writes beyond the end make it grow."""
+        return self._dynamic
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the flow."""
+        return self.flow.graph
+
+    @property
+    def handle(self) -> Tensor:
+        """The flow: there is no other handle."""
+        return self.flow
+
+    def _to_components(self) -> list[Tensor]:
+        return [self.flow]
+
+    def _with_components(self, components: Sequence[Tensor]) -> TensorArray:
+        (flow,) = components
+        return self._at(flow)
+
+    def _at(self, flow: Tensor) -> TensorArray:
+        stage = TensorArray(self.dtype, flow=flow, dynamic_size=self._dynamic)
+        stage._elements = self._elements
+        return stage
+
+    def identity(self) -> TensorArray:
+        """The same, after the control dependencies of the current scope."""
+        return self._at(add_op(TENSOR_ARRAY_IDENTITY, self.flow))
+
+    def size(self, name: str | None = None) -> Tensor:
+        """Number of elements: int32 scalar."""
+        return add_op(TENSOR_ARRAY_SIZE, self.flow, name=name)
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """The element at `index`.
+
+        Args:
+            index: int32 scalar.
+            name: Name of the operation.
+
+        Raises:
+            OutOfRangeError: At run time, there is no such element.
+            InvalidArgumentError: At run time, it was never written, and its shape is not known.
+        """
+        attrs = {"dtype": self.dtype, "element_shape": self.element_shape}
+        return add_op(TENSOR_ARRAY_READ, self.flow, index, name=name, **attrs)
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The TensorArray with `value` at `index`.
+
+        Args:
+            index: int32 scalar.
+            value: A tensor of the elements' dtype and shape.
+            name: Name of the operation.
+
+        Raises:
+            ValueError: The shape is another than that of earlier elements.
+            OutOfRangeError: At run time, it is beyond the end of a TensorArray that does not grow.
+            InvalidArgumentError: At run time, the element was written already.
+        """
+        value = convert_to_tensor(value, self.dtype)
+        self._elements.merge(value.shape)
+        return self._at(add_op(TENSOR_ARRAY_WRITE, self.flow, index, value, name=name, dynamic=self._dynamic))
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements at `indices` (int32 ``[n]``), stacked along a new first axis."""
+        attrs = {"dtype": self.dtype, "element_shape": self.element_shape}
+        return add_op(TENSOR_ARRAY_GATHER, self.flow, indices, name=name, **attrs)
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements, stacked along a new first axis."""
+        with get_default_graph().name_scope(name or "TensorArrayStack"):
+            return self.gather(range_(0, self.size()))
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The TensorArray with the slices of `value` along its first axis at `indices`."""
+        value = convert_to_tensor(value, self.dtype)
+        self._elements.merge(_without_first(value.shape))
+        return self._at(add_op(TENSOR_ARRAY_SCATTER, self.flow, indices, value, name=name, dynamic=self._dynamic))
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The TensorArray with the slices of `value` along its first axis as elements 0, 1, ..."""
+        value = convert_to_tensor(value, self.dtype)
+        with get_default_graph().name_scope(name or "TensorArrayUnstack"):
+            count = value.shape.sizes[0] if value.shape.rank else None
+            return self.scatter(range_(0, shape_of(value)[0] if count is None else count), value)
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """All elements, joined along their first axis, in which they may differ."""
+        rest = _without_first(self.element_shape)
+        return add_op(TENSOR_ARRAY_CONCAT, self.flow, name=name, dtype=self.dtype, rest=rest)[0]
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The TensorArray whose elements are consecutive stretches of `value`, of `lengths` (int32 ``[n]``)."""
+        value = convert_to_tensor(value, self.dtype)
+        if value.shape.rank is not None:
+            self._elements.merge(TensorShape([None, *value.shape.sizes[1:]]))
+        return self._at(add_op(TENSOR_ARRAY_SPLIT, self.flow, value, lengths, name=name))
+
+    def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
+        """Kept for programs that call it: gradients of TensorArrays are values that `tf.gradients` makes.
+
+        Raises:
+            InvalidArgumentError: Always; differentiate what was read or stacked instead.
+        """
+        raise InvalidArgumentError("TensorArray.grad is not needed: tf.gradients differentiates reads and writes")
+
+    def close(self, name: str | None = None) -> Operation:
+        """Kept for programs that call it: an operation that runs when the TensorArray is there."""
+        with get_default_graph().control_dependencies([self.flow.op]):
+            return self.size(name).op
+
+
+def _without_first(shape: TensorShape) -> TensorShape:
+    return UNKNOWN if shape.rank is None or shape.rank == 0 else TensorShape(list(shape.sizes[1:]))
+
+
+def _flow_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([])]
+
+
+def _index(index: Any) -> int:
+    return int(index)
+
+
+# -- making, identity, size ----------------------------------------------------------------------------
+
+
+def _tensor_array_kernel(ctx: KernelContext, size: Array) -> TensorList:
+    return TensorList({}, int(size))
+
+
+TENSOR_ARRAY = register(
+    OpDef(
+        name="TensorArray",
+        inputs=("size: int32",),
+        outputs=("flow: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_tensor_array_kernel),
+        stateful=True,  # never merged with another
+        gradient=not_differentiable,
+    )
+)
+
+
+def _identity_kernel(ctx: KernelContext, flow: TensorList) -> TensorList:
+    return flow
+
+
+TENSOR_ARRAY_IDENTITY = register(
+    OpDef(
+        name="TensorArrayIdentity",
+        inputs=("flow: variant",),
+        outputs=("same: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_identity_kernel),
+        forwards_input=True,
+        gradient=lambda op, d_flow: [d_flow],
+    )
+)
+
+
+def _size_kernel(ctx: KernelContext, flow: TensorList) -> Array:
+    return np.int32(flow.size)
+
+
+TENSOR_ARRAY_SIZE = register(
+    OpDef(
+        name="TensorArraySize",
+        inputs=("flow: variant",),
+        outputs=("size: int32",),
+        shape=scalar,
+        kernels=on_every_device(_size_kernel),
+        gradient=not_differentiable,
+    )
+)
+
+
+# -- one element ---------------------------------------------------------------------------------------
+
+
+def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array:
+    position = _index(index)
+    found = flow.element(position)
+    if found is MISSING:
+        return _unwritten(ctx, flow, position)
+    return found if isinstance(found, TensorList) else ctx.asarray(found)
+
+
+def _unwritten(ctx: KernelContext, flow: TensorList, index: int, others: Sequence[Any] = ()) -> Array:
+    """Zeros in place of an element that was never written; `others` may tell its shape."""
+    if not 0 <= index < flow.size:
+        raise OutOfRangeError(f"there is no element {index}: the TensorArray has {flow.size}")
+    shape = ctx.attr("element_shape")
+    written = next((element for element in others if element is not MISSING), None)
+    if shape.rank is not None and written is not None:
+        return ctx.xp.zeros(written.shape, ctx.output_dtype())
+    if not shape.is_fully_defined():
+        raise InvalidArgumentError(
+            f"element {index} of the TensorArray was never written, and the shape of its elements is not known; "
+            "write it before it is read, or give element_shape"
+        )
+    return ctx.xp.zeros(tuple(shape.sizes), ctx.output_dtype())
+
+
+def _element_shape(op: Operation) -> list[TensorShape]:
+    return [op.attrs["element_shape"]]
+
+
+def _read_gradient(op: Operation, d_value: Tensor | None) -> list[Tensor | None]:
+    if d_value is None:
+        return [None, None]
+    # The flow itself would be kept for nothing: a TensorArray that grows stands for one of any size.
+    return [accumulated(empty(), op.inputs[1], d_value), None]
+
+
+TENSOR_ARRAY_READ = register(
+    OpDef(
+        name="TensorArrayRead",
+        inputs=("flow: variant", "index: int32"),
+        outputs=("value: dtype",),
+        attrs=("element_shape",),
+        types={"dtype": dtypes.ALL},
+        shape=_element_shape,
+        kernels=on_every_device(_read_kernel),
+        gradient=_read_gradient,
+    )
+)
+
+
+def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
+    position = _index(index)
+    _check_writable(ctx, flow, position)
+    return flow.set(position, value)
+
+
+def _check_writable(ctx: KernelContext, flow: TensorList, index: int) -> None:
+    if index < 0 or (index >= flow.size and not ctx.attr("dynamic")):
+        raise OutOfRangeError(
+            f"cannot write element {index}: the TensorArray has {flow.size}; make it with a larger size, "
+            "or with dynamic_size=True"
+        )
+    if flow.element(index) is not MISSING:
+        raise InvalidArgumentError(f"element {index} of the TensorArray was written already: write each once")
+
+
+def _write_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
+    if d_flow is None:
+        return [None, None, None]
+    _, index, value = op.inputs
+    return [d_flow, None, read_or_zeros(d_flow, index, value) if _has_gradient(value) else None]
+
+
+def _has_gradient(tensor: Tensor) -> bool:
+    return tensor.dtype.is_differentiable or tensor.dtype is dtypes.variant
+
+
+TENSOR_ARRAY_WRITE = register(
+    OpDef(
+        name="TensorArrayWrite",
+        inputs=("flow: variant", "index: int32", "value: any"),
+        outputs=("changed: variant",),
+        attrs=("dynamic",),
+        shape=_flow_shape,
+        kernels=on_every_device(_write_kernel),
+        keeps_inputs=True,
+        gradient=_write_gradient,
+    )
+)
+
+
+# -- many elements -------------------------------------------------------------------------------------
+
+
+def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Array:
+    positions = ctx.to_host(indices).tolist()
+    if not positions:
+        return _no_elements(ctx, ctx.attr("element_shape"))
+    elements = [flow.element(position) for position in positions]
+    if any(element is MISSING for element in elements):
+        elements = [
+            _unwritten(ctx, flow, position, elements) if element is MISSING else element
+            for position, element in zip(positions, elements, strict=True)
+        ]
+    shapes = {np.shape(element) for element in elements}
+    if len(shapes) > 1:
+        shown = ", ".join(sorted(str(list(shape)) for shape in shapes))
+        raise InvalidArgumentError(f"the elements have shapes {shown}: only elements of one shape can be stacked")
+    first = ctx.asarray(elements[0])
+    stacked = ctx.xp.empty((len(elements), *first.shape), ctx.output_dtype())
+    for row, element in enumerate(elements):
+        stacked[row] = element
+    return stacked
+
+
+def _no_elements(ctx: KernelContext, shape: TensorShape) -> Array:
+    """An array without elements, each of which would have `shape`."""
+    sizes = [] if shape.rank is None else [size or 0 for size in shape.sizes]
+    return ctx.xp.empty((0, *sizes), ctx.output_dtype())
+
+
+def _gather_shape(op: Operation) -> list[TensorShape]:
+    element = op.attrs["element_shape"]
+    count = op.inputs[1].shape.sizes[0] if op.inputs[1].shape.rank else None
+    return [UNKNOWN if element.rank is None else TensorShape([count, *element.sizes])]
+
+
+def _gather_gradient(op: Operation, d_value: Tensor | None) -> list[Tensor | None]:
+    if d_value is None:
+        return [None, None]
+    return [add_op(TENSOR_ARRAY_ACCUMULATE_ROWS, empty(), op.inputs[1], d_value), None]
+
+
+TENSOR_ARRAY_GATHER = register(
+    OpDef(
+        name="TensorArrayGather",
+        inputs=("flow: variant", "indices: int32"),
+        outputs=("value: dtype",),
+        attrs=("element_shape",),
+        types={"dtype": dtypes.VALUES},
+        shape=_gather_shape,
+        kernels=on_every_device(_gather_kernel),
+        gradient=_gather_gradient,
+    )
+)
+
+
+def _scatter_kernel(ctx: KernelContext, flow: TensorList, indices: Array, value: Array) -> TensorList:
+    positions = ctx.to_host(indices).tolist()
+    if len(positions) != len(value):
+        raise InvalidArgumentError(f"there are {len(positions)} indices and {len(value)} elements to write")
+    for position, element in zip(positions, value, strict=True):
+        _check_writable(ctx, flow, position)
+        flow = flow.set(position, element)
+    return flow
+
+
+def _scatter_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
+    if d_flow is None:
+        return [None, None, None]
+    _, indices, value = op.inputs
+    if not _has_gradient(value):
+        return [d_flow, None, None]
+    d_value = add_op(GATHER_OR_ZEROS, d_flow, indices, shape_of(value)[1:], dtype=value.dtype)
+    d_value.set_shape(value.shape)
+    return [d_flow, None, d_value]
+
+
+TENSOR_ARRAY_SCATTER = register(
+    OpDef(
+        name="TensorArrayScatter",
+        inputs=("flow: variant", "indices: int32", "value: any"),
+        outputs=("changed: variant",),
+        attrs=("dynamic",),
+        shape=_flow_shape,
+        kernels=on_every_device(_scatter_kernel),
+        keeps_inputs=True,
+        gradient=_scatter_gradient,
+    )
+)
+
+
+def _concat_kernel(ctx: KernelContext, flow: TensorList) -> tuple[Array, Array]:
+    elements = []
+    for position in range(flow.size):
+        element = flow.element(position)
+        if element is MISSING:
+            raise InvalidArgumentError(f"element {position} of the TensorArray was never written")
+        elements.append(ctx.asarray(element))
+    lengths = np.array([len(element) for element in elements], np.int32)
+    if not elements:
+        return _no_elements(ctx, ctx.attr("rest")), ctx.asarray(lengths)
+    return ctx.xp.concatenate(elements), ctx.asarray(lengths)
+
+
+def _concat_shape(op: Operation) -> list[TensorShape]:
+    rest = op.attrs["rest"]
+    joined = UNKNOWN if rest.rank is None else TensorShape([None, *rest.sizes])
+    return [joined, TensorShape([None])]
+
+
+def _concat_gradient(op: Operation, d_value: Tensor | None, d_lengths: None) -> list[Tensor | None]:
+    if d_value is None:
+        return [None]
+    return [add_op(TENSOR_ARRAY_SPLIT, empty(), d_value, op.outputs[1])]
+
+
+TENSOR_ARRAY_CONCAT = register(
+    OpDef(
+        name="TensorArrayConcat",
+        inputs=("flow: variant",),
+        outputs=("value: dtype", "lengths: int32"),
+        attrs=("rest",),
+        types={"dtype": dtypes.VALUES},
+        shape=_concat_shape,
+        kernels=on_every_device(_concat_kernel),
+        gradient=_concat_gradient,
+    )
+)
+
+
+def _split_kernel(ctx: KernelContext, flow: TensorList, value: Array, lengths: Array) -> TensorList:
+    counts = ctx.to_host(lengths).tolist()
+    if sum(counts) != len(value):
+        raise InvalidArgumentError(f"the lengths {counts} sum to {sum(counts)}, and there are {len(value)} rows")
+    start = 0
+    for position, count in enumerate(counts):
+        flow = flow.set(position, value[start : start + count])
+        start += count
+    return flow
+
+
+def _split_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
+    if d_flow is None:
+        return [None, None, None]
+    _, value, lengths = op.inputs
+    rest = _without_first(value.shape)
+    d_value, _ = add_op(CONCAT_OR_ZEROS, d_flow, lengths, shape_of(value)[1:], dtype=value.dtype, rest=rest)
+    return [d_flow, d_value, None]
+
+
+TENSOR_ARRAY_SPLIT = register(
+    OpDef(
+        name="TensorArraySplit",
+        inputs=("flow: variant", "value: any", "lengths: int32"),
+        outputs=("changed: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_split_kernel),
+        keeps_inputs=True,
+        gradient=_split_gradient,
+    )
+)
+
+
+# -- for gradients -------------------------------------------------------------------------------------
+# The gradient of a TensorArray is one whose missing elements are zeros.
+
+
+def empty() -> Tensor:
+    """The gradient of a TensorArray to which nothing has been added yet."""
+    return add_op(TENSOR_ARRAY, 0)
+
+
+def accumulated(flow: Tensor, index: Any, value: Tensor) -> Tensor:
+    """A gradient with `value` added to its element at `index`."""
+    return add_op(TENSOR_ARRAY_ACCUMULATE, flow, index, value)
+
+
+def _accumulate_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
+    return _plus(flow, _index(index), value)
+
+
+def _plus(flow: TensorList, index: int, value: Any) -> TensorList:
+    found = flow.element(index)
+    if found is not MISSING:
+        value = _sum_lists([found, value]) if isinstance(value, TensorList) else found + value
+    return flow.set(index, value)
+
+
+def _accumulate_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
+    if d_flow is None:
+        return [None, None, None]
+    return [d_flow, None, read_or_zeros(d_flow, op.inputs[1], op.inputs[2])]
+
+
+TENSOR_ARRAY_ACCUMULATE = register(
+    OpDef(
+        name="TensorArrayAccumulate",
+        inputs=("flow: variant", "index: int32", "value: any"),
+        outputs=("changed: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_accumulate_kernel),
+        keeps_inputs=True,
+        gradient=_accumulate_gradient,
+    )
+)
+
+
+def _accumulate_rows_kernel(ctx: KernelContext, flow: TensorList, indices: Array, value: Array) -> TensorList:
+    for position, row in zip(ctx.to_host(indices).tolist(), value, strict=True):
+        flow = _plus(flow, position, row)
+    return flow
+
+
+TENSOR_ARRAY_ACCUMULATE_ROWS = register(
+    OpDef(
+        name="TensorArrayAccumulateRows",
+        inputs=("flow: variant", "indices: int32", "value: any"),
+        outputs=("changed: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_accumulate_rows_kernel),
+        keeps_inputs=True,
+        gradient=_scatter_gradient,
+    )
+)
+
+
+def sum_flows(flows: Sequence[Tensor]) -> Tensor:
+    """The sum of gradients of one TensorArray."""
+    return flows[0] if len(flows) == 1 else add_op(TENSOR_ARRAY_SUM, list(flows))
+
+
+def _sum_kernel(ctx: KernelContext, *flows: TensorList) -> TensorList:
+    return _sum_lists(flows)
+
+
+def _sum_lists(flows: Sequence[TensorList]) -> TensorList:
+    # From the largest: the others are few elements more often than not.
+    ordered = sorted(flows, key=len, reverse=True)
+    total = ordered[0]
+    for flow in ordered[1:]:
+        for index, value in list(flow.written()):
+            total = _plus(total, index, value)
+    return total
+
+
+def _sum_gradient(op: Operation, d_total: Tensor | None) -> list[Tensor | None]:
+    return [d_total] * len(op.inputs)
+
+
+TENSOR_ARRAY_SUM = register(
+    OpDef(
+        name="TensorArraySum",
+        inputs=("flows: variant*",),
+        outputs=("total: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_sum_kernel),
+        gradient=_sum_gradient,
+    )
+)
+
+
+def read_or_zeros(flow: Tensor, index: Any, like: Tensor) -> Tensor:
+    """The element at `index` of a gradient; zeros of the shape of `like` when nothing was added to it."""
+    if like.dtype is dtypes.variant:
+        return add_op(READ_FLOW_OR_EMPTY, flow, index)
+    value = add_op(READ_OR_ZEROS, flow, index, shape_of(like), dtype=like.dtype)
+    value.set_shape(like.shape)
+    return value
+
+
+def _read_or_zeros_kernel(ctx: KernelContext, flow: TensorList, index: Array, shape: Array) -> Array:
+    found = flow.element(_index(index))
+    if found is MISSING:
+        return ctx.xp.zeros(tuple(ctx.to_host(shape).tolist()), ctx.output_dtype())
+    return ctx.asarray(found)
+
+
+def _shape_from(position: int) -> Any:
+    def shape(op: Operation) -> list[TensorShape]:
+        value = constant_value(op.inputs[position])
+        return [UNKNOWN if value is None else TensorShape([int(size) for size in value])]
+
+    return shape
+
+
+def _read_or_zeros_gradient(op: Operation, d_value: Tensor | None) -> list[Tensor | None]:
+    if d_value is None:
+        return [None, None, None]
+    return [accumulated(empty(), op.inputs[1], d_value), None, None]
+
+
+READ_OR_ZEROS = register(
+    OpDef(
+        name="TensorArrayReadOrZeros",
+        inputs=("flow: variant", "index: int32", "shape: int32"),
+        outputs=("value: dtype",),
+        types={"dtype": dtypes.INEXACT},
+        shape=_shape_from(2),
+        kernels=on_every_device(_read_or_zeros_kernel),
+        gradient=_read_or_zeros_gradient,
+    )
+)
+
+
+def _read_flow_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> TensorList:
+    found = flow.element(_index(index))
+    return TensorList({}, 0) if found is MISSING else found
+
+
+def _read_flow_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
+    return [None if d_flow is None else accumulated(empty(), op.inputs[1], d_flow), None]
+
+
+READ_FLOW_OR_EMPTY = register(
+    OpDef(
+        name="TensorArrayReadFlowOrEmpty",
+        inputs=("flow: variant", "index: int32"),
+        outputs=("element: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_read_flow_kernel),
+        gradient=_read_flow_gradient,
+    )
+)
+
+
+def _gather_or_zeros_kernel(ctx: KernelContext, flow: TensorList, indices: Array, shape: Array) -> Array:
+    positions = ctx.to_host(indices).tolist()
+    gathered = ctx.xp.zeros((len(positions), *ctx.to_host(shape).tolist()), ctx.output_dtype())
+    for row, position in enumerate(positions):
+        element = flow.element(position)
+        if element is not MISSING:
+            gathered[row] = element
+    return gathered
+
+
+def _gather_or_zeros_shape(op: Operation) -> list[TensorShape]:
+    rest = _shape_from(2)(op)[0]
+    count = op.inputs[1].shape.sizes[0] if op.inputs[1].shape.rank else None
+    return [UNKNOWN if rest.rank is None else TensorShape([count, *rest.sizes])]
+
+
+def _gather_or_zeros_gradient(op: Operation, d_value: Tensor | None) -> list[Tensor | None]:
+    return [*_gather_gradient(op, d_value), None]
+
+
+GATHER_OR_ZEROS = register(
+    OpDef(
+        name="TensorArrayGatherOrZeros",
+        inputs=("flow: variant", "indices: int32", "shape: int32"),
+        outputs=("value: dtype",),
+        types={"dtype": dtypes.INEXACT},
+        shape=_gather_or_zeros_shape,
+        kernels=on_every_device(_gather_or_zeros_kernel),
+        gradient=_gather_or_zeros_gradient,
+    )
+)
+
+
+def _concat_or_zeros_kernel(ctx: KernelContext, flow: TensorList, lengths: Array, shape: Array) -> tuple[Array, Array]:
+    counts = ctx.to_host(lengths).tolist()
+    joined = ctx.xp.zeros((sum(counts), *ctx.to_host(shape).tolist()), ctx.output_dtype())
+    start = 0
+    for position, count in enumerate(counts):
+        element = flow.element(position)
+        if element is not MISSING:
+            joined[start : start + count] = element
+        start += count
+    return joined, lengths
+
+
+def _concat_or_zeros_gradient(op: Operation, d_value: Tensor | None, d_lengths: None) -> list[Tensor | None]:
+    if d_value is None:
+        return [None, None, None]
+    return [add_op(TENSOR_ARRAY_SPLIT, empty(), d_value, op.inputs[1]), None, None]
+
+
+CONCAT_OR_ZEROS = register(
+    OpDef(
+        name="TensorArrayConcatOrZeros",
+        inputs=("flow: variant", "lengths: int32", "shape: int32"),
+        outputs=("value: dtype", "lengths_again: int32"),
+        attrs=("rest",),
+        types={"dtype": dtypes.INEXACT},
+        shape=_concat_shape,
+        kernels=on_every_device(_concat_or_zeros_kernel),
+        gradient=_concat_or_zeros_gradient,
+    )
+)

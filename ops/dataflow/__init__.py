@@ -1,0 +1,1 @@
+"""Operations on queues, barriers, tables, readers and datasets."""

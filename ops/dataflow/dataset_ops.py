@@ -1,0 +1,496 @@
+"""Datasets as values of the graph: each operation gives a dataset, made of others (`tfray.ops.resources.datasets`)."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
+from tfray.formats import files
+from tfray.formats.tfrecord import TFRecordOptions, tf_record_iterator
+from tfray.framework import dtypes
+from tfray.framework.convert import make_array
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Operation
+from tfray.framework.op_def import Kernel, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
+from tfray.framework.region import Region, ops_within
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
+from tfray.ops.resources.dataset_sources import as_string, slices
+from tfray.ops.resources.datasets import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
+from tfray.ops.system.script_ops import lookup_function
+
+
+def _dataset_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([])]
+
+
+def _dataset(
+    name: str,
+    inputs: Sequence[str],
+    kernel: Callable[..., DatasetValue],
+    attrs: Sequence[str] = (),
+    regions: Sequence[str] = (),
+    reach: Reach | None = None,
+) -> OpDef:
+    """Definition of an operation that gives a dataset."""
+    return register(
+        OpDef(
+            name=name,
+            inputs=tuple(inputs),
+            outputs=("dataset: variant",),
+            attrs=(*attrs, *regions, *(["parameters"] if regions else [])),
+            regions=tuple(regions),
+            defers_regions=True,
+            shape=_dataset_shape,
+            kernels=on_cpu(Kernel(kernel)),
+            gradient=not_differentiable,
+            keeps_inputs=True,
+            stateful=True,  # each has passes of its own
+            reach=reach,
+        )
+    )
+
+
+_draws: Final[WeakKeyDictionary[Region, bool]] = WeakKeyDictionary()
+"""Whether a function has random operations, for those that were asked about."""
+
+
+def _function(ctx: KernelContext, captures: Sequence[Any], name: str = "function") -> ElementFunction:
+    region: Region = ctx.attr(name)
+    draws = _draws.get(region)
+    if draws is None:
+        ops = [inner for op in region.get_operations() for inner in ops_within(op)]
+        draws = _draws[region] = any("seed2" in op.attrs for op in ops)
+    return ElementFunction(lambda: ctx.region(name), tuple(captures), draws)
+
+
+# -- sources -------------------------------------------------------------------------------------------
+
+TENSORS: Final = _dataset("TensorDataset", ["components: any*"], lambda ctx, *arrays: dataset_sources.Listed([arrays]))
+
+SLICES: Final = _dataset(
+    "TensorSliceDataset", ["components: any*"], lambda ctx, *arrays: dataset_sources.Slices(arrays)
+)
+
+
+def _range_kernel(ctx: KernelContext, start: Any, stop: Any, step: Any) -> DatasetValue:
+    return dataset_sources.Range(int(start), int(stop), int(step))
+
+
+RANGE: Final = _dataset("RangeDataset", ["start: int64", "stop: int64", "step: int64"], _range_kernel)
+
+
+def _generator_kernel(ctx: KernelContext, *arguments: Any) -> DatasetValue:
+    types, shapes = ctx.attr("output_types"), ctx.attr("output_shapes")
+    token = ctx.attr("token")
+
+    def element(values: Sequence[Any]) -> Element:
+        return tuple(map(checked, values, types, shapes))
+
+    return dataset_sources.Generated(lambda: map(element, lookup_function(token)(*arguments)))
+
+
+def checked(value: Any, dtype: DType, shape: TensorShape) -> Any:
+    """A component of an element that Python code gave. Raises `InvalidArgumentError` when it does not fit."""
+    array = make_array(value, dtype)
+    if not shape.is_compatible_with(array.shape):
+        raise InvalidArgumentError(f"an element has shape {list(array.shape)}, and the dataset declares {shape}")
+    return array[()] if array.ndim == 0 and dtype is not dtypes.string else array
+
+
+GENERATOR: Final = _dataset(
+    "GeneratorDataset",
+    ["arguments: any*"],
+    _generator_kernel,
+    attrs=("token", "output_types", "output_shapes"),
+    reach=Reach("python"),
+)
+"""``token`` is that of a function which returns an iterable of flat elements."""
+
+
+def _paths(value: Any) -> list[bytes]:
+    return [bytes(path) for path in np.ravel(np.asarray(value, object))]
+
+
+def _text_kernel(ctx: KernelContext, filenames: Any, compression: Any) -> DatasetValue:
+    kind = _as_text(compression)
+
+    def lines(path: bytes) -> Iterator[Element]:
+        with open_decompressed(path, kind) as file:
+            for line in file:
+                yield (as_string(line.rstrip(b"\n").removesuffix(b"\r")),)
+
+    return dataset_sources.Files(_paths(filenames), lines)
+
+
+_FILES: Final = Reach("files", path=0)
+
+TEXT_LINES: Final = _dataset(
+    "TextLineDataset", ["filenames: string", "compression: string"], _text_kernel, reach=_FILES
+)
+
+
+def _as_text(value: Any) -> str:
+    return bytes(np.asarray(value, object)[()]).decode()
+
+
+def open_decompressed(path: bytes, compression: str) -> Any:
+    """A file opened for reading, decompressed. `compression` is ``""``, ``"GZIP"`` or ``"ZLIB"``."""
+    if compression == "":
+        return files.open_file(path)
+    contents = files.read_bytes(path)
+    try:
+        if compression == "GZIP":
+            return io.BytesIO(gzip.decompress(contents))
+        if compression == "ZLIB":
+            return io.BytesIO(zlib.decompress(contents))
+    except (zlib.error, OSError, EOFError) as error:
+        raise DataLossError(f"{os.fsdecode(path)} is no {compression} file: {error}") from error
+    raise InvalidArgumentError(f"compression is {compression!r}, expected '', 'GZIP' or 'ZLIB'")
+
+
+def _matching_kernel(ctx: KernelContext, patterns: Any) -> Any:
+    found = sorted({path for pattern in _paths(patterns) for path in files.glob(pattern)})
+    if not found:
+        raise NotFoundError(f"no file matches {', '.join(os.fsdecode(pattern) for pattern in _paths(patterns))}")
+    names = np.empty(len(found), object)
+    names[:] = [os.fsencode(path) for path in found]
+    return names
+
+
+MATCHING: Final = register(
+    OpDef(
+        name="MatchingDatasetFiles",
+        inputs=("patterns: string",),
+        outputs=("names: string",),
+        shape=lambda op: [TensorShape([None])],
+        kernels=on_cpu(_matching_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+        reach=_FILES,
+    )
+)
+"""The names of the files that match patterns, in order; an error when there are none."""
+
+
+def _tfrecord_kernel(ctx: KernelContext, filenames: Any, compression: Any) -> DatasetValue:
+    options = TFRecordOptions(_as_text(compression) or None)
+
+    def records(path: bytes) -> Iterator[Element]:
+        for record in tf_record_iterator(path, options):
+            yield (as_string(record),)
+
+    return dataset_sources.Files(_paths(filenames), records)
+
+
+TF_RECORDS: Final = _dataset(
+    "TFRecordDataset", ["filenames: string", "compression: string"], _tfrecord_kernel, reach=_FILES
+)
+
+
+def _fixed_length_kernel(ctx: KernelContext, filenames: Any, record: Any, header: Any, footer: Any) -> DatasetValue:
+    size, skipped, left = int(record), int(header), int(footer)
+    if size < 1:
+        raise InvalidArgumentError(f"record_bytes is {size}, expected at least 1")
+
+    def records(path: bytes) -> Iterator[Element]:
+        contents = files.read_bytes(path)
+        body = len(contents) - skipped - left
+        if body < 0 or body % size:
+            raise InvalidArgumentError(
+                f"{os.fsdecode(path)} has {len(contents)} bytes: {skipped} of header, {left} of footer and "
+                f"{body} that are no multiple of records of {size}"
+            )
+        for begin in range(skipped, skipped + body, size):
+            yield (as_string(contents[begin : begin + size]),)
+
+    return dataset_sources.Files(_paths(filenames), records)
+
+
+FIXED_LENGTH_RECORDS: Final = _dataset(
+    "FixedLengthRecordDataset",
+    ["filenames: string", "record_bytes: int64", "header_bytes: int64", "footer_bytes: int64"],
+    _fixed_length_kernel,
+    reach=_FILES,
+)
+
+
+def _arrow_kernel(ctx: KernelContext, paths: Any) -> DatasetValue:
+    names, types = ctx.attr("columns"), ctx.attr("output_types")
+
+    def rows_of(batch: Any) -> Iterator[Element]:
+        yield from slices(
+            [arrow_column(batch.column(name), dtype, name) for name, dtype in zip(names, types, strict=True)]
+        )
+
+    def rows() -> Iterator[Element]:
+        source = open_arrow([os.fsdecode(path) for path in _paths(paths)], ctx.attr("format"))
+        return chain.from_iterable(map(rows_of, source.to_batches(columns=names)))
+
+    return dataset_sources.Generated(rows)
+
+
+def open_arrow(paths: Sequence[str], file_format: str) -> Any:
+    """The `pyarrow.dataset.Dataset` of files on a local or any Arrow filesystem.
+
+    Raises:
+        InvalidArgumentError: pyarrow is not installed, or the files are not what they should be.
+    """
+    try:
+        import pyarrow.dataset
+    except ImportError:
+        raise InvalidArgumentError("reading Parquet and Arrow files needs pyarrow: pip install pyarrow") from None
+    import pyarrow as pa
+
+    try:
+        return pyarrow.dataset.dataset(paths[0] if len(paths) == 1 else list(paths), format=file_format)
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidArgumentError(f"cannot read {', '.join(paths)} as {file_format}: {error}") from error
+
+
+def arrow_column(column: Any, dtype: DType, name: str) -> np.ndarray[Any, Any]:
+    """A column of a record batch as an array. Lists of one length become rows.
+
+    Raises:
+        InvalidArgumentError: It has missing values, or lists of several lengths.
+    """
+    import pyarrow as pa
+
+    if column.null_count:
+        raise InvalidArgumentError(f"column {name!r} has {column.null_count} missing values: fill or drop them first")
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        lengths = np.unique(np.diff(column.offsets.to_numpy()))
+        if len(lengths) > 1:
+            raise InvalidArgumentError(f"column {name!r} has lists of {lengths.tolist()} elements: all must have one")
+        return arrow_column(column.flatten(), dtype, name).reshape(len(column), -1)
+    if pa.types.is_fixed_size_list(column.type):
+        return arrow_column(column.flatten(), dtype, name).reshape(len(column), column.type.list_size)
+    if dtype is dtypes.string:
+        values = np.empty(len(column), object)
+        values[:] = [value if isinstance(value, bytes) else value.encode() for value in column.to_pylist()]
+        return values
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype.numpy)
+
+
+ARROW: Final = _dataset(
+    "ArrowDataset", ["paths: string"], _arrow_kernel, ("format", "columns", "output_types"), reach=_FILES
+)
+
+# -- element by element --------------------------------------------------------------------------------
+
+
+def _map_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
+    calls = ctx.attr("parallel_calls")
+    workers = (os.cpu_count() or 1) if calls == AUTOTUNE else calls
+    function = _function(ctx, captures)
+    if workers > 1:
+        return dataset_threads.ParallelMapped(parent, function, workers)
+    return dataset_transformations.Mapped(parent, function)
+
+
+MAP: Final = _dataset(
+    "MapDataset", ["parent: variant", "captures: any*"], _map_kernel, ("parallel_calls",), regions=("function",)
+)
+
+
+def _filter_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
+    return dataset_transformations.Filtered(parent, _function(ctx, captures))
+
+
+FILTER: Final = _dataset("FilterDataset", ["parent: variant", "captures: any*"], _filter_kernel, regions=("function",))
+
+
+def _take_while_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
+    return dataset_transformations.TakenWhile(parent, _function(ctx, captures))
+
+
+TAKE_WHILE: Final = _dataset(
+    "TakeWhileDataset", ["parent: variant", "captures: any*"], _take_while_kernel, regions=("function",)
+)
+
+
+def _scan_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Any) -> DatasetValue:
+    count = ctx.attr("states")
+    return dataset_transformations.Scanned(parent, inputs[:count], _function(ctx, inputs[count:]))
+
+
+SCAN: Final = _dataset("ScanDataset", ["parent: variant", "inputs: any*"], _scan_kernel, ("states",), ("function",))
+"""``state, element = function(*state, *element)``; the first states are the first inputs."""
+
+
+def _interleave_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
+    return dataset_transformations.Interleaved(
+        parent, _function(ctx, captures), ctx.attr("cycle_length"), ctx.attr("block_length")
+    )
+
+
+INTERLEAVE: Final = _dataset(
+    "InterleaveDataset",
+    ["parent: variant", "captures: any*"],
+    _interleave_kernel,
+    ("cycle_length", "block_length"),
+    regions=("function",),
+)
+"""``flat_map`` is the one with a cycle of 1."""
+
+ZIP: Final = _dataset(
+    "ZipDataset", ["parents: variant*"], lambda ctx, *parents: dataset_transformations.Zipped(parents)
+)
+
+CHOOSE: Final = _dataset(
+    "ChooseDataset",
+    ["choices: variant", "parents: variant*"],
+    lambda ctx, choices, *parents: dataset_transformations.Chosen(choices, parents),
+)
+
+CONCATENATE: Final = _dataset(
+    "ConcatenateDataset", ["parents: variant*"], lambda ctx, *parents: dataset_transformations.Concatenated(parents)
+)
+
+
+def _take_kernel(ctx: KernelContext, parent: DatasetValue, count: Any) -> DatasetValue:
+    return parent if int(count) < 0 else dataset_transformations.Taken(parent, int(count))
+
+
+TAKE: Final = _dataset("TakeDataset", ["parent: variant", "count: int64"], _take_kernel)
+
+
+def _skip_kernel(ctx: KernelContext, parent: DatasetValue, count: Any) -> DatasetValue:
+    return dataset_sources.Listed([]) if int(count) < 0 else dataset_transformations.Skipped(parent, int(count))
+
+
+SKIP: Final = _dataset("SkipDataset", ["parent: variant", "count: int64"], _skip_kernel)
+
+
+def _shard_kernel(ctx: KernelContext, parent: DatasetValue, count: Any, index: Any) -> DatasetValue:
+    if not 0 <= int(index) < int(count):
+        raise InvalidArgumentError(f"shard: index {int(index)} is not one of {int(count)} shards")
+    return dataset_transformations.Sharded(parent, int(count), int(index))
+
+
+SHARD: Final = _dataset("ShardDataset", ["parent: variant", "num_shards: int64", "index: int64"], _shard_kernel)
+
+REPEAT: Final = _dataset(
+    "RepeatDataset",
+    ["parent: variant", "count: int64"],
+    lambda ctx, parent, count: dataset_transformations.Repeated(parent, int(count)),
+)
+
+
+def _shuffle_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, seed: Any, seed2: Any) -> DatasetValue:
+    return dataset_transformations.Shuffled(parent, int(size), (int(seed), int(seed2)), ctx.attr("reshuffle"))
+
+
+SHUFFLE: Final = _dataset(
+    "ShuffleDataset",
+    ["parent: variant", "buffer_size: int64", "seed: int64", "seed2: int64"],
+    _shuffle_kernel,
+    ("reshuffle",),
+)
+
+CACHE: Final = _dataset("CacheDataset", ["parent: variant"], lambda ctx, parent: dataset_transformations.Cached(parent))
+
+IGNORE_ERRORS: Final = _dataset(
+    "IgnoreErrorsDataset",
+    ["parent: variant"],
+    lambda ctx, parent: dataset_transformations.ErrorsIgnored(parent, ctx.attr("log_warning")),
+    ("log_warning",),
+)
+
+# -- batches -------------------------------------------------------------------------------------------
+
+BATCH: Final = _dataset(
+    "BatchDataset",
+    ["parent: variant", "batch_size: int64"],
+    lambda ctx, parent, size: dataset_batches.Batched(parent, int(size), ctx.attr("drop_remainder")),
+    ("drop_remainder",),
+)
+
+
+def _padded_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, *padding: Any) -> DatasetValue:
+    shapes = [list(shape.sizes) for shape in ctx.attr("padded_shapes")]
+    return dataset_batches.PaddedBatched(parent, int(size), shapes, padding, ctx.attr("drop_remainder"))
+
+
+PADDED_BATCH: Final = _dataset(
+    "PaddedBatchDataset",
+    ["parent: variant", "batch_size: int64", "padding_values: any*"],
+    _padded_kernel,
+    ("padded_shapes", "drop_remainder"),
+)
+
+UNBATCH: Final = _dataset("UnbatchDataset", ["parent: variant"], lambda ctx, parent: dataset_batches.Unbatched(parent))
+
+
+def _window_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, shift: Any, stride: Any) -> DatasetValue:
+    return dataset_batches.Windows(parent, int(size), int(shift), int(stride), ctx.attr("drop_remainder"))
+
+
+WINDOW: Final = _dataset(
+    "WindowDataset",
+    ["parent: variant", "size: int64", "shift: int64", "stride: int64"],
+    _window_kernel,
+    ("drop_remainder",),
+)
+
+
+def _group_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
+    return dataset_batches.GroupedByWindow(parent, _function(ctx, captures))
+
+
+GROUP_BY_WINDOW: Final = _dataset(
+    "GroupByWindowDataset", ["parent: variant", "captures: any*"], _group_kernel, regions=("function",)
+)
+"""Elements of the parent begin with their key and the size of its groups."""
+
+
+def _prefetch_kernel(ctx: KernelContext, parent: DatasetValue, size: Any) -> DatasetValue:
+    return dataset_threads.Prefetched(parent, 2 if int(size) == AUTOTUNE else int(size))
+
+
+PREFETCH: Final = _dataset("PrefetchDataset", ["parent: variant", "buffer_size: int64"], _prefetch_kernel)
+
+
+# -- results -------------------------------------------------------------------------------------------
+
+
+def _reduce_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Any) -> tuple[Any, ...]:
+    count = ctx.attr("states")
+    state, captures = tuple(inputs[:count]), inputs[count:]
+    with ctx.region("function") as function, walked(parent, ctx) as elements:
+        for element in elements:
+            state = function(*state, *element, *captures)
+            if ctx.step is not None and ctx.step.is_watched:
+                ctx.step.look()
+    return state
+
+
+def _state_shapes(op: Operation) -> list[TensorShape]:
+    return list(op.attrs["output_shapes"])
+
+
+REDUCE: Final = register(
+    OpDef(
+        name="ReduceDataset",
+        inputs=("parent: variant", "inputs: any*"),
+        outputs=("state: output_types*",),
+        attrs=("function", "parameters", "states", "output_types", "output_shapes"),
+        regions=("function",),
+        shape=_state_shapes,
+        kernels=on_cpu(_reduce_kernel),
+        gradient=not_differentiable,
+        uses_step=True,
+        keeps_inputs=True,
+        stateful=True,
+    )
+)
+"""The last state of ``state = function(*state, *element)``; the first ones are the first inputs."""

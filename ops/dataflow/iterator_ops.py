@@ -1,0 +1,142 @@
+"""Iterators over datasets: where a program is in its input, kept on the device between steps."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
+from tfray.framework import dtypes
+from tfray.framework.graph import Operation
+from tfray.framework.op_def import KernelContext, OpDef, not_differentiable, on_cpu, register
+from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.resources.dataset_sources import as_string
+from tfray.ops.resources.datasets import DatasetValue, IteratorResource
+
+
+def _resource(ctx: KernelContext, name: str) -> IteratorResource:
+    resource: IteratorResource = ctx.resources.lookup_or_create(("iterator", name), lambda: IteratorResource(name))
+    return resource
+
+
+def _iterator_kernel(ctx: KernelContext) -> IteratorResource:
+    return _resource(ctx, ctx.attr("shared_name") or ctx.op_name)
+
+
+ITERATOR: Final = register(
+    OpDef(
+        name="Iterator",
+        inputs=(),
+        outputs=("iterator: resource",),
+        attrs=("shared_name",),
+        shape=scalar,
+        kernels=on_cpu(_iterator_kernel),
+        stateful=True,
+    )
+)
+"""The place in a dataset, named ``shared_name``, or like the operation."""
+
+
+def _make_kernel(ctx: KernelContext, iterator: IteratorResource, dataset: DatasetValue) -> None:
+    iterator.restart(dataset, ctx.step.deadline)
+
+
+MAKE_ITERATOR: Final = register(
+    OpDef(
+        name="MakeIterator",
+        inputs=("iterator: resource", "dataset: variant"),
+        outputs=(),
+        shape=no_outputs,
+        kernels=on_cpu(_make_kernel),
+        stateful=True,
+        uses_step=True,
+        keeps_inputs=True,
+    )
+)
+"""Begin at the first element of a dataset."""
+
+
+def _element_shapes(op: Operation) -> list[TensorShape]:
+    return list(op.attrs["output_shapes"])
+
+
+def _get_next_kernel(ctx: KernelContext, iterator: IteratorResource, *dataset: DatasetValue) -> list[Any]:
+    if dataset:
+        iterator.start(dataset[0], ctx.step.deadline)
+    if not iterator.initialized:
+        raise FailedPreconditionError(
+            f"iterator {iterator.name!r} is not initialised: run its initializer before its elements"
+        )
+    element = iterator.next(ctx.step.deadline)
+    if element is None:
+        raise OutOfRangeError("end of sequence: the dataset has no more elements")
+    types, shapes = ctx.attr("output_types"), ctx.attr("output_shapes")
+    if len(element) != len(types):
+        raise InvalidArgumentError(f"the dataset has elements of {len(element)} components, expected {len(types)}")
+    for value, dtype, shape in zip(element, types, shapes, strict=True):
+        if dtype is dtypes.variant:
+            continue
+        found = getattr(value, "dtype", type(value).__name__)
+        if found != dtype.numpy or not shape.is_compatible_with(np.shape(value)):
+            raise InvalidArgumentError(
+                f"the dataset has elements of {found} {list(np.shape(value))}, expected {dtype.name} {shape}"
+            )
+    return list(element)
+
+
+GET_NEXT: Final = register(
+    OpDef(
+        name="IteratorGetNext",
+        inputs=("iterator: resource", "dataset: variant*"),
+        outputs=("components: output_types*",),
+        attrs=("output_types", "output_shapes"),
+        shape=_element_shapes,
+        kernels=on_cpu(_get_next_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+        uses_step=True,
+        keeps_inputs=True,
+    )
+)
+"""The next element. With a dataset, an iterator that has not begun begins there."""
+
+
+def _handle_kernel(ctx: KernelContext, iterator: IteratorResource) -> Any:
+    return as_string(iterator.name.encode())
+
+
+STRING_HANDLE: Final = register(
+    OpDef(
+        name="IteratorToStringHandle",
+        inputs=("iterator: resource",),
+        outputs=("handle: string",),
+        shape=scalar,
+        kernels=on_cpu(_handle_kernel),
+        stateful=True,
+    )
+)
+"""The name of an iterator, to be fed where one is chosen at run time."""
+
+
+def _from_handle_kernel(ctx: KernelContext, handle: Any) -> IteratorResource:
+    name = bytes(np.asarray(handle, object)[()]).decode()
+    found = ctx.resources.find(("iterator", name))
+    if found is None:
+        raise NotFoundError(f"there is no iterator {name!r} on {ctx.device}: pass the value of its string_handle()")
+    result: IteratorResource = found
+    return result
+
+
+FROM_STRING_HANDLE: Final = register(
+    OpDef(
+        name="IteratorFromStringHandle",
+        inputs=("handle: string",),
+        outputs=("iterator: resource",),
+        shape=scalar,
+        kernels=on_cpu(_from_handle_kernel),
+        stateful=True,
+    )
+)
+"""The iterator of a name."""

@@ -1,0 +1,536 @@
+"""Tables from keys to values that live on a device. `tf.lookup` is built on these."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import FailedPreconditionError, InvalidArgumentError
+from tfray.formats import files
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
+from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.ops.kernels.text import as_strings
+from tfray.ops.state.state_ops import colocated_with
+from tfray.ops.strings.decoding_ops import PARSERS
+
+KEYS: Final = (dtypes.string, dtypes.int64, dtypes.int32)
+VALUES: Final = (dtypes.string, dtypes.int64, dtypes.int32, dtypes.float32, dtypes.float64, dtypes.bool_)
+
+WHOLE_LINE: Final = -2
+LINE_NUMBER: Final = -1
+
+
+def _array(value: Array) -> Array:
+    """A kernel's input as an array, a string too."""
+    return np.array(value, object) if isinstance(value, bytes) else np.asarray(value)
+
+
+class Table:
+    """Values by key.
+
+    Attributes:
+        name: The table's name, for errors.
+        key_dtype: NumPy dtype of the keys.
+        value_dtype: NumPy dtype of the values.
+        value_shape: Shape of each value.
+        is_mutable: Whether entries come one by one; otherwise all at once, before the first lookup.
+        is_ready: Whether it can be read.
+        lock: Held by updates.
+    """
+
+    def __init__(self, name: str, key: DType, value: DType, shape: tuple[int, ...], is_mutable: bool) -> None:
+        self.name = name
+        self.key_dtype, self.value_dtype = key.numpy, value.numpy
+        self.value_shape = shape
+        self.is_mutable = self.is_ready = is_mutable
+        self.entries: dict[Any, Any] = {}
+        self.lock = threading.Lock()
+
+    def check_ready(self) -> None:
+        """Raises `FailedPreconditionError` while the table has no contents."""
+        if not self.is_ready:
+            raise FailedPreconditionError(
+                f"table {self.name!r} is not initialised: run tf.tables_initializer() in this session first"
+            )
+
+    def fill(self, keys: list[Any], values: list[Any]) -> None:
+        """Give an immutable table its contents. Doing so again with the same ones changes nothing.
+
+        Raises:
+            InvalidArgumentError: A key has two values.
+            FailedPreconditionError: The table has other contents.
+        """
+        entries = dict(zip(keys, values, strict=True))
+        if len(entries) < len(keys):
+            for key, value in zip(keys, values, strict=True):
+                if entries[key] != value:
+                    raise InvalidArgumentError(
+                        f"table {self.name!r}: key {key!r} has two values, {value!r} and another"
+                    )
+        with self.lock:
+            if self.is_ready and entries != self.entries:
+                raise FailedPreconditionError(f"table {self.name!r} is initialised already, with other contents")
+            self.entries, self.is_ready = entries, True
+
+    def find(self, keys: Array, default: Array) -> Array:
+        """The values of keys, `default` for those that are not there."""
+        self.check_ready()
+        keys = _array(keys)
+        get = self.entries.get
+        absent = default if self.value_shape else _array(default)[()]
+        entries = [get(key, absent) for key in keys.reshape(-1).tolist()]
+        result = np.empty((len(entries), *self.value_shape), self.value_dtype)
+        if entries:
+            result[...] = entries
+        return result.reshape(keys.shape + self.value_shape)
+
+    def insert(self, keys: Array, values: Array) -> None:
+        """Add entries to a mutable table, or change them."""
+        keys = _array(keys)
+        rows = _array(values).reshape(-1, *self.value_shape)
+        items = list(rows.copy()) if self.value_shape else rows.tolist()
+        with self.lock:
+            self.entries.update(zip(keys.reshape(-1).tolist(), items, strict=True))
+
+    def export(self) -> tuple[Array, Array]:
+        """All keys and all values."""
+        self.check_ready()
+        with self.lock:
+            keys, values = list(self.entries), list(self.entries.values())
+        found_keys = np.empty(len(keys), self.key_dtype)
+        found_values = np.empty((len(keys), *self.value_shape), self.value_dtype)
+        if keys:
+            found_keys[:] = keys
+            found_values[...] = values
+        return found_keys, found_values
+
+    def state(self) -> dict[str, Array]:
+        """The entries as arrays, for a checkpoint."""
+        keys, values = self.export()
+        return {"keys": keys, "values": values}
+
+    def restore_state(self, arrays: Mapping[str, Array]) -> None:
+        """Take the entries that `state` gave, instead of those that are there."""
+        rows = arrays["values"]
+        values = list(np.array(rows)) if self.value_shape else rows.tolist()
+        with self.lock:
+            self.entries = dict(zip(arrays["keys"].tolist(), values, strict=True))
+            self.is_ready = True
+
+
+# -- handles -------------------------------------------------------------------------------------------
+
+
+def hash_table(
+    key_dtype: DTypeLike,
+    value_dtype: DTypeLike,
+    shared_name: str = "",
+    value_shape: ShapeLike = (),
+    is_mutable: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Make the handle of a table.
+
+    Args:
+        key_dtype: ``string``, ``int64`` or ``int32``.
+        value_dtype: Dtype of the values.
+        shared_name: Name of the table on the device; that of the operation when empty.
+        value_shape: Shape of each value.
+        is_mutable: Whether entries are inserted; otherwise the table is initialised once.
+        name: Name of the operation.
+    """
+    return add_op(
+        HASH_TABLE,
+        name=name,
+        key_dtype=as_dtype(key_dtype),
+        value_dtype=as_dtype(value_dtype),
+        shared_name=shared_name,
+        value_shape=TensorShape(value_shape),
+        is_mutable=is_mutable,
+    )
+
+
+def _hash_table_kernel(ctx: KernelContext) -> Table:
+    name = ctx.attr("shared_name") or ctx.op_name
+    key, value, shape = ctx.attr("key_dtype"), ctx.attr("value_dtype"), ctx.attr("value_shape").sizes
+    table: Table = ctx.resources.lookup_or_create(
+        ("table", name), lambda: Table(name, key, value, shape, ctx.attr("is_mutable"))
+    )
+    if (table.key_dtype, table.value_dtype, table.value_shape) != (key.numpy, value.numpy, shape):
+        raise InvalidArgumentError(
+            f"table {name!r} maps {table.key_dtype} to {table.value_dtype} {table.value_shape} already; "
+            f"asked for one from {key.name} to {value.name} {shape}"
+        )
+    return table
+
+
+def _hash_table_shape(op: Operation) -> list[TensorShape]:
+    if not op.attrs["value_shape"].is_fully_defined():
+        raise ValueError(f"value_shape is {op.attrs['value_shape']}, expected one that is known")
+    return [TensorShape([])]
+
+
+HASH_TABLE = register(
+    OpDef(
+        name="HashTable",
+        inputs=(),
+        outputs=("table_handle: resource",),
+        attrs=("shared_name", "value_shape", "is_mutable"),
+        types={"key_dtype": KEYS, "value_dtype": VALUES},
+        shape=_hash_table_shape,
+        kernels=on_cpu(_hash_table_kernel),
+        stateful=True,
+    )
+)
+
+
+# -- contents ------------------------------------------------------------------------------------------
+
+
+def initialize_table(table: Tensor, keys: Any, values: Any, name: str | None = None) -> Operation:
+    """Give a table its contents.
+
+    Args:
+        table: The handle.
+        keys: Shape ``[n]``.
+        values: Shape ``[n]``.
+        name: Name of the operation.
+
+    Raises:
+        FailedPreconditionError: At run time: the table has other contents already.
+    """
+    with colocated_with(table):
+        return add_op(INITIALIZE_TABLE, table, keys, values, name=name)
+
+
+def _initialize_table_kernel(ctx: KernelContext, table: Table, keys: Array, values: Array) -> None:
+    keys, values = _array(keys), _array(values)
+    _check_dtypes(table, keys, values)
+    table.fill(keys.tolist(), values.tolist())
+
+
+def _check_dtypes(table: Table, keys: Array, values: Array) -> None:
+    if keys.dtype != table.key_dtype or values.dtype != table.value_dtype:
+        raise InvalidArgumentError(
+            f"table {table.name!r} maps {as_dtype(table.key_dtype).name} to {as_dtype(table.value_dtype).name}, "
+            f"not {as_dtype(keys.dtype).name} to {as_dtype(values.dtype).name}"
+        )
+
+
+def _keys_and_values_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(1)
+    op.inputs[1].shape.assert_is_compatible_with(op.inputs[2].shape)
+    return []
+
+
+INITIALIZE_TABLE = register(
+    OpDef(
+        name="InitializeTable",
+        inputs=("table_handle: resource", "keys: Tkey", "values: Tval"),
+        outputs=(),
+        types={"Tkey": KEYS, "Tval": VALUES},
+        shape=_keys_and_values_shape,
+        kernels=on_cpu(_initialize_table_kernel),
+        stateful=True,
+        access="update",
+    )
+)
+
+
+def initialize_table_from_text_file(
+    table: Tensor,
+    filename: Any,
+    key_index: int = WHOLE_LINE,
+    value_index: int = LINE_NUMBER,
+    vocab_size: int = -1,
+    delimiter: str = "\t",
+    name: str | None = None,
+) -> Operation:
+    """Give a table the contents of a text file, an entry a line.
+
+    Args:
+        table: The handle.
+        filename: A string scalar.
+        key_index: Number of the column that holds the key, `WHOLE_LINE`, or `LINE_NUMBER` counted from 0.
+        value_index: The same for the value.
+        vocab_size: How many lines to read; -1 for all.
+        delimiter: What stands between columns.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: At run time: a line lacks a column, or the file is shorter than `vocab_size`.
+        NotFoundError: At run time: there is no such file.
+    """
+    with colocated_with(table):
+        return add_op(
+            INITIALIZE_TABLE_FROM_TEXT_FILE,
+            table,
+            filename,
+            name=name,
+            key_index=key_index,
+            value_index=value_index,
+            vocab_size=vocab_size,
+            delimiter=delimiter,
+        )
+
+
+def _initialize_from_file_kernel(ctx: KernelContext, table: Table, filename: Array) -> None:
+    path = as_strings(filename)[()]
+    lines = files.read_bytes(path).split(b"\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    wanted = ctx.attr("vocab_size")
+    if wanted > len(lines):
+        raise InvalidArgumentError(f"{files.as_path(path)} has {len(lines)} lines, expected at least {wanted}")
+    lines = [line.removesuffix(b"\r") for line in (lines if wanted < 0 else lines[:wanted])]
+    try:
+        keys = _column(lines, ctx.attr("key_index"), ctx.attr("delimiter"), as_dtype(table.key_dtype))
+        values = _column(lines, ctx.attr("value_index"), ctx.attr("delimiter"), as_dtype(table.value_dtype))
+    except ValueError as error:
+        raise InvalidArgumentError(f"{files.as_path(path)}: {error}") from error
+    table.fill(keys, values)
+
+
+def _column(lines: list[bytes], index: int, delimiter: str, dtype: DType) -> list[Any]:
+    """What each line has in a column, as Python values. Raises `ValueError`."""
+    if index == LINE_NUMBER:
+        if not dtype.is_integer:
+            raise ValueError(f"line numbers are integers, not {dtype.name}")
+        return list(range(len(lines)))
+    parse = bytes if dtype is dtypes.string else PARSERS.get(dtype.name)
+    if parse is None:
+        raise ValueError(f"text is not read as {dtype.name}")
+    if index == WHOLE_LINE:
+        return list(map(parse, lines))
+    rows = [line.split(delimiter.encode()) for line in lines]
+    short = next((number for number, row in enumerate(rows) if len(row) <= index), None)
+    if short is not None:
+        raise ValueError(f"line {short} has {len(rows[short])} columns; column {index} is asked for")
+    return [parse(row[index]) for row in rows]
+
+
+def _from_file_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(0)
+    if min(op.attrs["key_index"], op.attrs["value_index"]) < WHOLE_LINE:
+        raise ValueError("key_index and value_index are numbers of columns, WHOLE_LINE or LINE_NUMBER")
+    return []
+
+
+INITIALIZE_TABLE_FROM_TEXT_FILE = register(
+    OpDef(
+        name="InitializeTableFromTextFile",
+        inputs=("table_handle: resource", "filename: string"),
+        outputs=(),
+        attrs=("key_index", "value_index", "vocab_size", "delimiter"),
+        shape=_from_file_shape,
+        kernels=on_cpu(_initialize_from_file_kernel),
+        stateful=True,
+        access="update",
+        reach=Reach("files", path=1),
+    )
+)
+
+
+def lookup_table_insert(table: Tensor, keys: Any, values: Any, name: str | None = None) -> Operation:
+    """Add entries to a mutable table, or change them.
+
+    Args:
+        table: The handle.
+        keys: Any shape.
+        values: The shape of `keys`, followed by that of a value.
+        name: Name of the operation.
+    """
+    with colocated_with(table):
+        return add_op(LOOKUP_TABLE_INSERT, table, keys, values, name=name)
+
+
+def _insert_kernel(ctx: KernelContext, table: Table, keys: Array, values: Array) -> None:
+    keys, values = _array(keys), _array(values)
+    _check_mutable(table)
+    _check_dtypes(table, keys, values)
+    if values.shape != keys.shape + table.value_shape:
+        raise InvalidArgumentError(
+            f"table {table.name!r}: values have shape {values.shape}, expected {keys.shape + table.value_shape}"
+        )
+    table.insert(keys, values)
+
+
+def _check_mutable(table: Table) -> None:
+    if not table.is_mutable:
+        raise FailedPreconditionError(f"table {table.name!r} does not change: use a MutableHashTable")
+
+
+LOOKUP_TABLE_INSERT = register(
+    OpDef(
+        name="LookupTableInsert",
+        inputs=("table_handle: resource", "keys: Tin", "values: Tout"),
+        outputs=(),
+        types={"Tin": KEYS, "Tout": VALUES},
+        shape=no_outputs,
+        kernels=on_cpu(_insert_kernel),
+        stateful=True,
+        access="update",
+        keeps_inputs=True,
+    )
+)
+
+
+def lookup_table_remove(table: Tensor, keys: Any, name: str | None = None) -> Operation:
+    """Take entries out of a mutable table; keys that are not there are ignored.
+
+    Args:
+        table: The handle.
+        keys: Any shape.
+        name: Name of the operation.
+    """
+    with colocated_with(table):
+        return add_op(LOOKUP_TABLE_REMOVE, table, keys, name=name)
+
+
+def _remove_kernel(ctx: KernelContext, table: Table, keys: Array) -> None:
+    _check_mutable(table)
+    with table.lock:
+        for key in _array(keys).reshape(-1).tolist():
+            table.entries.pop(key, None)
+
+
+LOOKUP_TABLE_REMOVE = register(
+    OpDef(
+        name="LookupTableRemove",
+        inputs=("table_handle: resource", "keys: Tin"),
+        outputs=(),
+        types={"Tin": KEYS},
+        shape=no_outputs,
+        kernels=on_cpu(_remove_kernel),
+        stateful=True,
+        access="update",
+    )
+)
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+def lookup_table_find(table: Tensor, keys: Any, default_value: Any, name: str | None = None) -> Tensor:
+    """The values of keys.
+
+    Args:
+        table: The handle.
+        keys: Any shape.
+        default_value: The value of keys that are not there; its shape is that of a value.
+        name: Name of the operation.
+
+    Returns:
+        The shape of `keys`, followed by that of a value.
+
+    Raises:
+        FailedPreconditionError: At run time: the table is not initialised.
+    """
+    with colocated_with(table):
+        return add_op(LOOKUP_TABLE_FIND, table, keys, default_value, name=name)
+
+
+def _find_kernel(ctx: KernelContext, table: Table, keys: Array, default: Array) -> Array:
+    _check_dtypes(table, _array(keys), _array(default))
+    return table.find(keys, default)
+
+
+def _find_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[1].shape.concatenate(op.inputs[2].shape)]
+
+
+LOOKUP_TABLE_FIND = register(
+    OpDef(
+        name="LookupTableFind",
+        inputs=("table_handle: resource", "keys: Tin", "default_value: Tout"),
+        outputs=("values: Tout",),
+        types={"Tin": KEYS, "Tout": VALUES},
+        shape=_find_shape,
+        kernels=on_cpu(_find_kernel),
+        stateful=True,
+        access="read",
+    )
+)
+
+
+def lookup_table_size(table: Tensor, name: str | None = None) -> Tensor:
+    """How many entries a table has: an int64 scalar.
+
+    Args:
+        table: The handle.
+        name: Name of the operation.
+    """
+    with colocated_with(table):
+        return add_op(LOOKUP_TABLE_SIZE, table, name=name)
+
+
+def _size_kernel(ctx: KernelContext, table: Table) -> Array:
+    table.check_ready()
+    return np.array(len(table.entries), np.int64)
+
+
+LOOKUP_TABLE_SIZE = register(
+    OpDef(
+        name="LookupTableSize",
+        inputs=("table_handle: resource",),
+        outputs=("size: int64",),
+        shape=scalar,
+        kernels=on_cpu(_size_kernel),
+        stateful=True,
+        access="read",
+    )
+)
+
+
+def lookup_table_export(
+    table: Tensor, key_dtype: DTypeLike, value_dtype: DTypeLike, value_shape: ShapeLike = (), name: str | None = None
+) -> list[Tensor]:
+    """All keys and all values of a table, in the order in which they came.
+
+    Args:
+        table: The handle.
+        key_dtype: Dtype of the keys.
+        value_dtype: Dtype of the values.
+        value_shape: Shape of each value.
+        name: Name of the operation.
+    """
+    with colocated_with(table):
+        return add_op(
+            LOOKUP_TABLE_EXPORT,
+            table,
+            name=name,
+            Tkeys=as_dtype(key_dtype),
+            Tvalues=as_dtype(value_dtype),
+            value_shape=TensorShape(value_shape),
+        )
+
+
+def _export_kernel(ctx: KernelContext, table: Table) -> list[Array]:
+    return list(table.export())
+
+
+def _export_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([None]), TensorShape([None]).concatenate(op.attrs["value_shape"])]
+
+
+LOOKUP_TABLE_EXPORT = register(
+    OpDef(
+        name="LookupTableExport",
+        inputs=("table_handle: resource",),
+        outputs=("keys: Tkeys", "values: Tvalues"),
+        attrs=("value_shape",),
+        types={"Tkeys": KEYS, "Tvalues": VALUES},
+        shape=_export_shape,
+        kernels=on_cpu(_export_kernel),
+        stateful=True,
+        access="read",
+    )
+)

@@ -1,0 +1,1 @@
+"""Operations on images: files, colours, sizes, boxes, measures of quality."""

@@ -1,0 +1,631 @@
+"""Images as files: decoding and encoding JPEG, PNG, GIF and BMP by Pillow, which is loaded when first used."""
+
+from __future__ import annotations
+
+import io
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError, NotFoundError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import scalar
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.ops.arrays.shape_ops import host_int, host_ints, to_int32
+from tfray.ops.image.image_color_ops import convert_image_dtype
+from tfray.ops.random.random_ops import random_uniform
+
+_MODES: Final = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+
+@lru_cache(maxsize=1)
+def _pillow() -> SimpleNamespace:
+    """Pillow's module ``Image``, and the errors that mean a broken file."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError as error:
+        raise NotFoundError(
+            "images are decoded and encoded by Pillow, which is not installed: pip install 'tfray[image]'"
+        ) from error
+    broken = (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError, EOFError)
+    return SimpleNamespace(Image=Image, broken=broken)
+
+
+def _bytes_of(contents: Any) -> bytes:
+    data: bytes = contents.item() if isinstance(contents, np.ndarray) else contents
+    return data
+
+
+def _open(ctx: KernelContext, contents: Any, formats: tuple[str, ...]) -> Any:
+    pillow, data = _pillow(), _bytes_of(contents)
+    try:
+        return pillow.Image.open(io.BytesIO(data), formats=formats)
+    except pillow.broken as error:
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: {len(data)} bytes that begin with {data[:8]!r} are no {' or '.join(formats)} image"
+        ) from error
+
+
+def _pixels(ctx: KernelContext, image: Any, channels: int) -> Array:
+    """The pixels of an open image as ``[height, width, channels]``; with 0 channels, as many as it has."""
+    pillow = _pillow()
+    try:
+        mode = _MODES[channels] if channels else _natural_mode(image)
+        converted = image if image.mode == mode else image.convert(mode)
+        pixels = np.asarray(converted)
+    except pillow.broken as error:
+        raise InvalidArgumentError(f"{ctx.op_name}: the {image.format} image is damaged: {error}") from error
+    return pixels[..., None] if pixels.ndim == 2 else pixels
+
+
+def _natural_mode(image: Any) -> str:
+    if image.mode in ("1", "L", "I", "F") or image.mode.startswith("I;16"):
+        return "L"
+    if image.mode in ("LA", "RGBA"):
+        return str(image.mode)
+    return "RGBA" if "transparency" in image.info and image.format == "PNG" else "RGB"
+
+
+def _check_channels(op: str, channels: int | None, allowed: tuple[int, ...]) -> int:
+    channels = channels or 0
+    if channels not in allowed:
+        raise InvalidArgumentError(f"{op}: channels is {channels}, expected one of {allowed}")
+    return channels
+
+
+def _decoded_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(0)
+    return [TensorShape([None, None, op.attr("channels") or None])]
+
+
+# -- JPEG ----------------------------------------------------------------------------------------------
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Decode a JPEG image.
+
+    Args:
+        contents: The file's bytes, a string scalar.
+        channels: 1 for grayscale, 3 for RGB, 0 for what the file has.
+        ratio: Decode to a fraction of the size, faster: 1, 2, 4 or 8.
+        fancy_upscaling: Accepted for compatibility.
+        try_recover_truncated: Accepted for compatibility: incomplete files are refused.
+        acceptable_fraction: Accepted for compatibility.
+        dct_method: Accepted for compatibility.
+        name: Name of the operation.
+
+    Returns:
+        uint8 ``[height, width, channels]``.
+
+    Raises:
+        InvalidArgumentError: While running: the bytes are no JPEG image, or damaged.
+        NotFoundError: While running: Pillow is not installed.
+    """
+    if ratio not in (1, 2, 4, 8):
+        raise InvalidArgumentError(f"decode_jpeg: ratio is {ratio}, expected 1, 2, 4 or 8")
+    channels = _check_channels("decode_jpeg", channels, (0, 1, 3))
+    return add_op(DECODE_JPEG, contents, name=name, channels=channels, ratio=ratio)
+
+
+def _decode_jpeg_kernel(ctx: KernelContext, contents: Any) -> Array:
+    image, ratio = _open(ctx, contents, ("JPEG",)), ctx.attr("ratio")
+    if ratio > 1:
+        image.draft(None, tuple(-(-size // ratio) for size in image.size))
+    return _pixels(ctx, image, ctx.attr("channels"))
+
+
+DECODE_JPEG = register(
+    OpDef(
+        name="DecodeJpeg",
+        inputs=("contents: string",),
+        outputs=("image: uint8",),
+        attrs=("channels", "ratio"),
+        shape=_decoded_shape,
+        kernels=on_cpu(_decode_jpeg_kernel),
+    )
+)
+
+
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Decode a part of a JPEG image.
+
+    Args:
+        contents: The file's bytes, a string scalar.
+        crop_window: Top, left, height and width of the part, an int32 vector.
+        channels: As for `decode_jpeg`.
+        ratio: 1: the window counts pixels of the whole image.
+        fancy_upscaling: Accepted for compatibility.
+        try_recover_truncated: Accepted for compatibility.
+        acceptable_fraction: Accepted for compatibility.
+        dct_method: Accepted for compatibility.
+        name: Name of the operation.
+
+    Returns:
+        uint8 ``[height, width, channels]``.
+    """
+    if ratio != 1:
+        raise InvalidArgumentError(f"decode_and_crop_jpeg: ratio is {ratio}, expected 1")
+    channels = _check_channels("decode_and_crop_jpeg", channels, (0, 1, 3))
+    return add_op(DECODE_AND_CROP_JPEG, contents, to_int32(crop_window), name=name, channels=channels)
+
+
+def _decode_and_crop_jpeg_kernel(ctx: KernelContext, contents: Any, crop_window: Array) -> Array:
+    image = _open(ctx, contents, ("JPEG",))
+    top, left, height, width = host_ints(ctx, crop_window)
+    if min(top, left) < 0 or min(height, width) < 1 or top + height > image.height or left + width > image.width:
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: window {[top, left, height, width]} (top, left, height, width) does not lie within an "
+            f"image of {image.height} x {image.width}"
+        )
+    return _pixels(ctx, image, ctx.attr("channels"))[top : top + height, left : left + width]
+
+
+def _cropped_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(0)
+    op.inputs[1].shape.merge_with([4])
+    window = constant_value(op.inputs[1])
+    height, width = (None, None) if window is None else (int(window[2]), int(window[3]))
+    return [TensorShape([height, width, op.attr("channels") or None])]
+
+
+DECODE_AND_CROP_JPEG = register(
+    OpDef(
+        name="DecodeAndCropJpeg",
+        inputs=("contents: string", "crop_window: int32"),
+        outputs=("image: uint8",),
+        attrs=("channels",),
+        shape=_cropped_shape,
+        kernels=on_cpu(_decode_and_crop_jpeg_kernel),
+    )
+)
+
+
+def extract_jpeg_shape(contents: Any, output_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
+    """Read the size of a JPEG image without decoding it.
+
+    Args:
+        contents: The file's bytes, a string scalar.
+        output_type: int32 or int64.
+        name: Name of the operation.
+
+    Returns:
+        Height, width and channels, a vector of 3.
+    """
+    return add_op(EXTRACT_JPEG_SHAPE, contents, name=name, output_type=as_dtype(output_type))
+
+
+def _extract_jpeg_shape_kernel(ctx: KernelContext, contents: Any) -> Array:
+    image = _open(ctx, contents, ("JPEG",))
+    return np.array([image.height, image.width, len(image.getbands())], ctx.output_dtype())
+
+
+def _vector_of_three(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(0)
+    return [TensorShape([3])]
+
+
+EXTRACT_JPEG_SHAPE = register(
+    OpDef(
+        name="ExtractJpegShape",
+        inputs=("contents: string",),
+        outputs=("image_shape: output_type",),
+        types={"output_type": dtypes.INDICES},
+        shape=_vector_of_three,
+        kernels=on_cpu(_extract_jpeg_shape_kernel),
+    )
+)
+
+
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+    """Whether bytes begin as a JPEG image does, a bool scalar.
+
+    Args:
+        contents: The file's bytes, a string scalar.
+        name: Name of the operation.
+    """
+    return add_op(IS_JPEG, contents, name=name)
+
+
+def _is_jpeg_kernel(ctx: KernelContext, contents: Any) -> Array:
+    return np.array(_bytes_of(contents).startswith(b"\xff\xd8\xff"))
+
+
+IS_JPEG = register(
+    OpDef(
+        name="IsJpeg",
+        inputs=("contents: string",),
+        outputs=("is_jpeg: bool",),
+        shape=scalar,
+        kernels=on_cpu(_is_jpeg_kernel),
+    )
+)
+
+
+def encode_jpeg(
+    image: Any,
+    format: str = "",
+    quality: Any = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Encode an image as JPEG.
+
+    Args:
+        image: uint8 ``[height, width, channels]``, 1 or 3 channels.
+        format: ``"grayscale"``, ``"rgb"`` or ``""`` for what the channels say.
+        quality: From 0 to 100, a number or int32 scalar.
+        progressive: Encode for progressive display.
+        optimize_size: Spend time to make the file smaller.
+        chroma_downsampling: Store colours at half the resolution.
+        density_unit: ``"in"`` or ``"cm"``: unit of the densities.
+        x_density: Pixels per unit, horizontally.
+        y_density: Pixels per unit, vertically.
+        xmp_metadata: Accepted for compatibility.
+        name: Name of the operation.
+
+    Returns:
+        The file's bytes, a string scalar.
+    """
+    if format not in ("", "grayscale", "rgb"):
+        raise InvalidArgumentError(f"encode_jpeg: format is {format!r}, expected 'grayscale', 'rgb' or ''")
+    per_inch = {"in": 1.0, "cm": 2.54}.get(density_unit)
+    if per_inch is None:
+        raise InvalidArgumentError(f"encode_jpeg: density_unit is {density_unit!r}, expected 'in' or 'cm'")
+    return add_op(
+        ENCODE_JPEG,
+        image,
+        to_int32(quality),
+        name=name,
+        format=format,
+        progressive=bool(progressive),
+        optimize_size=bool(optimize_size),
+        chroma_downsampling=bool(chroma_downsampling),
+        density=[round(x_density * per_inch), round(y_density * per_inch)],
+    )
+
+
+def _encode_jpeg_kernel(ctx: KernelContext, pixels: Array, quality: Array) -> Any:
+    wanted = {"grayscale": (1,), "rgb": (3,), "": (1, 3)}[ctx.attr("format")]
+    if not 0 <= host_int(ctx, quality) <= 100:
+        raise InvalidArgumentError(f"{ctx.op_name}: quality is {host_int(ctx, quality)}, expected 0 to 100")
+    return _encoded(
+        ctx,
+        pixels,
+        wanted,
+        format="JPEG",
+        quality=host_int(ctx, quality),
+        progressive=ctx.attr("progressive"),
+        optimize=ctx.attr("optimize_size"),
+        subsampling=2 if ctx.attr("chroma_downsampling") else 0,
+        dpi=tuple(ctx.attr("density")),
+    )
+
+
+def _encoded(ctx: KernelContext, pixels: Array, channels: tuple[int, ...], **options: Any) -> Any:
+    if pixels.ndim != 3 or pixels.shape[2] not in channels or pixels.size == 0:
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: the image has shape {pixels.shape}, expected [height, width, channels] with "
+            f"{' or '.join(map(str, channels))} channels and no size 0"
+        )
+    stream = io.BytesIO()
+    plane = pixels[..., 0] if pixels.shape[2] == 1 else pixels
+    _pillow().Image.fromarray(np.ascontiguousarray(plane)).save(stream, **options)
+    result = np.empty((), object)
+    result[()] = stream.getvalue()
+    return result
+
+
+def _encoded_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(3)
+    return [TensorShape([])]
+
+
+ENCODE_JPEG = register(
+    OpDef(
+        name="EncodeJpeg",
+        inputs=("image: uint8", "quality: int32"),
+        outputs=("contents: string",),
+        attrs=("format", "progressive", "optimize_size", "chroma_downsampling", "density"),
+        shape=_encoded_shape,
+        kernels=on_cpu(_encode_jpeg_kernel),
+    )
+)
+
+
+def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+    """Encode an image as JPEG of some quality and decode it again.
+
+    Args:
+        image: ``[height, width, channels]``, 1 or 3 channels, a real dtype.
+        jpeg_quality: From 0 to 100, an integer scalar.
+        name: Name scope of the operations.
+    """
+    image = convert_to_tensor(image, name="image")
+    with get_default_graph().name_scope(name or "adjust_jpeg_quality"):
+        pixels = convert_image_dtype(image, dtypes.uint8)
+        decoded = decode_jpeg(encode_jpeg(pixels, quality=jpeg_quality))
+        decoded.set_shape(image.shape)
+        return convert_image_dtype(decoded, image.dtype)
+
+
+def random_jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None) -> Tensor:
+    """Encode an image as JPEG of a random quality and decode it again.
+
+    Args:
+        image: As for `adjust_jpeg_quality`.
+        min_jpeg_quality: Least quality, at least 0.
+        max_jpeg_quality: What the quality is below, at most 100.
+        seed: Seed of the operation.
+    """
+    if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
+        raise InvalidArgumentError(
+            f"random_jpeg_quality: bounds {min_jpeg_quality} and {max_jpeg_quality}, expected 0 <= min < max <= 100"
+        )
+    quality = random_uniform([], min_jpeg_quality, max_jpeg_quality, dtypes.int32, seed)
+    return adjust_jpeg_quality(image, quality)
+
+
+# -- PNG, BMP and GIF ----------------------------------------------------------------------------------
+
+
+def decode_png(contents: Any, channels: int = 0, dtype: DTypeLike = dtypes.uint8, name: str | None = None) -> Tensor:
+    """Decode a PNG image.
+
+    Args:
+        contents: The file's bytes, a string scalar.
+        channels: 1 for grayscale, 2 with transparency, 3 for RGB, 4 with transparency, 0 for what the file has.
+        dtype: uint8 or uint16. 16 bits are read from grayscale images; others have 8, which are widened.
+        name: Name of the operation.
+
+    Returns:
+        ``[height, width, channels]``.
+
+    Raises:
+        InvalidArgumentError: While running: the bytes are no PNG image, or damaged.
+        NotFoundError: While running: Pillow is not installed.
+    """
+    channels = _check_channels("decode_png", channels, (0, 1, 2, 3, 4))
+    return add_op(DECODE_PNG, contents, name=name, channels=channels, dtype=as_dtype(dtype))
+
+
+def _decode_png_kernel(ctx: KernelContext, contents: Any) -> Array:
+    image = _open(ctx, contents, ("PNG",))
+    if image.mode.startswith("I"):
+        return _deep_pixels(ctx, image)
+    pixels = _pixels(ctx, image, ctx.attr("channels"))
+    return pixels.astype(np.uint16) * np.uint16(257) if ctx.output_dtype() == np.uint16 else pixels
+
+
+def _deep_pixels(ctx: KernelContext, image: Any) -> Array:
+    """The pixels of a grayscale image of 16 bits."""
+    pillow = _pillow()
+    try:
+        gray = np.asarray(image).astype(np.uint16)[..., None]
+    except pillow.broken as error:
+        raise InvalidArgumentError(f"{ctx.op_name}: the PNG image is damaged: {error}") from error
+    channels = ctx.attr("channels") or 1
+    colors = np.repeat(gray, channels - (channels in (2, 4)), axis=2)
+    if channels in (2, 4):
+        colors = np.concatenate([colors, np.full_like(gray, np.iinfo(np.uint16).max)], axis=2)
+    return colors if ctx.output_dtype() == np.uint16 else (colors >> np.uint16(8)).astype(np.uint8)
+
+
+DECODE_PNG = register(
+    OpDef(
+        name="DecodePng",
+        inputs=("contents: string",),
+        outputs=("image: dtype",),
+        attrs=("channels",),
+        types={"dtype": (dtypes.uint8, dtypes.uint16)},
+        shape=_decoded_shape,
+        kernels=on_cpu(_decode_png_kernel),
+    )
+)
+
+
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+    """Encode an image as PNG.
+
+    Args:
+        image: ``[height, width, channels]``: uint8 with 1 to 4 channels, or uint16 with 1.
+        compression: From 0 (none) to 9 (most); -1 for a good compromise.
+        name: Name of the operation.
+
+    Returns:
+        The file's bytes, a string scalar.
+    """
+    if not -1 <= compression <= 9:
+        raise InvalidArgumentError(f"encode_png: compression is {compression}, expected -1 to 9")
+    return add_op(ENCODE_PNG, image, name=name, compression=int(compression))
+
+
+def _encode_png_kernel(ctx: KernelContext, pixels: Array) -> Any:
+    level = ctx.attr("compression")
+    channels = (1,) if pixels.dtype == np.uint16 else (1, 2, 3, 4)
+    return _encoded(ctx, pixels, channels, format="PNG", **({} if level < 0 else {"compress_level": level}))
+
+
+ENCODE_PNG = register(
+    OpDef(
+        name="EncodePng",
+        inputs=("image: T",),
+        outputs=("contents: string",),
+        attrs=("compression",),
+        types={"T": (dtypes.uint8, dtypes.uint16)},
+        shape=_encoded_shape,
+        kernels=on_cpu(_encode_png_kernel),
+    )
+)
+
+
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+    """Decode a BMP image.
+
+    Args:
+        contents: The file's bytes, a string scalar.
+        channels: 1, 3, 4, or 0 for what the file has.
+        name: Name of the operation.
+
+    Returns:
+        uint8 ``[height, width, channels]``.
+    """
+    return add_op(DECODE_BMP, contents, name=name, channels=_check_channels("decode_bmp", channels, (0, 1, 3, 4)))
+
+
+def _decode_bmp_kernel(ctx: KernelContext, contents: Any) -> Array:
+    return _pixels(ctx, _open(ctx, contents, ("BMP",)), ctx.attr("channels"))
+
+
+DECODE_BMP = register(
+    OpDef(
+        name="DecodeBmp",
+        inputs=("contents: string",),
+        outputs=("image: uint8",),
+        attrs=("channels",),
+        shape=_decoded_shape,
+        kernels=on_cpu(_decode_bmp_kernel),
+    )
+)
+
+
+def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+    """Decode all frames of a GIF image.
+
+    Args:
+        contents: The file's bytes, a string scalar.
+        name: Name of the operation.
+
+    Returns:
+        uint8 ``[frames, height, width, 3]``.
+    """
+    return add_op(DECODE_GIF, contents, name=name)
+
+
+def _decode_gif_kernel(ctx: KernelContext, contents: Any) -> Array:
+    return _frames(ctx, _open(ctx, contents, ("GIF",)), 3)
+
+
+def _frames(ctx: KernelContext, image: Any, channels: int) -> Array:
+    pillow, frames = _pillow(), []
+    try:
+        count = getattr(image, "n_frames", 1)
+        _check_pixels(ctx, count, image)
+        for index in range(count):
+            image.seek(index)
+            frames.append(_pixels(ctx, image, channels))
+    except InvalidArgumentError:
+        raise
+    except pillow.broken as error:
+        raise InvalidArgumentError(f"{ctx.op_name}: the GIF image is damaged: {error}") from error
+    return np.stack(frames)
+
+
+def _check_pixels(ctx: KernelContext, count: int, image: Any) -> None:
+    """Refuse frames that have more pixels together than Pillow allows one image: a small file may declare much."""
+    limit = _pillow().Image.MAX_IMAGE_PIXELS
+    if limit is not None and count * image.width * image.height > 2 * limit:
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: {count} frames of {image.height} x {image.width} pixels have together more than "
+            f"{2 * limit}, which is 2 * PIL.Image.MAX_IMAGE_PIXELS"
+        )
+
+
+def _frames_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(0)
+    return [TensorShape([None, None, None, 3])]
+
+
+DECODE_GIF = register(
+    OpDef(
+        name="DecodeGif",
+        inputs=("contents: string",),
+        outputs=("image: uint8",),
+        shape=_frames_shape,
+        kernels=on_cpu(_decode_gif_kernel),
+    )
+)
+
+
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: DTypeLike = dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """Decode a JPEG, PNG, GIF or BMP image, whichever it is.
+
+    Args:
+        contents: The file's bytes, a string scalar.
+        channels: 1, 3, 4, or 0 for what the file has.
+        dtype: Dtype of the result, to which colours are scaled.
+        name: Name scope of the operations.
+        expand_animations: Give GIF images as ``[frames, height, width, channels]``; otherwise their first frame.
+
+    Returns:
+        ``[height, width, channels]``; the rank is not known while the graph is built if it may be a GIF image.
+
+    Raises:
+        InvalidArgumentError: While running: the bytes are no such image, or damaged.
+        NotFoundError: While running: Pillow is not installed.
+    """
+    channels = _check_channels("decode_image", channels, (0, 1, 3, 4))
+    with get_default_graph().name_scope(name or "decode_image"):
+        image = add_op(DECODE_IMAGE, contents, channels=channels, expand_animations=bool(expand_animations))
+        return convert_image_dtype(image, dtype)
+
+
+def _decode_image_kernel(ctx: KernelContext, contents: Any) -> Array:
+    image, channels = _open(ctx, contents, ("JPEG", "PNG", "GIF", "BMP")), ctx.attr("channels")
+    if image.format == "GIF" and ctx.attr("expand_animations"):
+        return _frames(ctx, image, channels or 3)
+    return _pixels(ctx, image, channels or (3 if image.format == "GIF" else 0))
+
+
+def _decode_image_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(0)
+    return [UNKNOWN] if op.attr("expand_animations") else [TensorShape([None, None, op.attr("channels") or None])]
+
+
+DECODE_IMAGE = register(
+    OpDef(
+        name="DecodeImage",
+        inputs=("contents: string",),
+        outputs=("image: uint8",),
+        attrs=("channels", "expand_animations"),
+        shape=_decode_image_shape,
+        kernels=on_cpu(_decode_image_kernel),
+    )
+)

@@ -1,0 +1,424 @@
+"""Geometry of images: cropping, padding, flipping, turning and resizing to a given size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.broadcast_ops import where
+from tfray.ops.arrays.layout_ops import pad, reverse
+from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, shape, squeeze, to_int32, transpose
+from tfray.ops.arrays.slice_ops import slice_
+from tfray.ops.control.control_flow_ops import cond
+from tfray.ops.image.resize_ops import resize_area, resize_bicubic, resize_bilinear, resize_nearest_neighbor
+from tfray.ops.math.arithmetic_ops import abs as magnitude
+from tfray.ops.math.arithmetic_ops import maximum, minimum
+from tfray.ops.math.comparison_ops import less
+from tfray.ops.math.reduction_ops import reduce_sum
+from tfray.ops.math.rounding_ops import floordiv, floormod, rint
+from tfray.ops.random.random_ops import random_uniform
+
+
+class ResizeMethod:
+    """How `resize_images` computes new pixels."""
+
+    BILINEAR: Final = 0
+    NEAREST_NEIGHBOR: Final = 1
+    BICUBIC: Final = 2
+    AREA: Final = 3
+
+
+def image_tensor(op: str, image: Any) -> Tensor:
+    """`image` as a tensor of rank 3 (one image), rank 4 (a batch) or unknown rank.
+
+    Raises:
+        InvalidArgumentError: Another rank, or an empty height, width or channel dimension.
+    """
+    image = convert_to_tensor(image, name="image")
+    if image.shape.rank not in (None, 3, 4) or 0 in (image.shape.sizes[-3:] if image.shape.rank else ()):
+        raise InvalidArgumentError(
+            f"{op}: the image has shape {image.shape}, expected [height, width, channels] or "
+            "[batch, height, width, channels], none of the last three 0"
+        )
+    return image
+
+
+def spatial_sizes(image: Tensor) -> tuple[Any, Any]:
+    """Height and width of images of rank 3 or 4: numbers where they are known, tensors otherwise."""
+    known = image.shape.sizes[-3:-1] if image.shape.rank else (None, None)
+    if None not in known:
+        return known[0], known[1]
+    actual = shape(image)
+    height, width = (actual[axis] if size is None else size for axis, size in zip((-3, -2), known, strict=True))
+    return height, width
+
+
+def _batched(op: str, image: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Apply a function of batches to a batch, or to one image."""
+    image = image_tensor(op, image)
+    if image.shape.rank is None:
+        raise InvalidArgumentError(f"{op}: the rank of the image is unknown; use set_shape")
+    if image.shape.rank == 4:
+        return function(image)
+    return squeeze(function(expand_dims(image, 0)), [0])
+
+
+def _number(value: Any) -> Any:
+    """A known scalar tensor as a number; anything else as it is."""
+    known = constant_value(value) if isinstance(value, Tensor) else None
+    return value if known is None else known.item()
+
+
+def _greater(x: Any, y: Any) -> Any:
+    return maximum(x, y) if isinstance(x, Tensor) or isinstance(y, Tensor) else max(x, y)
+
+
+def _smaller(x: Any, y: Any) -> Any:
+    return minimum(x, y) if isinstance(x, Tensor) or isinstance(y, Tensor) else min(x, y)
+
+
+# -- flipping and turning ------------------------------------------------------------------------------
+
+
+def flip_left_right(image: Any) -> Tensor:
+    """Mirror an image, or each of a batch, from left to right."""
+    return _flipped("flip_left_right", image, 1)
+
+
+def flip_up_down(image: Any) -> Tensor:
+    """Mirror an image, or each of a batch, from top to bottom."""
+    return _flipped("flip_up_down", image, 0)
+
+
+def _flipped(op: str, image: Any, axis: int) -> Tensor:
+    image = image_tensor(op, image)
+    return reverse(image, [axis + 1 if image.shape.rank == 4 else axis], op)
+
+
+def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+    """Mirror an image from left to right with a chance of one half, each image of a batch on its own.
+
+    Args:
+        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        seed: Seed of the operation.
+    """
+    return _randomly_flipped("random_flip_left_right", image, 1, seed)
+
+
+def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+    """Mirror an image from top to bottom with a chance of one half (see `random_flip_left_right`)."""
+    return _randomly_flipped("random_flip_up_down", image, 0, seed)
+
+
+def _randomly_flipped(op: str, image: Any, axis: int, seed: int | None) -> Tensor:
+    with get_default_graph().name_scope(op):
+        image = image_tensor(op, image)
+        if image.shape.rank == 4:
+            chosen = less(random_uniform(shape(image)[:1], seed=seed), 0.5)
+            return where(chosen, reverse(image, [axis + 1]), image)
+        flipped = cond(
+            less(random_uniform([], seed=seed), 0.5), lambda: reverse(image, [axis]), lambda: identity(image)
+        )
+        flipped.set_shape(image.shape)
+        return flipped
+
+
+def transpose_image(image: Any) -> Tensor:
+    """Exchange height and width of an image, or of each of a batch."""
+    return _batched("transpose_image", image, lambda images: transpose(images, [0, 2, 1, 3]))
+
+
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+    """Turn an image, or each of a batch, counter-clockwise by 90 degrees, `k` times.
+
+    Args:
+        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        k: How many times, an integer scalar.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "rot90"):
+        turns = _number(k)
+        if isinstance(turns, Tensor):
+            return _batched("rot90", image, lambda images: _turned_by_tensor(images, floormod(turns, 4)))
+        return _batched("rot90", image, _TURNS[int(turns) % 4])
+
+
+_TURNS: Final[list[Callable[[Tensor], Tensor]]] = [
+    identity,
+    lambda images: transpose(reverse(images, [2]), [0, 2, 1, 3]),
+    lambda images: reverse(images, [1, 2]),
+    lambda images: reverse(transpose(images, [0, 2, 1, 3]), [2]),
+]
+
+
+def _turned_by_tensor(images: Tensor, turns: Tensor) -> Tensor:
+    def among(first: int, last: int) -> Tensor:
+        if first == last:
+            return _TURNS[first](images)
+        middle = (first + last) // 2
+        return cond(turns <= middle, lambda: among(first, middle), lambda: among(middle + 1, last))
+
+    turned = among(0, 3)
+    turned.set_shape([images.shape.sizes[0], None, None, images.shape.sizes[3]])
+    return turned
+
+
+# -- cropping and padding ------------------------------------------------------------------------------
+
+
+def crop_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """Take a part of an image, or of each of a batch.
+
+    Args:
+        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        offset_height: Rows above the part.
+        offset_width: Columns left of it.
+        target_height: Its height.
+        target_width: Its width.
+
+    Raises:
+        InvalidArgumentError: The part reaches beyond the image.
+    """
+    known = [_number(value) for value in (offset_height, offset_width, target_height, target_width)]
+
+    def crop(images: Tensor) -> Tensor:
+        _check_part("crop_to_bounding_box", images, *known)
+        return slice_(images, [0, known[0], known[1], 0], [-1, known[2], known[3], -1])
+
+    with get_default_graph().name_scope("crop_to_bounding_box"):
+        return _batched("crop_to_bounding_box", image, crop)
+
+
+def _check_part(op: str, images: Tensor, top: Any, left: Any, height: Any, width: Any) -> None:
+    for what, offset, size, whole in zip(
+        ("height", "width"), (top, left), (height, width), images.shape.sizes[1:3], strict=True
+    ):
+        offset, size = (value if isinstance(value, int) else None for value in (offset, size))
+        if (offset is not None and offset < 0) or (size is not None and size <= 0):
+            raise InvalidArgumentError(f"{op}: offset {offset} and {what} {size}: expected at least 0 and at least 1")
+        if whole is not None and size is not None and (offset or 0) + size > whole:
+            raise InvalidArgumentError(f"{op}: {what} {size} from {offset or 0} on exceeds the image's {what} {whole}")
+
+
+def pad_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """Put zeros around an image, or each of a batch.
+
+    Args:
+        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        offset_height: Rows of zeros above the image.
+        offset_width: Columns of zeros left of it.
+        target_height: Height of the result.
+        target_width: Width of the result.
+
+    Raises:
+        InvalidArgumentError: The image does not fit.
+    """
+
+    def padded(images: Tensor) -> Tensor:
+        height, width = spatial_sizes(images)
+        below = target_height - offset_height - height
+        right = target_width - offset_width - width
+        for amount in map(_number, (offset_height, offset_width, below, right)):
+            if not isinstance(amount, Tensor) and amount < 0:
+                raise InvalidArgumentError(
+                    f"pad_to_bounding_box: images of {images.shape} at ({offset_height}, {offset_width}) do not fit "
+                    f"{target_height} x {target_width}"
+                )
+        result = pad(images, [[0, 0], [offset_height, below], [offset_width, right], [0, 0]])
+        result.set_shape(_with_sizes(images.shape, target_height, target_width))
+        return result
+
+    with get_default_graph().name_scope("pad_to_bounding_box"):
+        return _batched("pad_to_bounding_box", image, padded)
+
+
+def _with_sizes(images: TensorShape, height: Any, width: Any) -> list[int | None]:
+    known = [None if isinstance(value, Tensor) else int(value) for value in map(_number, (height, width))]
+    return [images.sizes[0], *known, images.sizes[3]]
+
+
+def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+    """Bring an image, or each of a batch, to a size: by cropping its middle, or by zeros around it.
+
+    Args:
+        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        target_height: New height.
+        target_width: New width.
+    """
+    targets = _number(target_height), _number(target_width)
+    if any(not isinstance(target, Tensor) and target <= 0 for target in targets):
+        raise InvalidArgumentError(f"resize_image_with_crop_or_pad: target size {targets}, expected at least 1")
+
+    def fitted(images: Tensor) -> Tensor:
+        sizes = spatial_sizes(images)
+        missing = [target - size for target, size in zip(targets, sizes, strict=True)]
+        crops = [_greater(floordiv(-m, 2) if isinstance(m, Tensor) else -m // 2, 0) for m in missing]
+        pads = [_greater(floordiv(m, 2) if isinstance(m, Tensor) else m // 2, 0) for m in missing]
+        kept = [_smaller(target, size) for target, size in zip(targets, sizes, strict=True)]
+        cropped = crop_to_bounding_box(images, crops[0], crops[1], kept[0], kept[1])
+        result = pad_to_bounding_box(cropped, pads[0], pads[1], targets[0], targets[1])
+        result.set_shape(_with_sizes(images.shape, *targets))
+        return result
+
+    with get_default_graph().name_scope("resize_image_with_crop_or_pad"):
+        return _batched("resize_image_with_crop_or_pad", image, fitted)
+
+
+def central_crop(image: Any, central_fraction: float) -> Tensor:
+    """Take the middle of an image, or of each of a batch.
+
+    Args:
+        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        central_fraction: Which part of height and width to keep, above 0 and at most 1.
+    """
+    if not 0 < central_fraction <= 1:
+        raise InvalidArgumentError(f"central_crop: central_fraction is {central_fraction}, expected one in (0, 1]")
+    if central_fraction == 1:
+        return image_tensor("central_crop", image)
+
+    def middle(images: Tensor) -> Tensor:
+        sizes = spatial_sizes(images)
+        starts = [_margin(size, central_fraction) for size in sizes]
+        counts = [size - start * 2 for size, start in zip(sizes, starts, strict=True)]
+        return crop_to_bounding_box(images, *starts, *counts)
+
+    with get_default_graph().name_scope("central_crop"):
+        return _batched("central_crop", image, middle)
+
+
+def _margin(size: Any, fraction: float) -> Any:
+    if isinstance(size, Tensor):
+        wide = cast(size, dtypes.float64)
+        return cast((wide - wide * fraction) / 2, dtypes.int32)
+    return int((size - size * fraction) / 2)
+
+
+# -- resizing ------------------------------------------------------------------------------------------
+
+
+def resize_images(
+    images: Any,
+    size: Any,
+    method: int = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+    preserve_aspect_ratio: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Resize an image, or each of a batch.
+
+    Args:
+        images: ``[height, width, channels]`` or ``[batch, height, width, channels]``, a real dtype.
+        size: New height and width.
+        method: One of `ResizeMethod`.
+        align_corners: The centres of the corner pixels fall together; otherwise the upper left corners do.
+        preserve_aspect_ratio: Make the result as large as fits `size` without a change of proportions.
+        name: Name scope of the operations.
+
+    Returns:
+        Images of the new size: float32, or of the dtype of `images` for nearest neighbours. `images` itself where
+        its size is known to be `size` already.
+
+    Raises:
+        InvalidArgumentError: An unknown method, or images of another rank.
+    """
+    if method not in _METHODS:
+        raise InvalidArgumentError(f"resize_images: method is {method!r}, expected one of tf.image.ResizeMethod")
+    with get_default_graph().name_scope(name or "resize_images"):
+        return _batched(
+            "resize_images", images, lambda batch: _resized(batch, size, method, align_corners, preserve_aspect_ratio)
+        )
+
+
+_METHODS: Final = {
+    ResizeMethod.BILINEAR: resize_bilinear,
+    ResizeMethod.NEAREST_NEIGHBOR: resize_nearest_neighbor,
+    ResizeMethod.BICUBIC: resize_bicubic,
+    ResizeMethod.AREA: resize_area,
+}
+
+
+def _resized(images: Tensor, size: Any, method: int, align_corners: bool, preserve_aspect_ratio: bool) -> Tensor:
+    size = to_int32(size)
+    if preserve_aspect_ratio:
+        size = _fitting_size(images, size)
+    known = constant_value(size)
+    if known is not None and tuple(known.tolist()) == images.shape.sizes[1:3]:
+        return images
+    return _METHODS[method](images, size, align_corners)
+
+
+def _fitting_size(images: Tensor, size: Tensor) -> Tensor:
+    wanted, actual = cast(size, dtypes.float64), cast(shape(images)[1:3], dtypes.float64)
+    ratios = wanted / actual
+    scale = minimum(ratios[0], ratios[1])
+    return cast(rint(actual * scale), dtypes.int32)
+
+
+def resize_image_with_pad(
+    image: Any,
+    target_height: Any,
+    target_width: Any,
+    method: int = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+) -> Tensor:
+    """Resize an image, or each of a batch, without a change of proportions, and put zeros around it.
+
+    Args:
+        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        target_height: New height.
+        target_width: New width.
+        method: One of `ResizeMethod`.
+        align_corners: As for `resize_images`.
+    """
+
+    def fitted(images: Tensor) -> Tensor:
+        sizes = spatial_sizes(images)
+        targets = (target_height, target_width)
+        factors = [_as_double(size) / _as_double(target) for size, target in zip(sizes, targets, strict=True)]
+        ratio = _greater(*factors)
+        inner = [_as_int(_as_double(size) / ratio) for size in sizes]
+        offsets = [
+            _greater(_as_int((_as_double(target) - _as_double(size) / ratio) / 2), 0)
+            for target, size in zip(targets, sizes, strict=True)
+        ]
+        resized = resize_images(images, inner, method, align_corners)
+        return pad_to_bounding_box(resized, offsets[0], offsets[1], target_height, target_width)
+
+    with get_default_graph().name_scope("resize_image_with_pad"):
+        return _batched("resize_image_with_pad", image, fitted)
+
+
+def _as_double(value: Any) -> Any:
+    return cast(value, dtypes.float64) if isinstance(value, Tensor) else float(value)
+
+
+def _as_int(value: Any) -> Any:
+    return cast(value, dtypes.int32) if isinstance(value, Tensor) else int(value)
+
+
+def total_variation(images: Any, name: str | None = None) -> Tensor:
+    """Sum the absolute differences of neighbouring pixels: how much an image varies.
+
+    Args:
+        images: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar, or one number per image.
+    """
+    images = image_tensor("total_variation", images)
+    axes = (-3, -2, -1)
+    with get_default_graph().name_scope(name or "total_variation"):
+        down = images[..., 1:, :, :] - images[..., :-1, :, :]
+        right = images[..., :, 1:, :] - images[..., :, :-1, :]
+        return reduce_sum(magnitude(down), axes) + reduce_sum(magnitude(right), axes)

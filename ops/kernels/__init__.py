@@ -1,0 +1,1 @@
+"""Array code that kernels of several families share: no operation is defined here."""

@@ -1,0 +1,386 @@
+"""How images are resized: every output is a weighted sum of some inputs, first along one axis, then the other.
+
+An axis is described by its `Taps`: which inputs each output takes, and with which weights. The gradient of a resizing
+is a resizing too, with the transposed taps.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import gcd
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tfray.framework.op_def import Array
+from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
+
+_FEW_CHANNELS: Final = 12
+"""Up to this a row is one vector of numbers; above, every pixel is one."""
+
+_MOST_PHASES: Final = 12
+"""With more, matrix products are faster."""
+
+_BAND_INPUTS: Final = 24
+"""Inputs of a band: more mean products with more zeros, fewer mean more products."""
+
+
+class Taps(NamedTuple):
+    """Which inputs make up each output along an axis.
+
+    Attributes:
+        indices: ``[taps, outputs]``: the inputs.
+        weights: ``[taps, outputs]``: their weights, float32.
+    """
+
+    indices: Array
+    weights: Array
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return int(self.indices.shape[1])
+
+
+def _scale(size: int, count: int, align_corners: bool) -> np.float32:
+    if align_corners and count > 1:
+        return np.float32((size - 1) / np.float32(count - 1))
+    return np.float32(size / np.float32(count))
+
+
+def _places(size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Array:
+    """Where the outputs lie among the inputs. In 32 bits, as TensorFlow, so that no pixel goes another way."""
+    steps, scale = np.arange(count, dtype=np.float32), _scale(size, count, align_corners)
+    if half_pixel_centers:
+        return (steps + np.float32(0.5)) * scale - np.float32(0.5)
+    return steps * scale
+
+
+def _bilinear(size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    places = _places(size, count, align_corners, half_pixel_centers)
+    below = np.floor(places)
+    lower, upper = (np.clip(index, 0, size - 1).astype(np.int64) for index in (below, np.ceil(places)))
+    share = places - below
+    return Taps(np.stack([lower, upper]), np.stack([1 - share, share]))
+
+
+def _nearest(size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    scale = _scale(size, count, align_corners)
+    places = (np.arange(count, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
+    # Rounded half away from zero, which NumPy's own rounding is not.
+    nearest = np.floor(places + np.float32(0.5)) if align_corners else np.floor(places)
+    indices = np.clip(nearest, 0, size - 1).astype(np.int64)[None]
+    return Taps(indices, np.ones(indices.shape, np.float32))
+
+
+_CUBIC_STEPS: Final = 1024
+"""TensorFlow takes the cubic's values from a table of so many steps between two pixels."""
+
+
+def _cubic_weights(share: Array, sharpness: float) -> Array:
+    """Weights of the four pixels around, by the cubic convolution of Keys (1981) with a = `sharpness`."""
+    share = np.rint(share * _CUBIC_STEPS) / _CUBIC_STEPS
+    near = [((sharpness + 2) * x - (sharpness + 3)) * x * x + 1 for x in (share, 1 - share)]
+    far = [((sharpness * x - 5 * sharpness) * x + 8 * sharpness) * x - 4 * sharpness for x in (share + 1, 2 - share)]
+    return np.stack([far[0], near[0], near[1], far[1]])
+
+
+def _bicubic(size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    places = _places(size, count, align_corners, half_pixel_centers)
+    below = np.floor(places)
+    weights = _cubic_weights((places - below).astype(np.float64), -0.5 if half_pixel_centers else -0.75)
+    wanted = below.astype(np.int64) + np.arange(-1, 3)[:, None]
+    indices = np.clip(wanted, 0, size - 1)
+    if half_pixel_centers:  # pixels beyond the border do not count, and the others make up for them
+        weights = np.where(indices == wanted, weights, 0)
+        weights /= weights.sum(axis=0)
+    return Taps(indices, weights.astype(np.float32))
+
+
+def _area(size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    scale = _scale(size, count, align_corners)
+    first = np.arange(count, dtype=np.float32) * scale
+    last = (np.arange(count, dtype=np.float32) + np.float32(1)) * scale
+    taps = max(1, int((np.ceil(last) - np.floor(first)).max(initial=1)))
+    pixels = np.floor(first) + np.arange(taps, dtype=np.float32)[:, None]
+    covered = np.minimum(pixels + 1, last) - np.maximum(pixels, first)
+    indices = np.clip(pixels, 0, size - 1).astype(np.int64)
+    return Taps(indices, (np.maximum(covered, 0) / scale).astype(np.float32))
+
+
+_METHODS: Final = {"bilinear": _bilinear, "nearest": _nearest, "bicubic": _bicubic, "area": _area}
+
+
+@lru_cache(maxsize=256)
+def taps_of(method: str, size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    """Taps that resize an axis.
+
+    Args:
+        method: ``bilinear``, ``nearest``, ``bicubic`` or ``area``.
+        size: Number of inputs, at least 1.
+        count: Number of outputs.
+        align_corners: The first and last pixels of both images fall together; otherwise their outer edges.
+        half_pixel_centers: Pixels are counted from their centres instead of their corners.
+    """
+    return _METHODS[method](size, count, align_corners, half_pixel_centers)
+
+
+@lru_cache(maxsize=256)
+def transposed_taps(method: str, size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    """Taps of the gradient: from the outputs of `taps_of` back to its inputs."""
+    taps = taps_of(method, size, count, align_corners, half_pixel_centers)
+    sources, outputs = taps.indices.ravel(), np.tile(np.arange(count), len(taps.indices))
+    order = np.argsort(sources, kind="stable")
+    sources, outputs, weights = sources[order], outputs[order], taps.weights.ravel()[order]
+    counts = np.bincount(sources, minlength=size)
+    rank = np.arange(sources.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = max(1, int(counts.max(initial=1))), size
+    indices, all_weights = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+    indices[rank, sources], all_weights[rank, sources] = outputs, weights
+    return Taps(indices, all_weights)
+
+
+# -- applying them -------------------------------------------------------------------------------------
+
+
+class Phase(NamedTuple):
+    """Outputs at equal distances, each the same weighted sum of inputs that stand alike to it.
+
+    Attributes:
+        outputs: Where they are.
+        inputs: Where each tap's inputs are.
+        weights: The weight of each tap.
+    """
+
+    outputs: slice
+    inputs: list[slice]
+    weights: list[float]
+
+
+class Band(NamedTuple):
+    """Neighbouring outputs of an axis: ``outputs = matrix @ inputs``, where all other inputs have weight 0."""
+
+    inputs: slice
+    outputs: slice
+    matrix: Array
+
+
+class AxisMap(NamedTuple):
+    """How one axis is resized: the arguments of `taps_of`, and whether backwards."""
+
+    method: str
+    source: int
+    target: int
+    align_corners: bool
+    half_pixel_centers: bool
+    is_transposed: bool = False
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return self.target if self.is_transposed else self.source
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.source if self.is_transposed else self.target
+
+    def taps(self) -> Taps:
+        """The taps of the axis."""
+        return (transposed_taps if self.is_transposed else taps_of)(*self[:5])
+
+
+@lru_cache(maxsize=256)
+def _bands(axis: AxisMap, dtype: Any, repeat: int) -> list[Band]:
+    """The whole axis as bands; with `repeat`, of rows of pixels with so many channels each."""
+    taps = axis.taps()
+    widest = int(np.clip(_BAND_INPUTS * axis.outputs / max(axis.inputs, 1), 4, 16)) if repeat == 1 else 24 // repeat
+    bands = []
+    for outputs in cut(axis.outputs, -(-axis.outputs // max(widest, 4))):
+        indices, weights = taps.indices[:, outputs], taps.weights[:, outputs]
+        taken = indices[weights != 0]
+        first, last = (int(taken.min()), int(taken.max()) + 1) if taken.size else (0, 1)
+        matrix = np.zeros((outputs.stop - outputs.start, last - first), dtype)
+        np.add.at(matrix, (np.nonzero(weights)[1], taken - first), weights[weights != 0])
+        wide = np.kron(matrix, np.eye(repeat, dtype=dtype)) if repeat > 1 else matrix
+        inputs, outputs = (slice(r.start * repeat, r.stop * repeat) for r in (slice(first, last), outputs))
+        bands.append(Band(inputs, outputs, wide))
+    return bands
+
+
+@lru_cache(maxsize=256)
+def _phases(axis: AxisMap) -> list[Phase] | None:
+    """The axis as phases, when the ratio of its sizes makes them few: 2 and the borders for an enlargement by 2."""
+    common = gcd(axis.inputs, axis.outputs)
+    period, step = axis.outputs // common, axis.inputs // common
+    if period > _MOST_PHASES:
+        return None
+    taps = axis.taps()
+    phases = []
+    for first in range(period):
+        outputs = range(first, axis.outputs, period)
+        begin = 0
+        for end in range(1, len(outputs) + 1):
+            if end == len(outputs) or _tap_list(taps, outputs[end]) != [
+                (index + step, weight) for index, weight in _tap_list(taps, outputs[end - 1])
+            ]:
+                phases.append(_phase(_tap_list(taps, outputs[begin]), outputs[begin:end], step))
+                begin = end
+        if len(phases) > _MOST_PHASES:
+            return None
+    return phases
+
+
+def _tap_list(taps: Taps, output: int) -> list[tuple[int, float]]:
+    """The inputs of an output and their weights, those of one input added up."""
+    weights: dict[int, float] = {}
+    for index, weight in zip(taps.indices[:, output], taps.weights[:, output], strict=True):
+        if weight:
+            weights[int(index)] = weights.get(int(index), 0.0) + float(weight)
+    return sorted(weights.items())
+
+
+def _phase(taps: list[tuple[int, float]], outputs: range, step: int) -> Phase:
+    span = step * (len(outputs) - 1) + 1
+    inputs = [slice(index, index + span, step) for index, _ in taps]
+    return Phase(slice(outputs.start, outputs[-1] + 1, outputs.step), inputs, [weight for _, weight in taps])
+
+
+def _by_phases(source: Array, phases: list[Phase], out: Array) -> None:
+    """Write the sums along the second axis of `source` to `out`."""
+    for phase in phases:
+        total = out[:, phase.outputs]
+        parts = [source[:, inputs] for inputs in phase.inputs]
+        if not parts:
+            total[...] = 0
+        elif len(set(phase.weights)) == 1:
+            _scaled_sum(parts, phase.weights[0], total)
+        else:
+            np.multiply(parts[0], out.dtype.type(phase.weights[0]), out=total)
+            for part, weight in zip(parts[1:], phase.weights[1:], strict=True):
+                share = buffer(np, "share", total.shape, out.dtype)
+                np.add(total, np.multiply(part, out.dtype.type(weight), out=share), out=total)
+
+
+def _scaled_sum(parts: list[Array], weight: float, total: Array) -> None:
+    if len(parts) == 1:
+        np.multiply(parts[0], total.dtype.type(weight), out=total) if weight != 1 else np.copyto(total, parts[0])
+        return
+    # Not in `total`, whose elements may lie apart: that is written once.
+    between = buffer(np, "sum", total.shape, total.dtype)
+    np.add(parts[0], parts[1], out=between)
+    for part in parts[2:]:
+        np.add(between, part, out=between)
+    np.multiply(between, total.dtype.type(weight), out=total)
+
+
+def resample(xp: Any, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any, out: Array | None = None) -> Array:
+    """Apply the taps of both axes to NHWC images, in float `dtype`, which `out` has if it is given."""
+    batch, _, _, channels = images.shape
+    out = xp.empty((batch, rows.outputs, columns.outputs, channels), dtype) if out is None else out
+    if out.size == 0:
+        return out
+    if xp is not np:
+        _by_taps(xp, images, rows.taps(), columns.taps(), out)
+        return out
+    threads = threads_for(xp, batch > 1 and out.size + images.size >= LARGE_ELEMENTS // 8)
+
+    def work(image: int) -> None:
+        part = slice(image, image + 1)
+        if _resize_image(images[image], rows, columns, out[image]):
+            return
+        # A band multiplies what is not finite by 0 for outputs that have no part in it.
+        if not _is_finite(min(images[image], out[image], key=np.size)):
+            _by_taps(np, images[part], rows.taps(), columns.taps(), out[part])
+
+    run_tiles(work, batch, threads)
+    return out
+
+
+def _is_finite(array: Array) -> bool:
+    """Whether all numbers are finite, and none so large that its square is not."""
+    flat = array.reshape(-1)
+    return array.dtype.kind not in "fc" or bool(np.isfinite(np.dot(flat, flat)))
+
+
+def _resize_image(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> bool:
+    """Resize one image: the axis first after which less is left. Returns whether no weight 0 was multiplied by."""
+    height, width, channels = image.shape
+    source = image.astype(out.dtype, copy=False)
+    if rows.outputs * width < height * columns.outputs:
+        between = buffer(np, "between", (rows.outputs, width, channels), out.dtype)
+        exact = _resize_rows(source, rows, between), _resize_columns(between, columns, out)
+    else:
+        between = buffer(np, "between", (height, columns.outputs, channels), out.dtype)
+        exact = _resize_columns(source, columns, between), _resize_rows(between, rows, out)
+    return all(exact)
+
+
+def _resize_rows(source: Array, axis: AxisMap, out: Array) -> bool:
+    phases = _phases(axis)
+    if phases is not None:
+        _by_phases(source.reshape(1, len(source), -1), phases, out.reshape(1, len(out), -1))
+        return True
+    flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
+    for band in _bands(axis, out.dtype, 1):
+        matrix_product(np, band.matrix, flat[band.inputs], flat_out[band.outputs])
+    return False
+
+
+def _resize_columns(source: Array, axis: AxisMap, out: Array) -> bool:
+    channels = source.shape[2]
+    phases = _phases(axis) if channels > _FEW_CHANNELS else None
+    if phases is not None:
+        _by_phases(source, phases, out)
+        return True
+    _multiply_columns(source, axis, out)
+    return False
+
+
+def _multiply_columns(source: Array, axis: AxisMap, out: Array) -> None:
+    channels = source.shape[2]
+    if channels > _FEW_CHANNELS:
+        for band in _bands(axis, out.dtype, 1):
+            matrix_product(np, band.matrix, source[:, band.inputs], out[:, band.outputs])
+        return
+    flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
+    for band in _bands(axis, out.dtype, channels):
+        matrix_product(np, flat[:, band.inputs], band.matrix.T, flat_out[:, band.outputs])
+
+
+def _by_taps(xp: Any, images: Array, rows: Taps, columns: Taps, out: Array) -> None:
+    """Resize images by taking the inputs of each tap."""
+    batch, height, _, channels = images.shape
+    source = images.astype(out.dtype, copy=False)
+    across = xp.empty((batch, height, columns.outputs, channels), out.dtype)
+    _apply(xp, source.reshape(batch * height, -1, channels), columns, across.reshape(batch * height, -1, channels))
+    _apply(xp, across.reshape(batch, height, -1), rows, out.reshape(batch, out.shape[1], -1))
+
+
+def _apply(xp: Any, source: Array, taps: Taps, out: Array) -> None:
+    """Write the sums along axis 1 of `source` to `out`. Taps of weight 0 do not count, whatever they hold."""
+    out[...] = 0
+    for indices, weights in zip(taps.indices, taps.weights, strict=True):
+        weight = xp.asarray(weights.astype(out.dtype, copy=False)[:, None])
+        share = xp.take(source, xp.asarray(indices), axis=1) * weight
+        xp.add(out, xp.where(weight == 0, out.dtype.type(0), share), out=out)
+
+
+def pick(xp: Any, images: Array, rows: Taps, columns: Taps, out: Array | None = None) -> Array:
+    """The pixels at the first taps of height and width of NHWC images of any dtype."""
+    batch, _, _, channels = images.shape
+    pixel: tuple[int, ...]
+    out = xp.empty((batch, rows.outputs, columns.outputs, channels), images.dtype) if out is None else out
+    if out.size == 0:
+        return out
+    source = xp.take(images, xp.asarray(rows.indices[0]), axis=1)
+    indices, pixel = columns.indices[0], (channels,)
+    if channels <= _FEW_CHANNELS:  # NumPy copies single numbers faster than small pixels
+        indices, pixel = (indices[:, None] * channels + np.arange(channels)).ravel(), ()
+    source, flat = (a.reshape(batch * rows.outputs, -1, *pixel) for a in (source, out))
+    if xp is np:
+        np.take(source, indices, axis=1, out=flat, mode="clip")  # in range: checking them would mean a copy
+    else:
+        xp.take(source, xp.asarray(indices), axis=1, out=flat)
+    return out

@@ -1,0 +1,149 @@
+"""How kernels over images divide their work: ranges of images and rows, small enough for a CPU core's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tfray.framework.cpu_threads import one_blas_thread, parallel_for, scratch, thread_count
+from tfray.framework.op_def import Array
+from tfray.ops.kernels.windows import as_nhwc, image_shape
+
+CPU_TILE_BYTES: Final = 5 << 19
+"""Working memory of a tile. The second-level cache would ask for less, fewer calls from Python for more."""
+
+GPU_TILE_BYTES: Final = 1 << 28
+"""On a GPU tiles only bound the memory."""
+
+
+LARGE_ELEMENTS: Final = 1 << 20
+"""From about so many elements on, a pass over memory is worth a second thread."""
+
+
+class Tile(NamedTuple):
+    """A range of images, and of the output rows in each."""
+
+    images: slice
+    rows: slice
+
+    @property
+    def batch(self) -> int:
+        """Number of images."""
+        return self.images.stop - self.images.start
+
+    @property
+    def height(self) -> int:
+        """Number of rows in each."""
+        return self.rows.stop - self.rows.start
+
+    def of(self, images: Array) -> Array:
+        """This part of an NHWC view."""
+        return images[self.images, self.rows]
+
+
+def cut(size: int, parts: int) -> list[slice]:
+    """``range(size)`` as `parts` slices of about equal length; none for 0 parts."""
+    bounds = [size * part // max(parts, 1) for part in range(parts + 1)]
+    return [slice(first, last) for first, last in pairwise(bounds)]
+
+
+def cut_tiles(batch: int, rows: int, row_bytes: int, tile_bytes: float, threads: int) -> list[Tile]:
+    """The rows of a batch of images as tiles of about equal size, in order; none for an empty batch.
+
+    Args:
+        batch: Number of images.
+        rows: Rows in each image.
+        row_bytes: Working memory for one row.
+        tile_bytes: Working memory that a tile should not exceed.
+        threads: Number of threads that share the tiles: each is to get as many.
+    """
+    if batch == 0 or rows == 0:
+        return []
+    wanted = max(threads, -(-batch * rows * row_bytes // int(tile_bytes)))
+    wanted = -(-wanted // threads) * threads
+    if wanted <= batch:
+        return [Tile(images, slice(0, rows)) for images in cut(batch, wanted)]
+    blocks = cut(rows, min(rows, -(-wanted // batch)))
+    return [Tile(slice(image, image + 1), block) for image in range(batch) for block in blocks]
+
+
+def tile_bytes(xp: Any) -> int:
+    """Working memory of a tile on the device of this array module."""
+    return CPU_TILE_BYTES if xp is np else GPU_TILE_BYTES
+
+
+def threads_for(xp: Any, is_large: bool) -> int:
+    """How many tiles to compute at once: more than one only for large work on a CPU."""
+    return thread_count() if is_large and xp is np else 1
+
+
+def run_tiles(work: Callable[[int], None], count: int, threads: int) -> None:
+    """Run ``work(0)`` to ``work(count - 1)``, on one thread or on the shared ones."""
+    if threads > 1:
+        parallel_for(work, count)
+        return
+    with one_blas_thread():
+        for index in range(count):
+            work(index)
+
+
+FLAT_TILE: Final = 1 << 16
+"""Elements of a tile of an elementwise kernel that passes over its data several times."""
+
+
+def map_flat(xp: Any, function: Callable[..., None], out: Array, *arrays: Array) -> Array:
+    """Fill `out` by ``function(out_part, *parts)``, on a CPU part by part of the flattened arrays.
+
+    Args:
+        xp: The array module.
+        function: Fills its first argument from the others, arrays of the same shape. At most `FLAT_TILE` elements
+            at a time on a CPU, several threads at once where that pays.
+        out: Where to write; may be one of `arrays` if `function` allows that.
+        *arrays: Arrays of the shape of `out`.
+    """
+    if xp is not np or not all(array.flags.c_contiguous for array in (out, *arrays)):
+        function(out, *arrays)
+        return out
+    flat_out, *flat = (array.reshape(-1) for array in (out, *arrays))
+    if out.size <= FLAT_TILE:
+        function(flat_out, *flat)
+        return out
+    parts = cut(out.size, -(-out.size // FLAT_TILE))
+
+    def work(index: int) -> None:
+        part = parts[index]
+        function(flat_out[part], *(array[part] for array in flat))
+
+    run_tiles(work, len(parts), threads_for(xp, out.size >= LARGE_ELEMENTS))
+    return out
+
+
+def for_each_rows(xp: Any, work: Callable[[slice], None], matrix: Array, large_elements: int = LARGE_ELEMENTS) -> None:
+    """Call `work` on ranges of the rows of a matrix, on a CPU of a size for the cache.
+
+    Args:
+        xp: The array module.
+        work: Called once per range, from several threads at once when the matrix is large.
+        matrix: The rows; three more arrays of the same size should fit the cache.
+        large_elements: From how many elements on several threads pay.
+    """
+    rows = len(matrix)
+    if xp is not np:
+        work(slice(0, rows))
+        return
+    threads = threads_for(xp, matrix.size >= large_elements)
+    parts = cut(rows, min(rows, max(threads, -(-matrix.nbytes // (CPU_TILE_BYTES // 8)))))
+    run_tiles(lambda index: work(parts[index]), len(parts), threads)
+
+
+def buffer(xp: Any, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Working memory within a kernel: on a CPU the thread's own, reused by its next request for `slot`."""
+    return scratch(slot, shape, dtype) if xp is np else xp.empty(shape, dtype)
+
+
+def image_buffer(xp: Any, slot: str, sizes: tuple[int, int, int, int], layout: str, dtype: Any) -> Array:
+    """A `buffer` of images in `layout`, of (batch, height, width, channels), seen as NHWC."""
+    return as_nhwc(buffer(xp, slot, image_shape(*sizes, layout), dtype), layout)

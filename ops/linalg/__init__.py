@@ -1,0 +1,1 @@
+"""Decompositions, solvers, functions of matrices, and Fourier transforms."""

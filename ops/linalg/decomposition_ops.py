@@ -1,0 +1,415 @@
+"""Decompositions of batches of matrices: Cholesky, QR, eigenvalues, singular values."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.ops.arrays.broadcast_ops import ones_like, zeros_like
+from tfray.ops.arrays.construction_ops import eye
+from tfray.ops.arrays.matrix_ops import matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
+from tfray.ops.arrays.shape_ops import cast, expand_dims, matrix_transpose
+from tfray.ops.linalg.solve_ops import (
+    DECOMPOSABLE,
+    matrix_triangular_solve,
+    one_scipy_thread,
+    refuses_bad_matrices,
+    square_matrices,
+)
+from tfray.ops.math.arithmetic_ops import add, add_n, alike, log, multiply, realdiv, reciprocal, square, subtract
+from tfray.ops.math.linalg_ops import matmul
+from tfray.ops.math.reduction_ops import reduce_sum
+
+
+def _matrix_sides(op: Operation) -> tuple[TensorShape, Any, Any] | None:
+    """Leading dimensions, rows and columns of the first input; None while the rank is unknown."""
+    source = op.inputs[0].shape
+    if source.rank is None:
+        return None
+    if source.rank < 2:
+        raise ValueError(f"shape {source} is no matrix: the rank must be at least 2")
+    return source[:-2], source.sizes[-2], source.sizes[-1]
+
+
+def _least(rows: int | None, columns: int | None) -> int | None:
+    return None if rows is None or columns is None else min(rows, columns)
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """Transpose matrices and take the complex conjugate: shape ``[..., n, m]`` to ``[..., m, n]``."""
+    return matrix_transpose(matrix, name or "adjoint", conjugate=True)
+
+
+# -- Cholesky ------------------------------------------------------------------------------------------
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """Decompose positive definite matrices: ``input = chol @ adjoint(chol)``, `chol` lower triangular.
+
+    Args:
+        input: Shape ``[..., n, n]``, symmetric or Hermitian, of which the lower triangle is read; a 32- or
+            64-bit floating or complex dtype.
+        name: Name of the operation.
+
+    Returns:
+        The same shape. The gradient is that of a symmetric input: it is symmetric.
+
+    Raises:
+        InvalidArgumentError: When run, a matrix is not positive definite.
+
+    References:
+        I. Murray: Differentiation of the Cholesky decomposition. arXiv:1602.07527.
+    """
+    return add_op(CHOLESKY, input, name=name)
+
+
+@lru_cache(maxsize=1)
+def _lapack_functions() -> Any:
+    return import_module("scipy.linalg").get_lapack_funcs
+
+
+@refuses_bad_matrices
+def _cholesky_kernel(ctx: KernelContext, input: Array) -> Array:
+    if ctx.xp is not np or input.shape[-1] < _LAPACK_ROWS:
+        return ctx.xp.linalg.cholesky(input)
+    # Seen in Fortran's order, the lower triangle is the upper one, for which LAPACK is many times as fast.
+    (potrf,) = _lapack_functions()(("potrf",), dtype=input.dtype)
+    out = np.empty(input.shape, input.dtype)
+    for place in np.ndindex(input.shape[:-2]):
+        with one_scipy_thread():
+            upper, failed = potrf(input[place].T, lower=0, clean=1)
+        if failed:
+            raise ValueError(f"matrix {list(place)} is not positive definite")
+        out[place] = upper.T
+    return out
+
+
+_LAPACK_ROWS: Final = 16
+"""From so many rows on, calls from Python for each matrix of a batch are worth it."""
+
+
+def _cholesky_shape(op: Operation) -> list[TensorShape]:
+    return [square_matrices(op.inputs[0].shape)]
+
+
+def _cholesky_gradient(op: Operation, d_chol: Tensor) -> list[Tensor | None]:
+    chol = op.outputs[0]
+    middle = matrix_band_part(matmul(chol, d_chol, adjoint_a=True), -1, 0)
+    middle = matrix_set_diag(middle, multiply(matrix_diag_part(middle), 0.5))
+    # chol^-H middle chol^-1, by two triangular solutions.
+    left = matrix_triangular_solve(chol, middle, adjoint=True)
+    d_input = adjoint(matrix_triangular_solve(chol, adjoint(left), adjoint=True))
+    return [multiply(add(d_input, adjoint(d_input)), 0.5)]
+
+
+CHOLESKY = register(
+    OpDef(
+        name="Cholesky",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        types={"T": DECOMPOSABLE},
+        shape=_cholesky_shape,
+        kernels=on_every_device(_cholesky_kernel),
+        gradient=_cholesky_gradient,
+    )
+)
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """Solve ``chol @ adjoint(chol) @ x = rhs``.
+
+    Args:
+        chol: Shape ``[..., n, n]``: what `cholesky` gives.
+        rhs: Shape ``[..., n, k]``, same dtype.
+        name: Name of the last operation.
+    """
+    return matrix_triangular_solve(chol, matrix_triangular_solve(chol, rhs), adjoint=True, name=name)
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """Compute the logarithm of the determinant of positive definite matrices (arguments as `cholesky`).
+
+    Returns:
+        Shape ``[...]``, real.
+    """
+    diagonal = matrix_diag_part(cholesky(matrix))
+    return multiply(reduce_sum(log(cast(diagonal, diagonal.dtype.real_dtype)), -1), 2, name)
+
+
+def matrix_solve_ls(
+    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
+) -> Tensor:
+    """Find the `x` for which ``matrix @ x`` is nearest to `rhs`, by least squares.
+
+    The normal equations are solved, so the condition number of `matrix` should be well below the square root
+    of the dtype's precision. Of several solutions of underdetermined systems the shortest is found.
+
+    Args:
+        matrix: Shape ``[..., m, n]`` of full rank, the last two sizes known.
+        rhs: Shape ``[..., m, k]``, same dtype.
+        l2_regularizer: Weight of the squared length of `x` in what is minimised.
+        fast: Accepted, of no effect.
+        name: Name of the last operation.
+
+    Returns:
+        Shape ``[..., n, k]``.
+
+    Raises:
+        InvalidArgumentError: The last two sizes of `matrix` are not known.
+    """
+    matrix, rhs = alike(matrix, rhs)
+    if matrix.shape.rank is None or None in matrix.shape.sizes[-2:]:
+        raise InvalidArgumentError(f"matrix_solve_ls: the sizes of matrices of shape {matrix.shape} must be known")
+    rows, columns = (int(extent) for extent in matrix.shape[-2:])
+    unit = eye(min(rows, columns), dtype=matrix.dtype)
+    if rows >= columns:
+        gram = add(matmul(matrix, matrix, adjoint_a=True), multiply(unit, l2_regularizer))
+        return cholesky_solve(cholesky(gram), matmul(matrix, rhs, adjoint_a=True), name)
+    gram = add(matmul(matrix, matrix, adjoint_b=True), multiply(unit, l2_regularizer))
+    return matmul(matrix, cholesky_solve(cholesky(gram), rhs), adjoint_a=True, name=name)
+
+
+# -- QR ------------------------------------------------------------------------------------------------
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Decompose matrices: ``input = q @ r``, `q` with orthonormal columns, `r` upper triangular.
+
+    Args:
+        input: Shape ``[..., m, n]``, a 32- or 64-bit floating or complex dtype.
+        full_matrices: Make `q` square, rather than with ``min(m, n)`` columns.
+        name: Name of the operation.
+
+    Returns:
+        `q` and `r`. Gradients flow where `q` has as many columns as `input`: ``m >= n``, not full unless square.
+    """
+    q, r = add_op(QR, input, name=name, full_matrices=full_matrices)
+    return q, r
+
+
+@refuses_bad_matrices
+def _qr_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
+    q, r = ctx.xp.linalg.qr(input, mode="complete" if ctx.attr("full_matrices") else "reduced")
+    return q, r
+
+
+def _qr_shape(op: Operation) -> list[TensorShape]:
+    sides = _matrix_sides(op)
+    if sides is None:
+        return [UNKNOWN, UNKNOWN]
+    batch, rows, columns = sides
+    inner = rows if op.attr("full_matrices") else _least(rows, columns)
+    return [batch.concatenate([rows, inner]), batch.concatenate([inner, columns])]
+
+
+def _qr_gradient(op: Operation, d_q: Tensor | None, d_r: Tensor | None) -> list[Tensor | None]:
+    q, r = op.outputs
+    sides = _matrix_sides(op)
+    if sides is None or None in sides[1:] or sides[1] < sides[2] or (op.attr("full_matrices") and sides[1] > sides[2]):
+        raise InvalidArgumentError(
+            f"Qr: the gradient of {op.name} needs known sizes, at least as many rows as columns, and "
+            f"full_matrices=False; the input shape is {op.inputs[0].shape}",
+            op_name=op.name,
+        )
+    d_q = zeros_like(q) if d_q is None else d_q
+    d_r = zeros_like(r) if d_r is None else d_r
+    q_dq = matmul(q, d_q, adjoint_a=True)
+    r_dr = matmul(r, d_r, adjoint_b=True)
+    skew = add(subtract(q_dq, adjoint(q_dq)), subtract(r_dr, adjoint(r_dr)))
+    within = matmul(q, add(d_r, _divided_by_adjoint(matrix_band_part(skew, -1, 0), r)))
+    beyond = _divided_by_adjoint(subtract(d_q, matmul(q, q_dq)), r)
+    return [add(within, beyond)]
+
+
+def _divided_by_adjoint(x: Tensor, r: Tensor) -> Tensor:
+    """``x @ inverse(adjoint(r))`` for upper triangular `r`."""
+    return adjoint(matrix_triangular_solve(r, adjoint(x), lower=False))
+
+
+QR = register(
+    OpDef(
+        name="Qr",
+        inputs=("input: T",),
+        outputs=("q: T", "r: T"),
+        types={"T": DECOMPOSABLE},
+        attrs=("full_matrices",),
+        shape=_qr_shape,
+        kernels=on_every_device(_qr_kernel),
+        gradient=_qr_gradient,
+    )
+)
+
+
+# -- eigenvalues ---------------------------------------------------------------------------------------
+
+
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Decompose symmetric or Hermitian matrices: ``tensor = v @ diag(e) @ adjoint(v)``.
+
+    Args:
+        tensor: Shape ``[..., n, n]``, of which the lower triangle is read; a 32- or 64-bit floating or
+            complex dtype.
+        name: Name of the operation.
+
+    Returns:
+        Eigenvalues `e`, ascending, of shape ``[..., n]``, and eigenvectors `v`, the columns of ``[..., n, n]``;
+        both of the dtype of `tensor`. The gradient of `v` is infinite where eigenvalues coincide.
+    """
+    e, v = add_op(SELF_ADJOINT_EIG, tensor, name=name, compute_v=True)
+    return e, v
+
+
+def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """Compute the eigenvalues of symmetric or Hermitian matrices, ascending (see `self_adjoint_eig`)."""
+    e, _ = add_op(SELF_ADJOINT_EIG, tensor, name=name, compute_v=False)
+    return e
+
+
+@refuses_bad_matrices
+def _self_adjoint_eig_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
+    if ctx.attr("compute_v"):
+        e, v = ctx.xp.linalg.eigh(input)
+        return e.astype(input.dtype), v
+    return ctx.xp.linalg.eigvalsh(input).astype(input.dtype), ctx.xp.empty(0, input.dtype)
+
+
+def _self_adjoint_eig_shape(op: Operation) -> list[TensorShape]:
+    source = square_matrices(op.inputs[0].shape)
+    return [source[:-1], source if op.attr("compute_v") else TensorShape([0])]
+
+
+def _self_adjoint_eig_gradient(op: Operation, d_e: Tensor | None, d_v: Tensor | None) -> list[Tensor | None]:
+    e, v = op.outputs if op.attr("compute_v") else self_adjoint_eig(op.inputs[0])
+    middle = zeros_like(v) if d_e is None else matrix_diag(d_e)
+    if d_v is not None and op.attr("compute_v"):
+        middle = add(middle, multiply(_reciprocal_gaps(e), matmul(v, d_v, adjoint_a=True)))
+    d_input = matmul(v, matmul(middle, v, adjoint_b=True))
+    # The kernel reads the lower triangle: to it goes what is due to both.
+    d_input = matrix_band_part(add(d_input, adjoint(d_input)), -1, 0)
+    return [matrix_set_diag(d_input, multiply(matrix_diag_part(d_input), 0.5))]
+
+
+def _reciprocal_gaps(values: Tensor) -> Tensor:
+    """At (i, j) the reciprocal of value j minus value i, and 0 on the diagonal."""
+    gaps = subtract(expand_dims(values, -2), expand_dims(values, -1))
+    on_diagonal = matrix_set_diag(gaps, ones_like(values))
+    return matrix_set_diag(reciprocal(on_diagonal), zeros_like(values))
+
+
+SELF_ADJOINT_EIG = register(
+    OpDef(
+        name="SelfAdjointEigV2",
+        inputs=("input: T",),
+        outputs=("e: T", "v: T"),
+        types={"T": DECOMPOSABLE},
+        attrs=("compute_v",),
+        shape=_self_adjoint_eig_shape,
+        kernels=on_every_device(_self_adjoint_eig_kernel),
+        gradient=_self_adjoint_eig_gradient,
+    )
+)
+
+
+# -- singular values -----------------------------------------------------------------------------------
+
+
+def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+    """Decompose matrices: ``tensor = u @ diag(s) @ adjoint(v)``.
+
+    Args:
+        tensor: Shape ``[..., m, n]``, a 32- or 64-bit floating or complex dtype.
+        full_matrices: Make `u` and `v` square, rather than with ``min(m, n)`` columns.
+        compute_uv: Return `u` and `v` too.
+        name: Name of the operation.
+
+    Returns:
+        Singular values `s`, descending, real, of shape ``[..., min(m, n)]``; with `compute_uv` the tuple
+        ``(s, u, v)``. Gradients flow for real dtypes, and to `u` and `v` when they are not full unless square.
+    """
+    tensor = convert_to_tensor(tensor)
+    s, u, v = add_op(SVD, tensor, name=name, full_matrices=full_matrices, compute_uv=compute_uv)
+    s = cast(s, s.dtype.real_dtype)
+    return (s, u, v) if compute_uv else s
+
+
+@refuses_bad_matrices
+def _svd_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array, Array]:
+    xp = ctx.xp
+    if not ctx.attr("compute_uv"):
+        nothing = xp.empty(0, input.dtype)
+        return xp.linalg.svd(input, compute_uv=False).astype(input.dtype), nothing, nothing
+    u, s, v_adjoint = xp.linalg.svd(input, full_matrices=ctx.attr("full_matrices"))
+    return s.astype(input.dtype), u, v_adjoint.conj().swapaxes(-1, -2)
+
+
+def _svd_shape(op: Operation) -> list[TensorShape]:
+    sides = _matrix_sides(op)
+    if sides is None:
+        return [UNKNOWN] * 3 if op.attr("compute_uv") else [UNKNOWN, TensorShape([0]), TensorShape([0])]
+    batch, rows, columns = sides
+    least = _least(rows, columns)
+    values = batch.concatenate([least])
+    if not op.attr("compute_uv"):
+        return [values, TensorShape([0]), TensorShape([0])]
+    full = op.attr("full_matrices")
+    return [
+        values,
+        batch.concatenate([rows, rows if full else least]),
+        batch.concatenate([columns, columns if full else least]),
+    ]
+
+
+def _svd_gradient(op: Operation, d_s: Tensor | None, d_u: Tensor | None, d_v: Tensor | None) -> list[Tensor | None]:
+    has_vectors = op.attr("compute_uv") and not (op.attr("full_matrices") and _is_oblong(op))
+    if op.inputs[0].dtype.is_complex or not (has_vectors or d_u is d_v is None or not op.attr("compute_uv")):
+        raise InvalidArgumentError(
+            f"Svd: the gradient of {op.name} needs a real dtype, and full_matrices=False unless the matrices are "
+            "square",
+            op_name=op.name,
+        )
+    s, u, v = op.outputs if has_vectors else add_op(SVD, op.inputs[0], full_matrices=False, compute_uv=True)
+    core = zeros_like(matrix_diag(s)) if d_s is None else matrix_diag(d_s)
+    beyond: list[Tensor] = []
+    gaps = _reciprocal_gaps(square(s))
+    if has_vectors and d_u is not None:
+        turn = multiply(gaps, matmul(u, d_u, transpose_a=True))
+        core = add(core, multiply(add(turn, matrix_transpose(turn)), expand_dims(s, -2)))
+        beyond.append(matmul(_outside(u, realdiv(d_u, expand_dims(s, -2))), v, transpose_b=True))
+    if has_vectors and d_v is not None:
+        turn = multiply(gaps, matmul(v, d_v, transpose_a=True))
+        core = add(core, multiply(expand_dims(s, -1), add(turn, matrix_transpose(turn))))
+        beyond.append(matmul(u, _outside(v, realdiv(d_v, expand_dims(s, -2))), transpose_b=True))
+    return [add_n([matmul(u, matmul(core, v, transpose_b=True)), *beyond])]
+
+
+def _outside(basis: Tensor, x: Tensor) -> Tensor:
+    """The part of `x` that is orthogonal to the columns of `basis`."""
+    return subtract(x, matmul(basis, matmul(basis, x, transpose_a=True)))
+
+
+def _is_oblong(op: Operation) -> bool:
+    """Whether the matrices may have unequal sides."""
+    sides = _matrix_sides(op)
+    return sides is None or sides[1] is None or sides[1] != sides[2]
+
+
+SVD = register(
+    OpDef(
+        name="Svd",
+        inputs=("input: T",),
+        outputs=("s: T", "u: T", "v: T"),
+        types={"T": DECOMPOSABLE},
+        attrs=("compute_uv", "full_matrices"),
+        shape=_svd_shape,
+        kernels=on_every_device(_svd_kernel),
+        gradient=_svd_gradient,
+    )
+)

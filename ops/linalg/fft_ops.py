@@ -1,0 +1,361 @@
+"""Fourier transforms of one to three dimensions, of complex and of real numbers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, on_every_device, register
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.broadcast_ops import ones
+from tfray.ops.arrays.join_ops import concat, stack
+from tfray.ops.arrays.layout_ops import pad, roll
+from tfray.ops.arrays.shape_ops import cast, host_ints, index_tensor, known_entries, reshape, shape, to_int32
+from tfray.ops.arrays.slice_ops import slice_
+from tfray.ops.math.arithmetic_ops import maximum, minimum, multiply, realdiv
+from tfray.ops.math.complex_ops import real
+from tfray.ops.math.reduction_ops import reduce_prod
+from tfray.ops.math.rounding_ops import floordiv
+
+_COMPLEX_OF: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
+
+
+def _inner_rank(op: Operation, rank: int) -> TensorShape:
+    source = op.inputs[0].shape
+    if source.rank is not None and source.rank < rank:
+        raise ValueError(f"the input has shape {source}, expected at least rank {rank}")
+    return source
+
+
+def _check_rank(ctx: KernelContext, input: Array, rank: int) -> None:
+    if input.ndim < rank:
+        raise InvalidArgumentError(f"{ctx.op_name}: the input has shape {input.shape}, expected at least rank {rank}")
+
+
+# -- of complex numbers --------------------------------------------------------------------------------
+
+
+def _complex_transform(name: str, rank: int, inverse: bool, gradient: GradientFunction) -> OpDef:
+    """Definition of a transform over the last `rank` dimensions."""
+
+    def kernel(ctx: KernelContext, input: Array) -> Array:
+        _check_rank(ctx, input, rank)
+        if input.size == 0:
+            return input
+        transform = ctx.xp.fft.ifftn if inverse else ctx.xp.fft.fftn
+        return transform(input, axes=tuple(range(-rank, 0))).astype(input.dtype, copy=False)
+
+    def shape_of(op: Operation) -> list[TensorShape]:
+        return [_inner_rank(op, rank)]
+
+    return OpDef(
+        name=name,
+        inputs=("input: T",),
+        outputs=("output: T",),
+        types={"T": dtypes.COMPLEX},
+        shape=shape_of,
+        kernels=on_every_device(kernel),
+        gradient=gradient,
+    )
+
+
+def _count(tensor: Tensor, rank: int) -> Tensor:
+    """Number of elements of the last `rank` dimensions, in the dtype of `tensor`."""
+    return cast(reduce_prod(shape(tensor)[-rank:]), tensor.dtype)
+
+
+def _complex(input: Any) -> Tensor:
+    tensor = convert_to_tensor(input, name="input")
+    return tensor if tensor.dtype.is_complex else cast(tensor, _COMPLEX_OF.get(tensor.dtype, dtypes.complex64))
+
+
+def fft(input: Any, name: str | None = None) -> Tensor:
+    """Compute the Fourier transform over the last dimension.
+
+    Args:
+        input: Shape ``[..., n]``, a complex dtype (real numbers are converted).
+        name: Name of the operation.
+
+    Returns:
+        Same shape: ``sum_t input[t] exp(-2 pi i t k / n)``.
+    """
+    return add_op(FFT, _complex(input), name=name)
+
+
+def _fft_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [multiply(ifft(d_output), _count(d_output, 1))]
+
+
+FFT = register(_complex_transform("FFT", 1, False, _fft_gradient))
+
+
+def ifft(input: Any, name: str | None = None) -> Tensor:
+    """Compute the inverse of `fft`, which divides by ``n`` (arguments as there)."""
+    return add_op(IFFT, _complex(input), name=name)
+
+
+def _ifft_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [realdiv(fft(d_output), _count(d_output, 1))]
+
+
+IFFT = register(_complex_transform("IFFT", 1, True, _ifft_gradient))
+
+
+def fft2d(input: Any, name: str | None = None) -> Tensor:
+    """Compute the Fourier transform over the last two dimensions (see `fft`)."""
+    return add_op(FFT2D, _complex(input), name=name)
+
+
+def _fft2d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [multiply(ifft2d(d_output), _count(d_output, 2))]
+
+
+FFT2D = register(_complex_transform("FFT2D", 2, False, _fft2d_gradient))
+
+
+def ifft2d(input: Any, name: str | None = None) -> Tensor:
+    """Compute the inverse of `fft2d`."""
+    return add_op(IFFT2D, _complex(input), name=name)
+
+
+def _ifft2d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [realdiv(fft2d(d_output), _count(d_output, 2))]
+
+
+IFFT2D = register(_complex_transform("IFFT2D", 2, True, _ifft2d_gradient))
+
+
+def fft3d(input: Any, name: str | None = None) -> Tensor:
+    """Compute the Fourier transform over the last three dimensions (see `fft`)."""
+    return add_op(FFT3D, _complex(input), name=name)
+
+
+def _fft3d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [multiply(ifft3d(d_output), _count(d_output, 3))]
+
+
+FFT3D = register(_complex_transform("FFT3D", 3, False, _fft3d_gradient))
+
+
+def ifft3d(input: Any, name: str | None = None) -> Tensor:
+    """Compute the inverse of `fft3d`."""
+    return add_op(IFFT3D, _complex(input), name=name)
+
+
+def _ifft3d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [realdiv(fft3d(d_output), _count(d_output, 3))]
+
+
+IFFT3D = register(_complex_transform("IFFT3D", 3, True, _ifft3d_gradient))
+
+
+# -- of real numbers -----------------------------------------------------------------------------------
+
+
+def _real_transform(name: str, rank: int) -> OpDef:
+    """Definition of a transform of real numbers, which keeps one half of the last dimension."""
+
+    def kernel(ctx: KernelContext, input: Array, fft_length: Array) -> Array:
+        _check_rank(ctx, input, rank)
+        lengths = host_ints(ctx, fft_length)
+        result = ctx.xp.fft.rfftn(input, lengths, axes=tuple(range(-rank, 0)))
+        return result.astype(ctx.output_dtype(), copy=False)
+
+    def shape_of(op: Operation) -> list[TensorShape]:
+        source = _inner_rank(op, rank)
+        op.inputs[1].shape.merge_with([rank])
+        lengths = known_entries(op.inputs[1]) or [None] * rank
+        half = None if lengths[-1] is None else lengths[-1] // 2 + 1
+        return [source[:-rank].concatenate([*lengths[:-1], half])]
+
+    def gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+        return [_real_gradient(op, d_output, rank), None]
+
+    return OpDef(
+        name=name,
+        inputs=("input: Treal", "fft_length: int32"),
+        outputs=("output: Tcomplex",),
+        types={"Treal": tuple(_COMPLEX_OF), "Tcomplex": dtypes.COMPLEX},
+        shape=shape_of,
+        kernels=on_every_device(kernel),
+        gradient=gradient,
+    )
+
+
+def _inverse_real_transform(name: str, rank: int) -> OpDef:
+    """Definition of the inverse of `_real_transform`."""
+
+    def kernel(ctx: KernelContext, input: Array, fft_length: Array) -> Array:
+        _check_rank(ctx, input, rank)
+        lengths = host_ints(ctx, fft_length)
+        result = ctx.xp.fft.irfftn(input, lengths, axes=tuple(range(-rank, 0)))
+        return result.astype(ctx.output_dtype(), copy=False)
+
+    def shape_of(op: Operation) -> list[TensorShape]:
+        source = _inner_rank(op, rank)
+        op.inputs[1].shape.merge_with([rank])
+        return [source[:-rank].concatenate(known_entries(op.inputs[1]) or [None] * rank)]
+
+    def gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+        return [_inverse_real_gradient(op, d_output, rank), None]
+
+    return OpDef(
+        name=name,
+        inputs=("input: Tcomplex", "fft_length: int32"),
+        outputs=("output: Treal",),
+        types={"Treal": tuple(_COMPLEX_OF), "Tcomplex": dtypes.COMPLEX},
+        shape=shape_of,
+        kernels=on_every_device(kernel),
+        gradient=gradient,
+    )
+
+
+RFFT = register(_real_transform("RFFT", 1))
+RFFT2D = register(_real_transform("RFFT2D", 2))
+RFFT3D = register(_real_transform("RFFT3D", 3))
+IRFFT = register(_inverse_real_transform("IRFFT", 1))
+IRFFT2D = register(_inverse_real_transform("IRFFT2D", 2))
+IRFFT3D = register(_inverse_real_transform("IRFFT3D", 3))
+_REAL: Final = {1: RFFT, 2: RFFT2D, 3: RFFT3D}
+_INVERSE_REAL: Final = {1: IRFFT, 2: IRFFT2D, 3: IRFFT3D}
+_INVERSE_COMPLEX: Final = {1: IFFT, 2: IFFT2D, 3: IFFT3D}
+
+
+def _fitted(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
+    """`tensor` with its last dimensions cut off or filled up with zeros, to `sizes`."""
+    sizes = index_tensor(sizes)
+    actual = shape(tensor)
+    outer = actual[:-rank]
+    kept = minimum(actual[-rank:], sizes)
+    none = outer * 0
+    cut = slice_(tensor, actual * 0, concat([outer, kept], 0))
+    missing = concat([none, maximum(sizes - kept, 0)], 0)
+    return pad(cut, stack([missing * 0, missing], 1))
+
+
+def _real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor:
+    """Of a real transform: the complex transform of the half, the other half being 0, and of that the real part."""
+    source, lengths = op.inputs
+    whole = _fitted(d_output, lengths, rank)
+    d_fitted = real(multiply(add_op(_INVERSE_COMPLEX[rank], whole), cast(reduce_prod(lengths), whole.dtype)))
+    return _as_source(_fitted(d_fitted, shape(source)[-rank:], rank), source)
+
+
+def _as_source(gradient: Tensor, source: Tensor) -> Tensor:
+    gradient.set_shape(source.shape)
+    return gradient
+
+
+def _inverse_real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor:
+    """Of an inverse real transform: the real transform, twice where the half stands for both halves."""
+    source, lengths = op.inputs
+    half = add_op(_REAL[rank], d_output, lengths, Tcomplex=source.dtype)
+    n = lengths[-1]
+    doubled = floordiv(n - 1, 2)
+    weights = concat([ones([1], half.dtype.real_dtype), ones([doubled], half.dtype.real_dtype) * 2.0], 0)
+    rest = floordiv(n, 2) - doubled
+    weights = concat([weights, ones([rest], half.dtype.real_dtype)], 0)
+    scaled = multiply(half, cast(weights / cast(reduce_prod(lengths), weights.dtype), half.dtype))
+    return _as_source(_fitted(scaled, shape(source)[-rank:], rank), source)
+
+
+def _lengths(tensor: Tensor, fft_length: Any, rank: int, from_half: bool) -> Tensor:
+    if fft_length is not None:
+        return reshape(to_int32(fft_length), [-1])
+    sizes = shape(tensor)[-rank:]
+    if not from_half:
+        return sizes
+    return concat([sizes[:-1], reshape(2 * (sizes[-1] - 1), [1])], 0)
+
+
+def _real_call(input: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:
+    tensor = convert_to_tensor(input, name="input", preferred_dtype=dtypes.float32)
+    result = _COMPLEX_OF.get(tensor.dtype, dtypes.complex64)
+    return add_op(_REAL[rank], tensor, _lengths(tensor, fft_length, rank, False), name=name, Tcomplex=result)
+
+
+def _inverse_real_call(input: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:
+    tensor = convert_to_tensor(input, name="input", preferred_dtype=dtypes.complex64)
+    lengths = _lengths(tensor, fft_length, rank, True)
+    return add_op(_INVERSE_REAL[rank], tensor, lengths, name=name, Treal=tensor.dtype.real_dtype)
+
+
+def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """Compute the Fourier transform of real numbers over the last dimension.
+
+    Args:
+        input_tensor: Shape ``[..., n]``, float32 or float64.
+        fft_length: A vector of 1: the length of the transform, to which the input is cut or filled up with zeros;
+            n by default.
+        name: Name of the operation.
+
+    Returns:
+        ``[..., length // 2 + 1]``, complex: the others are the conjugates of these.
+    """
+    return _real_call(input_tensor, fft_length, name, 1)
+
+
+def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """Compute the inverse of `rfft`.
+
+    Args:
+        input_tensor: Shape ``[..., n]``, a complex dtype.
+        fft_length: A vector of 1: the length of the result; ``2 * (n - 1)`` by default.
+        name: Name of the operation.
+
+    Returns:
+        ``[..., length]``, real.
+    """
+    return _inverse_real_call(input_tensor, fft_length, name, 1)
+
+
+def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """Compute the Fourier transform of real numbers over the last two dimensions (see `rfft`)."""
+    return _real_call(input_tensor, fft_length, name, 2)
+
+
+def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """Compute the inverse of `rfft2d` (see `irfft`)."""
+    return _inverse_real_call(input_tensor, fft_length, name, 2)
+
+
+def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """Compute the Fourier transform of real numbers over the last three dimensions (see `rfft`)."""
+    return _real_call(input_tensor, fft_length, name, 3)
+
+
+def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """Compute the inverse of `rfft3d` (see `irfft`)."""
+    return _inverse_real_call(input_tensor, fft_length, name, 3)
+
+
+# -- where the spectrum begins -------------------------------------------------------------------------
+
+
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """Move the component of frequency 0 to the middle.
+
+    Args:
+        x: Shape ``[...]``.
+        axes: The dimensions, an integer or a list of them; all by default.
+        name: Name scope of the operations.
+    """
+    return _shifted(x, axes, name or "fftshift", lambda size: floordiv(size, 2))
+
+
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """Undo `fftshift`."""
+    return _shifted(x, axes, name or "ifftshift", lambda size: -floordiv(size, 2))
+
+
+def _shifted(x: Any, axes: Any, name: str, by: Any) -> Tensor:
+    with get_default_graph().name_scope(name):
+        x = convert_to_tensor(x)
+        along = list(range(len(x.shape.sizes))) if axes is None else list(np.ravel(axes))
+        sizes = shape(x)
+        return roll(x, stack([by(sizes[int(axis)]) for axis in along]), [int(axis) for axis in along])

@@ -1,0 +1,333 @@
+"""Inverses, determinants and systems of linear equations, for batches of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import lru_cache, wraps
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op
+from tfray.framework.cpu_threads import BlasThreads, one_blas_thread
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
+from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
+from tfray.ops.arrays.matrix_ops import matrix_band_part
+from tfray.ops.arrays.shape_ops import cast, expand_dims
+from tfray.ops.math.arithmetic_ops import alike, conj, multiply, negative
+from tfray.ops.math.linalg_ops import matmul
+
+DECOMPOSABLE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+"""Dtypes that LAPACK knows."""
+
+
+def refuses_bad_matrices(function: KernelFunction) -> KernelFunction:
+    """Let a kernel raise `InvalidArgumentError` where LAPACK finds a matrix singular or not definite.
+
+    LAPACK runs on one thread: those of OpenBLAS wait for each other more than they compute, up to matrices of many
+    hundred rows, and a decomposition of 512 rows takes 30 times as long with them.
+    """
+
+    @wraps(function)
+    def kernel(ctx: KernelContext, *arrays: Array) -> Any:
+        try:
+            with one_blas_thread():
+                return function(ctx, *arrays)
+        except ValueError as error:  # LinAlgError is one
+            shapes = ", ".join(str(array.shape) for array in arrays)
+            raise InvalidArgumentError(f"{ctx.op_name}: {error} (input shapes {shapes})") from error
+
+    return kernel
+
+
+@lru_cache(maxsize=1)
+def one_scipy_thread() -> BlasThreads:
+    """A context manager within which SciPy's BLAS, another library than NumPy's, runs on the calling thread."""
+    return BlasThreads(import_module("scipy.linalg._fblas").__file__)
+
+
+def square_matrices(shape: TensorShape) -> TensorShape:
+    """`shape`, when it can be that of square matrices: its last two sizes merged. Raises `ValueError`."""
+    if shape.rank is None:
+        return shape
+    if shape.rank < 2:
+        raise ValueError(f"shape {shape} is no matrix: the rank must be at least 2")
+    side = TensorShape(shape.sizes[-1:])
+    if not side.is_compatible_with(shape.sizes[-2:-1]):
+        raise ValueError(f"the matrices of shape {shape} are not square")
+    side = side.merge_with(shape.sizes[-2:-1])
+    return shape[:-2].concatenate(side).concatenate(side)
+
+
+def _square_shape(op: Operation) -> list[TensorShape]:
+    return [square_matrices(op.inputs[0].shape)]
+
+
+def _adjoint_array(array: Array) -> Array:
+    return array.conj().swapaxes(-1, -2)
+
+
+# -- inverse and determinant ---------------------------------------------------------------------------
+
+
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """Invert square matrices.
+
+    Args:
+        input: Shape ``[..., n, n]``, a 32- or 64-bit floating or complex dtype.
+        adjoint: Invert the conjugate transpose instead.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: The matrices are not square, or, when run, one is singular.
+    """
+    return add_op(MATRIX_INVERSE, input, name=name, adjoint=adjoint)
+
+
+@refuses_bad_matrices
+def _matrix_inverse_kernel(ctx: KernelContext, input: Array) -> Array:
+    return ctx.xp.linalg.inv(_adjoint_array(input) if ctx.attr("adjoint") else input)
+
+
+def _matrix_inverse_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    inverse = op.outputs[0]
+    if op.attr("adjoint"):
+        # The output is the inverse of the adjoint: what stands right and left of the gradient changes places.
+        return [negative(matmul(inverse, matmul(d_output, inverse, adjoint_a=True)))]
+    return [negative(matmul(inverse, matmul(d_output, inverse, adjoint_b=True), adjoint_a=True))]
+
+
+MATRIX_INVERSE = register(
+    OpDef(
+        name="MatrixInverse",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        types={"T": DECOMPOSABLE},
+        attrs=("adjoint",),
+        shape=_square_shape,
+        kernels=on_every_device(_matrix_inverse_kernel),
+        gradient=_matrix_inverse_gradient,
+    )
+)
+
+
+def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+    """Compute the determinants of square matrices.
+
+    Args:
+        input: Shape ``[..., n, n]``, a 32- or 64-bit floating or complex dtype.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``[...]``.
+    """
+    return add_op(MATRIX_DETERMINANT, input, name=name)
+
+
+@refuses_bad_matrices
+def _matrix_determinant_kernel(ctx: KernelContext, input: Array) -> Array:
+    return ctx.xp.linalg.det(input)
+
+
+def _batch_shape(op: Operation) -> list[TensorShape]:
+    return [square_matrices(op.inputs[0].shape)[:-2]] * len(op.outputs)
+
+
+def _as_matrices(tensor: Tensor) -> Tensor:
+    return expand_dims(expand_dims(tensor, -1), -1)
+
+
+def _matrix_determinant_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    factor = multiply(d_output, conj(op.outputs[0]))
+    return [multiply(_as_matrices(factor), matrix_inverse(op.inputs[0], adjoint=True))]
+
+
+MATRIX_DETERMINANT = register(
+    OpDef(
+        name="MatrixDeterminant",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        types={"T": DECOMPOSABLE},
+        shape=_batch_shape,
+        kernels=on_every_device(_matrix_determinant_kernel),
+        gradient=_matrix_determinant_gradient,
+    )
+)
+
+
+def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Compute sign and logarithm of the absolute value of the determinants of square matrices.
+
+    Args:
+        input: Shape ``[..., n, n]``, a 32- or 64-bit floating or complex dtype.
+        name: Name of the operation.
+
+    Returns:
+        The signs and the logarithms, both of shape ``[...]`` and the dtype of `input`. No gradient flows
+        through the sign.
+    """
+    sign, log_abs_determinant = add_op(LOG_MATRIX_DETERMINANT, input, name=name)
+    return sign, log_abs_determinant
+
+
+@refuses_bad_matrices
+def _log_matrix_determinant_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
+    sign, logarithm = ctx.xp.linalg.slogdet(input)
+    return sign.astype(input.dtype), logarithm.astype(input.dtype)
+
+
+def _log_matrix_determinant_gradient(
+    op: Operation, d_sign: Tensor | None, d_logarithm: Tensor | None
+) -> list[Tensor | None]:
+    if d_logarithm is None:
+        return [None]
+    # The logarithm is real, whatever dtype it comes in.
+    real = cast(cast(d_logarithm, d_logarithm.dtype.real_dtype), d_logarithm.dtype)
+    return [multiply(_as_matrices(real), matrix_inverse(op.inputs[0], adjoint=True))]
+
+
+LOG_MATRIX_DETERMINANT = register(
+    OpDef(
+        name="LogMatrixDeterminant",
+        inputs=("input: T",),
+        outputs=("sign: T", "log_abs_determinant: T"),
+        types={"T": DECOMPOSABLE},
+        shape=_batch_shape,
+        kernels=on_every_device(_log_matrix_determinant_kernel),
+        gradient=_log_matrix_determinant_gradient,
+    )
+)
+
+
+# -- systems of equations ------------------------------------------------------------------------------
+
+
+def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """Solve ``matrix @ x = rhs``.
+
+    Args:
+        matrix: Shape ``[..., n, n]``, a 32- or 64-bit floating or complex dtype.
+        rhs: Shape ``[..., n, k]``, same dtype; the leading dimensions broadcast.
+        adjoint: Take the conjugate transpose of `matrix`.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``[..., n, k]``.
+
+    Raises:
+        InvalidArgumentError: The shapes do not fit, or, when run, a matrix is singular.
+    """
+    return add_op(MATRIX_SOLVE, *alike(matrix, rhs), name=name, adjoint=adjoint)
+
+
+@refuses_bad_matrices
+def _matrix_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Array) -> Array:
+    return ctx.xp.linalg.solve(_adjoint_array(matrix) if ctx.attr("adjoint") else matrix, rhs)
+
+
+def _solve_shape(op: Operation) -> list[TensorShape]:
+    matrix, rhs = square_matrices(op.inputs[0].shape), op.inputs[1].shape
+    if rhs.rank is not None and rhs.rank < 2:
+        raise ValueError(f"rhs has shape {rhs}, expected [..., n, k]")
+    if matrix.rank is None or rhs.rank is None:
+        return [UNKNOWN]
+    if not TensorShape(matrix.sizes[-1:]).is_compatible_with(rhs.sizes[-2:-1]):
+        raise ValueError(f"rhs of shape {rhs} does not fit matrices of shape {matrix}")
+    side = TensorShape(matrix.sizes[-1:]).merge_with(rhs.sizes[-2:-1])
+    return [broadcast_shapes(matrix[:-2], rhs[:-2]).concatenate(side).concatenate(rhs.sizes[-1:])]
+
+
+def _solve_gradient(op: Operation, d_x: Tensor, solve: Callable[..., Tensor]) -> tuple[Tensor, Tensor]:
+    matrix, rhs = op.inputs
+    x, adjoint = op.outputs[0], op.attr("adjoint")
+    d_rhs = solve(matrix, d_x, adjoint=not adjoint)
+    outer = matmul(x, d_rhs, adjoint_b=True) if adjoint else matmul(d_rhs, x, adjoint_b=True)
+    return sum_to_shape_of(negative(outer), matrix), sum_to_shape_of(d_rhs, rhs)
+
+
+def _matrix_solve_gradient(op: Operation, d_x: Tensor) -> list[Tensor | None]:
+    return [*_solve_gradient(op, d_x, matrix_solve)]
+
+
+MATRIX_SOLVE = register(
+    OpDef(
+        name="MatrixSolve",
+        inputs=("matrix: T", "rhs: T"),
+        outputs=("output: T",),
+        types={"T": DECOMPOSABLE},
+        attrs=("adjoint",),
+        shape=_solve_shape,
+        kernels=on_every_device(_matrix_solve_kernel),
+        gradient=_matrix_solve_gradient,
+    )
+)
+
+
+def matrix_triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """Solve ``matrix @ x = rhs`` for triangular matrices; what is beyond the diagonal is not read.
+
+    Args:
+        matrix: Shape ``[..., n, n]``, a 32- or 64-bit floating or complex dtype.
+        rhs: Shape ``[..., n, k]``, same dtype; the leading dimensions broadcast.
+        lower: The matrices are lower triangular, not upper.
+        adjoint: Take the conjugate transpose of `matrix`.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``[..., n, k]``.
+
+    Raises:
+        InvalidArgumentError: The shapes do not fit, or, when run, a matrix is singular.
+    """
+    return add_op(MATRIX_TRIANGULAR_SOLVE, *alike(matrix, rhs), name=name, lower=lower, adjoint=adjoint)
+
+
+@lru_cache(maxsize=2)
+def _triangular_solver(name: str) -> Any:
+    return import_module("scipy.linalg" if name == "numpy" else "cupyx.scipy.linalg").solve_triangular
+
+
+@refuses_bad_matrices
+def _matrix_triangular_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Array) -> Array:
+    xp, lower = ctx.xp, ctx.attr("lower")
+    solve, trans = _triangular_solver(xp.__name__), "C" if ctx.attr("adjoint") else "N"
+    batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+    matrices = xp.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:])
+    sides = xp.broadcast_to(rhs, batch + rhs.shape[-2:]).reshape(-1, *rhs.shape[-2:])
+    result = xp.empty(sides.shape, sides.dtype)
+    with one_scipy_thread() if xp is np else nullcontext():
+        for i in range(len(result) if result.size else 0):
+            result[i] = solve(matrices[i], sides[i], trans=trans, lower=lower)
+    return result.reshape(batch + rhs.shape[-2:])
+
+
+def _matrix_triangular_solve_gradient(op: Operation, d_x: Tensor) -> list[Tensor | None]:
+    lower = op.attr("lower")
+
+    def solve(matrix: Tensor, rhs: Tensor, adjoint: bool) -> Tensor:
+        return matrix_triangular_solve(matrix, rhs, lower, adjoint)
+
+    d_matrix, d_rhs = _solve_gradient(op, d_x, solve)
+    return [matrix_band_part(d_matrix, -1 if lower else 0, 0 if lower else -1), d_rhs]
+
+
+MATRIX_TRIANGULAR_SOLVE = register(
+    OpDef(
+        name="MatrixTriangularSolve",
+        inputs=("matrix: T", "rhs: T"),
+        outputs=("output: T",),
+        types={"T": DECOMPOSABLE},
+        attrs=("lower", "adjoint"),
+        shape=_solve_shape,
+        kernels=on_every_device(_matrix_triangular_solve_kernel),
+        gradient=_matrix_triangular_solve_gradient,
+    )
+)

@@ -1,0 +1,1 @@
+"""Operations that compute with elements: arithmetic, comparisons, sums, products, order."""

@@ -1,0 +1,661 @@
+"""Reductions: sums, means, extremes and products over some dimensions of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import (
+    Array,
+    GradientFunction,
+    KernelContext,
+    KernelFunction,
+    OpDef,
+    on_every_device,
+    out_kernel,
+    register,
+)
+from tfray.framework.shape_functions import normalize_axis
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
+from tfray.ops.arrays.shape_ops import (
+    REVERSED_AXES,
+    cast,
+    index_tensor,
+    reshape,
+    reshape_like,
+    shape,
+    size,
+    sizes_from_input,
+    stop_gradient,
+)
+from tfray.ops.kernels.precision import assign, is_half
+from tfray.ops.kernels.products import matrix_product
+from tfray.ops.math.arithmetic_ops import (
+    add,
+    conj,
+    exp,
+    log,
+    maximum,
+    multiply,
+    realdiv,
+    sqrt,
+    square,
+    squared_difference,
+    subtract,
+)
+from tfray.ops.math.comparison_ops import equal, is_finite, not_equal
+from tfray.ops.math.rounding_ops import floordiv
+from tfray.ops.math.scan_ops import cumprod
+
+# -- what all reductions share -------------------------------------------------------------------------
+
+
+def reduction(
+    name: str, kernel: KernelFunction, types: Sequence[DType], gradient: GradientFunction | None = None
+) -> OpDef:
+    """Definition of a reduction of `input` over the dimensions in the vector or scalar `axis`."""
+    return OpDef(
+        name=name,
+        inputs=("input: T", "axis: Tidx"),
+        outputs=("output: T",),
+        types={"T": types, "Tidx": dtypes.INDICES},
+        attrs=("keep_dims",),
+        shape=reduced_shape,
+        kernels=on_every_device(out_kernel(kernel)),
+        gradient=gradient,
+    )
+
+
+def reduce_by(
+    definition: OpDef,
+    input_tensor: Any,
+    axis: Any,
+    keepdims: bool | None,
+    name: str | None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Add a reduction, the old and the new spelling of its arguments resolved."""
+    if axis is not None and reduction_indices is not None:
+        raise InvalidArgumentError(f"{definition.name}: give axis or reduction_indices (its old name), not both")
+    if keepdims is not None and keep_dims is not None:
+        raise InvalidArgumentError(f"{definition.name}: give keepdims or keep_dims (its old name), not both")
+    input_tensor = convert_to_tensor(input_tensor)
+    axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
+    return add_op(definition, input_tensor, axis, name=name, keep_dims=bool(keepdims or keep_dims))
+
+
+def axes_tensor(tensor: Tensor, axis: Any) -> Tensor:
+    """`axis` as a tensor; None stands for every dimension."""
+    if axis is not None:
+        return index_tensor(list(axis) if isinstance(axis, tuple) else axis)
+    if tensor.shape.rank is not None:
+        return index_tensor(np.arange(tensor.shape.rank, dtype=np.int32))
+    return add_op(REVERSED_AXES, tensor)
+
+
+def reduced_shape(op: Operation) -> list[TensorShape]:
+    """Shape function of an operation that reduces input 0 over the dimensions in input 1."""
+    source, axis = op.inputs
+    if axis.shape.rank not in (None, 0, 1):
+        raise ValueError(f"axis must be a scalar or a vector, not of shape {axis.shape}")
+    if source.shape.rank is None:
+        over_all = axis.op.type == REVERSED_AXES.name and axis.op.inputs[0] is source
+        return [TensorShape([]) if over_all and not op.attr("keep_dims") else UNKNOWN]
+    axes, keep = constant_value(axis), op.attr("keep_dims")
+    if axes is not None:
+        reduced = _normalized(tuple(np.ravel(axes).tolist()), source.shape.rank)
+        return [TensorShape(_remaining(source.shape.sizes, reduced, keep))]
+    if keep:
+        return [TensorShape([None] * source.shape.rank)]
+    count = axis.shape.num_elements()
+    return [UNKNOWN if count is None else TensorShape([None] * max(source.shape.rank - count, 0))]
+
+
+def _normalized(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    found = sorted(normalize_axis(axis, rank) for axis in axes)
+    if len(set(found)) != len(found):
+        raise ValueError(f"axes {list(axes)} name a dimension twice")
+    return tuple(found)
+
+
+def _remaining(sizes: Sequence[Any], axes: tuple[int, ...], keep: bool) -> list[Any]:
+    return [1 if i in axes else extent for i, extent in enumerate(sizes) if keep or i not in axes]
+
+
+class Layout(NamedTuple):
+    """How a reduction sees an array.
+
+    Attributes:
+        axes: The reduced dimensions, ascending.
+        result: Shape of the result.
+        blocks: Neighbouring dimensions of the same fate as one: its size, and whether it is reduced.
+        reduced_size: How many elements make one of the result.
+    """
+
+    axes: tuple[int, ...]
+    result: tuple[int, ...]
+    blocks: tuple[tuple[int, bool], ...]
+    reduced_size: int
+
+
+@lru_cache(maxsize=4096)
+def _layout(sizes: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> Layout:
+    reduced = _normalized(axes, len(sizes))
+    blocks: list[tuple[int, bool]] = []
+    for i, extent in enumerate(sizes):
+        if blocks and blocks[-1][1] == (i in reduced):
+            blocks[-1] = (blocks[-1][0] * extent, blocks[-1][1])
+        else:
+            blocks.append((extent, i in reduced))
+    return Layout(reduced, tuple(_remaining(sizes, reduced, keep)), tuple(blocks), prod(sizes[i] for i in reduced))
+
+
+def layout(ctx: KernelContext, array: Array, axis: Array) -> Layout:
+    """The layout of a reduction whose `keep_dims` is an attribute.
+
+    Raises:
+        InvalidArgumentError: `axis` is out of range, or names a dimension twice.
+    """
+    axes = ctx.to_host(axis).tolist()
+    try:
+        return _layout(array.shape, tuple(axes) if isinstance(axes, list) else (axes,), ctx.attr("keep_dims"))
+    except ValueError as error:
+        raise InvalidArgumentError(f"{error} (input shape {array.shape})") from error
+
+
+# -- gradients of reductions ---------------------------------------------------------------------------
+
+
+def expand_reduced(reduced: Any, sizes: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Repeat what a reduction left along the dimensions that it reduced: the transpose of a sum.
+
+    Args:
+        reduced: What is left of a tensor of shape `sizes` after reducing `axis`, with or without the reduced
+            dimensions (kept as size 1).
+        sizes: Integer vector: the shape before the reduction.
+        axis: The dimensions that were reduced.
+        name: Name of the operation.
+
+    Returns:
+        Shape `sizes`, the dtype of `reduced`.
+    """
+    return add_op(EXPAND_REDUCED, reduced, index_tensor(sizes), index_tensor(axis), name=name)
+
+
+def _expand_reduced_kernel(ctx: KernelContext, reduced: Array, sizes: Array, axis: Array) -> Array:
+    full = tuple(ctx.to_host(sizes).tolist())
+    axes = ctx.to_host(axis).tolist()
+    kept = _layout(full, tuple(axes) if isinstance(axes, list) else (axes,), True).result
+    # A view that repeats without a copy: consumers read it like any array.
+    return ctx.xp.broadcast_to(reduced.reshape(kept), full)
+
+
+def _expand_reduced_shape(op: Operation) -> list[TensorShape]:
+    return [sizes_from_input(op, 1)]
+
+
+def _expand_reduced_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [reshape_like(reduce_sum(d_output, op.inputs[2]), op.inputs[0]), None, None]
+
+
+EXPAND_REDUCED = register(
+    OpDef(
+        name="ExpandReduced",
+        inputs=("reduced: T", "sizes: Tshape", "axis: Tidx"),
+        outputs=("output: T",),
+        types={"T": (*dtypes.NUMERIC, dtypes.bool_), "Tshape": dtypes.INDICES, "Tidx": dtypes.INDICES},
+        shape=_expand_reduced_shape,
+        kernels=on_every_device(_expand_reduced_kernel),
+        gradient=_expand_reduced_gradient,
+    )
+)
+
+
+def _expand_like_input(op: Operation, tensor: Tensor) -> Tensor:
+    result = expand_reduced(tensor, shape(op.inputs[0]), op.inputs[1])
+    result.set_shape(op.inputs[0].shape)
+    return result
+
+
+# -- sum and mean --------------------------------------------------------------------------------------
+
+
+def reduce_sum(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Add up elements over dimensions.
+
+    Args:
+        input_tensor: Shape ``[...]``, a number dtype.
+        axis: The dimension, or a list or tensor of them, to sum over; negative ones count from the end; None
+            for all.
+        keepdims: Keep the reduced dimensions, with size 1.
+        name: Name of the operation.
+        reduction_indices: Old name of `axis`.
+        keep_dims: Old name of `keepdims`.
+    """
+    return reduce_by(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def _sum_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
+    return _sum(ctx, input, layout(ctx, input, axis), out)
+
+
+def _sum(ctx: KernelContext, input: Array, plan: Layout, out: Array | None) -> Array:
+    dtype = input.dtype
+    if is_half(dtype):
+        return assign(ctx, _sum(ctx, input.astype(np.float32), plan, None), dtype, out)
+    if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and plan.axes and input.size:
+        return _blas_sum(input, plan, out)
+    return ctx.xp.sum(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
+
+
+_RUN: Final = 1024
+"""Longest run of a total that is added up one by one; runs are then added pairwise, which rounds less."""
+
+_TILE: Final = 1 << 18
+"""Most elements in one product: for more OpenBLAS starts threads, which gain nothing where memory is the limit."""
+
+
+def _blas_sum(input: Array, plan: Layout, out: Array | None) -> Array:
+    """Sum by products with ones: BLAS adds 2 to 15 times as fast as NumPy's reductions."""
+    if len(plan.blocks) == 1:
+        total = _total(input.reshape(-1))
+        if out is None:
+            return total if not plan.result else total.reshape(plan.result)
+        out[...] = total
+        return out
+    sizes = [extent for extent, _ in plan.blocks]
+    reduced = [i for i, block in enumerate(plan.blocks) if block[1]]
+    for i in reversed(reduced):
+        outer, count, inner = prod(sizes[:i]), sizes[i], prod(sizes[i + 1 :])
+        last = None if out is None or i != reduced[0] else out.reshape(outer * inner)
+        input = _sum_middle(input, outer, count, inner, last)
+        del sizes[i]
+    return input.reshape(plan.result) if out is None else out
+
+
+def _sum_middle(array: Array, outer: int, count: int, inner: int, out: Array | None) -> Array:
+    """Sums over the second of three dimensions."""
+    if inner == 1:
+        return _sum_columns(array.reshape(outer, count), out)
+    if outer == 1:
+        return _sum_rows(array.reshape(count, inner), out)
+    out = None if out is None else out.reshape(outer, inner)
+    if not 64 <= count * inner <= _TILE:
+        return np.add.reduce(array.reshape(outer, count, inner), axis=1, out=out)
+    return matrix_product(np, _ones(count, array.dtype), array.reshape(outer, count, inner), out)
+
+
+def _sum_columns(matrix: Array, out: Array | None) -> Array:
+    """Sum of each row."""
+    rows, columns = matrix.shape
+    ones, step = _ones(columns, matrix.dtype), _TILE // columns
+    if step >= rows:
+        return matrix_product(np, matrix, ones, out)
+    out = np.empty(rows, matrix.dtype) if out is None else out
+    if step == 0:
+        for i in range(rows):
+            out[i] = _total(matrix[i])
+        return out
+    for start in range(0, rows, step):
+        matrix_product(np, matrix[start : start + step], ones, out[start : start + step])
+    return out
+
+
+def _sum_rows(matrix: Array, out: Array | None) -> Array:
+    """Sum of each column."""
+    rows, columns = matrix.shape
+    if columns > _TILE // 16:
+        return np.add.reduce(matrix, axis=0, out=out)
+    ones, step = _ones(rows, matrix.dtype), _TILE // columns
+    if step >= rows:
+        return matrix_product(np, ones, matrix, out)
+    parts = np.empty((-(-rows // step), columns), matrix.dtype)
+    for i, start in enumerate(range(0, rows, step)):
+        tile = matrix[start : start + step]
+        matrix_product(np, ones[: len(tile)], tile, parts[i])
+    return np.add.reduce(parts, axis=0, out=out)
+
+
+def _total(vector: Array) -> Any:
+    runs = vector.size // _RUN
+    if runs < 2:
+        return np.add.reduce(vector)
+    of_runs = _sum_columns(vector[: runs * _RUN].reshape(runs, _RUN), None)
+    return np.add.reduce(of_runs) + np.add.reduce(vector[runs * _RUN :])
+
+
+def _ones(count: int, dtype: Any) -> Array:
+    return _ones_buffer(1 << (count - 1).bit_length(), dtype)[:count]
+
+
+@lru_cache(maxsize=64)
+def _ones_buffer(count: int, dtype: Any) -> Array:
+    return np.ones(count, dtype)
+
+
+def _sum_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [_expand_like_input(op, d_output), None]
+
+
+SUM = register(reduction("Sum", _sum_kernel, dtypes.NUMERIC, _sum_gradient))
+
+
+def reduce_mean(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Average elements over dimensions (arguments as `reduce_sum`). Integers are rounded towards 0."""
+    return reduce_by(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
+    plan = layout(ctx, input, axis)
+    dtype = input.dtype
+    if dtype.kind in "iu":
+        return assign(ctx, _whole_mean(ctx, input, plan), dtype, out)
+    if is_half(dtype):
+        mean = _sum(ctx, input.astype(np.float32), plan, None) / np.float32(plan.reduced_size)
+        return assign(ctx, mean, dtype, out)
+    total = _sum(ctx, input, plan, out)
+    return ctx.xp.divide(total, dtype.type(plan.reduced_size), out=total if out is None and total.ndim else out)
+
+
+def _whole_mean(ctx: KernelContext, input: Array, plan: Layout) -> Array:
+    wide = np.uint64 if input.dtype.kind == "u" else np.int64
+    total = ctx.xp.sum(input, axis=plan.axes, dtype=wide, keepdims=ctx.attr("keep_dims"))
+    quotient = ctx.xp.abs(total) // wide(max(plan.reduced_size, 1))
+    return ctx.xp.sign(total) * quotient
+
+
+def _mean_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    count, dtype = _reduced_count(op), op.inputs[0].dtype
+    # By the reciprocal: large counts have no float16.
+    share = multiply(d_output, 1.0 / max(count, 1)) if isinstance(count, int) else realdiv(d_output, cast(count, dtype))
+    return [_expand_like_input(op, share), None]
+
+
+def _reduced_count(op: Operation) -> int | Tensor:
+    """How many elements made one of the result; a tensor where the shapes do not tell."""
+    before, after = (tensor.shape.num_elements() for tensor in (op.inputs[0], op.outputs[0]))
+    if before is not None and after:
+        return before // after
+    axis, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
+    if axis is not None and sizes.rank is not None:
+        counts = [sizes.sizes[i] for i in np.ravel(axis)]
+        if None not in counts:
+            return prod(count for count in counts if count is not None)
+    return floordiv(size(op.inputs[0]), maximum(size(op.outputs[0]), 1))
+
+
+MEAN = register(reduction("Mean", _mean_kernel, dtypes.NUMERIC, _mean_gradient))
+
+
+# -- extremes ------------------------------------------------------------------------------------------
+
+
+def reduce_max(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Take the greatest element over dimensions (arguments as `reduce_sum`; integers and floats).
+
+    Returns:
+        Of no elements the least value of the dtype, ``-inf`` for floats. Equal maxima share the gradient.
+    """
+    return reduce_by(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def _max_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
+    return _extreme(ctx, input, axis, out, "maximum", -1)
+
+
+def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, ufunc: str, sign: int) -> Array:
+    plan = layout(ctx, input, axis)
+    if plan.reduced_size == 0:
+        nothing = ctx.xp.full(plan.result, _bound(input.dtype, sign), input.dtype)
+        return nothing if out is None else assign(ctx, nothing, input.dtype, out)
+    if ctx.xp is not np:
+        function = ctx.xp.max if sign < 0 else ctx.xp.min
+        return function(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
+    function = getattr(np, ufunc)
+    if len(plan.blocks) == 2 and plan.blocks[0][1] and input.flags.c_contiguous:
+        return _fold_rows(function, input.reshape(plan.blocks[0][0], -1), plan.result, out)
+    return function.reduce(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
+
+
+def _bound(dtype: Any, sign: int) -> Any:
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if sign < 0 else np.iinfo(dtype).max
+    return np.inf * sign
+
+
+def _fold_rows(function: Any, rows: Array, result: tuple[int, ...], out: Array | None) -> Array:
+    """Reduce over the first dimension. Narrow rows are folded in halves first: one long call per half."""
+    while rows.shape[0] > 16 and rows.shape[1] < 256:
+        half = rows.shape[0] // 2
+        folded = function(rows[:half], rows[half : 2 * half])
+        if rows.shape[0] % 2:
+            function(folded[0], rows[-1], out=folded[0])
+        rows = folded
+    reduced = function.reduce(rows, axis=0, out=None if out is None else out.reshape(-1))
+    return reduced.reshape(result) if out is None else out
+
+
+def _extreme_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    input, extreme = op.inputs[0], op.outputs[0]
+    chosen = cast(equal(input, _expand_like_input(op, extreme)), d_output.dtype)
+    shared = realdiv(d_output, reshape_like(reduce_sum(chosen, op.inputs[1]), d_output))
+    return [multiply(chosen, _expand_like_input(op, shared)), None]
+
+
+MAX = register(reduction("Max", _max_kernel, dtypes.REAL, _extreme_gradient))
+
+
+def reduce_min(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Take the least element over dimensions (arguments as `reduce_sum`; integers and floats).
+
+    Returns:
+        Of no elements the greatest value of the dtype, ``inf`` for floats. Equal minima share the gradient.
+    """
+    return reduce_by(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def _min_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
+    return _extreme(ctx, input, axis, out, "minimum", 1)
+
+
+MIN = register(reduction("Min", _min_kernel, dtypes.REAL, _extreme_gradient))
+
+
+# -- products ------------------------------------------------------------------------------------------
+
+
+def reduce_prod(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Multiply elements over dimensions (arguments as `reduce_sum`)."""
+    return reduce_by(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def _prod_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
+    plan = layout(ctx, input, axis)
+    dtype = input.dtype
+    if is_half(dtype):
+        product = ctx.xp.prod(input.astype(np.float32), axis=plan.axes, keepdims=ctx.attr("keep_dims"))
+        return assign(ctx, product, dtype, out)
+    return ctx.xp.prod(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
+
+
+def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    # Products of the others, not the product divided by each: right where elements are 0.
+    if op.inputs[1].op.op_def is REVERSED_AXES:
+        others = reshape_like(_others(reshape(op.inputs[0], [-1]), [0]), op.inputs[0])
+    else:
+        others = _others(op.inputs[0], _single_axes(op))
+    return [multiply(_expand_like_input(op, d_output), conj(others)), None]
+
+
+def _others(tensor: Tensor, axes: list[Any]) -> Tensor:
+    """For each element the product of the others over `axes`."""
+    others = None
+    for axis in axes:
+        before = cumprod(tensor, axis, exclusive=True)
+        after = cumprod(tensor, axis, exclusive=True, reverse=True)
+        around = multiply(before, after)
+        others = around if others is None else multiply(others, around)
+        tensor = reduce_prod(tensor, axis, keepdims=True)
+    return ones_like(tensor) if others is None else others
+
+
+def _single_axes(op: Operation) -> list[Any]:
+    axis = op.inputs[1]
+    value = constant_value(axis)
+    if value is not None:
+        return [int(i) for i in np.ravel(value)]
+    if axis.shape.rank == 0 or axis.shape.num_elements() == 1:
+        return [reshape(axis, [])]
+    raise InvalidArgumentError(
+        f"Prod: the gradient of {op.name} needs to know its axes when the graph is built", op_name=op.name
+    )
+
+
+PROD = register(reduction("Prod", _prod_kernel, dtypes.NUMERIC, _prod_gradient))
+
+
+# -- logic ---------------------------------------------------------------------------------------------
+
+
+def reduce_all(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Tell whether all elements over dimensions hold (arguments as `reduce_sum`; bool)."""
+    return reduce_by(ALL, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def _all_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
+    return ctx.xp.all(input, axis=layout(ctx, input, axis).axes, out=out, keepdims=ctx.attr("keep_dims"))
+
+
+ALL = register(reduction("All", _all_kernel, (dtypes.bool_,)))
+
+
+def reduce_any(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Tell whether an element over dimensions holds (arguments as `reduce_sum`; bool)."""
+    return reduce_by(ANY, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def _any_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
+    return ctx.xp.any(input, axis=layout(ctx, input, axis).axes, out=out, keepdims=ctx.attr("keep_dims"))
+
+
+ANY = register(reduction("Any", _any_kernel, (dtypes.bool_,)))
+
+
+# -- built from the above ------------------------------------------------------------------------------
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Compute ``log(sum(exp(input_tensor)))`` over dimensions without overflow (arguments as `reduce_sum`)."""
+    input_tensor = convert_to_tensor(input_tensor)
+    axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
+    greatest = reduce_max(input_tensor, axis, keepdims=True)
+    # An infinite greatest element must not turn into inf - inf.
+    pivot = stop_gradient(where(is_finite(greatest), greatest, zeros_like(greatest)))
+    total = reduce_sum(exp(subtract(input_tensor, pivot)), axis, keepdims, keep_dims=keep_dims)
+    return add(log(total), reshape(pivot, shape(total)), name)
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Compute the square root of the sum of squares over dimensions (arguments as `reduce_sum`)."""
+    input_tensor = convert_to_tensor(input_tensor)
+    squares = multiply(input_tensor, conj(input_tensor)) if input_tensor.dtype.is_complex else square(input_tensor)
+    return sqrt(reduce_sum(squares, axis, keepdims), name)
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Compute the mean squared distance from the mean over dimensions (arguments as `reduce_sum`)."""
+    mean = reduce_mean(input_tensor, axis, keepdims=True)
+    return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims, name)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """Compute the square root of `reduce_variance`."""
+    return sqrt(reduce_variance(input_tensor, axis, keepdims), name)
+
+
+def count_nonzero(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Count the elements that are not 0 (not False, not empty) over dimensions (arguments as `reduce_sum`).
+
+    The counts have the dtype `dtype`.
+    """
+    input_tensor = convert_to_tensor(input_tensor)
+    counted = cast(not_equal(input_tensor, zeros_like(input_tensor)), as_dtype(dtype))
+    return reduce_sum(counted, axis, keepdims, name, reduction_indices, keep_dims)

@@ -1,0 +1,269 @@
+"""Rounding, and what is defined by it: whole quotients, remainders; forcing values into a range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, register_operator
+from tfray.framework.op_def import (
+    Array,
+    Kernel,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
+from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
+from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
+from tfray.ops.arrays.shape_ops import cast
+from tfray.ops.kernels.elementwise import binary, unary
+from tfray.ops.math.arithmetic_ops import add, alike, multiply, realdiv, subtract
+from tfray.ops.math.comparison_ops import greater, less
+
+
+def floor(x: Any, name: str | None = None) -> Tensor:
+    """Round down to whole numbers.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype. No gradient flows: the derivative is 0 almost everywhere.
+    """
+    return add_op(FLOOR, x, name=name)
+
+
+FLOOR = register(unary("Floor", "floor", dtypes.FLOATS, not_differentiable))
+
+
+def ceil(x: Any, name: str | None = None) -> Tensor:
+    """Round up to whole numbers.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype. No gradient flows: the derivative is 0 almost everywhere.
+    """
+    return add_op(CEIL, x, name=name)
+
+
+CEIL = register(unary("Ceil", "ceil", dtypes.FLOATS, not_differentiable))
+
+
+def rint(x: Any, name: str | None = None) -> Tensor:
+    """Round to the nearest whole number, halves to the even one.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype. No gradient flows: the derivative is 0 almost everywhere.
+    """
+    return add_op(RINT, x, name=name)
+
+
+RINT = register(unary("Rint", "rint", dtypes.FLOATS, not_differentiable))
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """Round to the nearest whole number, halves to the even one; integers are returned as they are.
+
+    Args:
+        x: Shape ``[...]``, an integer or floating dtype.
+        name: Name of the operation.
+    """
+    x = convert_to_tensor(x)
+    return x if x.dtype.is_integer else add_op(ROUND, x, name=name)
+
+
+ROUND = register(unary("Round", "rint", dtypes.FLOATS, not_differentiable))
+
+
+def _check_divisor(ctx: KernelContext, y: Array) -> None:
+    # On a GPU the check would wait for the device; there the quotient by 0 is undefined.
+    if y.dtype.kind in "iu" and ctx.xp is np and not (y if y.ndim == 0 else y.all()):
+        raise InvalidArgumentError(f"{ctx.op_name}: integer division by zero")
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute ``x // y``: the quotient rounded down.
+
+    Args:
+        x: An integer or floating dtype.
+        y: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: When run, an integer divisor is 0.
+    """
+    return add_op(FLOOR_DIV, x, y, name=name)
+
+
+def _floor_div_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+    _check_divisor(ctx, y)
+    return ctx.xp.floor_divide(x, y, out=out)
+
+
+FLOOR_DIV = register(binary("FloorDiv", out_kernel(_floor_div_kernel, (0, 1)), dtypes.REAL, not_differentiable))
+
+
+def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute ``x % y`` as Python does: the remainder has the sign of `y`.
+
+    Args:
+        x: An integer or floating dtype.
+        y: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: When run, an integer divisor is 0.
+    """
+    return add_op(FLOOR_MOD, x, y, name=name)
+
+
+mod = floormod
+
+
+def _floor_mod_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+    _check_divisor(ctx, y)
+    return ctx.xp.remainder(x, y, out=out)
+
+
+def _floor_mod_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs
+    return [sum_to_shape_of(d_z, x, y), sum_to_shape_of(-multiply(d_z, floordiv(x, y)), y, x)]
+
+
+FLOOR_MOD = register(binary("FloorMod", out_kernel(_floor_mod_kernel, (0, 1)), dtypes.REAL, _floor_mod_gradient))
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute the quotient ``x / y`` rounded towards 0, as C does.
+
+    Args:
+        x: An integer or floating dtype.
+        y: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: When run, an integer divisor is 0.
+    """
+    return add_op(TRUNCATE_DIV, x, y, name=name)
+
+
+def _truncate_div_kernel(ctx: KernelContext, x: Array, y: Array) -> Array:
+    _check_divisor(ctx, y)
+    if x.dtype.kind not in "iu":
+        return ctx.xp.trunc(ctx.xp.divide(x, y))
+    return ctx.xp.floor_divide(x - ctx.xp.fmod(x, y), y)
+
+
+TRUNCATE_DIV = register(binary("TruncateDiv", Kernel(_truncate_div_kernel), dtypes.REAL, not_differentiable))
+
+
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute the remainder of `truncatediv`: it has the sign of `x`.
+
+    Args:
+        x: An integer or floating dtype.
+        y: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: When run, an integer divisor is 0.
+    """
+    return add_op(TRUNCATE_MOD, x, y, name=name)
+
+
+def _truncate_mod_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+    _check_divisor(ctx, y)
+    return ctx.xp.fmod(x, y, out=out)
+
+
+def _truncate_mod_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs
+    return [sum_to_shape_of(d_z, x, y), sum_to_shape_of(-multiply(d_z, truncatediv(x, y)), y, x)]
+
+
+TRUNCATE_MOD = register(
+    binary("TruncateMod", out_kernel(_truncate_mod_kernel, (0, 1)), dtypes.REAL, _truncate_mod_gradient)
+)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute ``x / y`` as Python 2 does: integers are divided and rounded down, other numbers not rounded.
+
+    Args:
+        x: A number dtype.
+        y: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+    """
+    x, y = alike(x, y)
+    return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+    """Force values into a range.
+
+    Args:
+        t: An integer or floating dtype.
+        clip_value_min: Lower bound: a scalar, or of a shape that broadcasts to that of `t`.
+        clip_value_max: Upper bound, likewise.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `t`. Gradients flow to `t` where it is in the range, to the bound elsewhere.
+    """
+    return add_op(CLIP_BY_VALUE, t, clip_value_min, clip_value_max, name=name)
+
+
+def _clip_by_value_shape(op: Operation) -> list[TensorShape]:
+    t, low, high = (tensor.shape for tensor in op.inputs)
+    merged = broadcast_shapes(broadcast_shapes(t, low), high)
+    if not merged.is_compatible_with(t):
+        raise ValueError(f"bounds of shapes {low} and {high} do not broadcast to the shape {t} of the values")
+    return [t.merge_with(merged)]
+
+
+def _clip_by_value_kernel(ctx: KernelContext, t: Array, low: Array, high: Array, out: Array | None = None) -> Array:
+    if low.ndim == high.ndim == 0 and t.ndim and t.dtype.char in "fdil":
+        return t.clip(low, high, out=out)  # NumPy's fast way with numbers for bounds
+    raised = ctx.xp.maximum(t, low, out=out)
+    return ctx.xp.minimum(raised, high, out=raised if raised.ndim else out)
+
+
+def _clip_by_value_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    t, low, high = op.inputs
+    below = cast(less(t, low), d_output.dtype)
+    above = cast(greater(t, high), d_output.dtype)
+    d_low, d_high = multiply(d_output, below), multiply(d_output, above)
+    d_t = subtract(d_output, add(d_low, d_high))
+    return [d_t, sum_to_shape_of(d_low, low, t), sum_to_shape_of(d_high, high, t)]
+
+
+CLIP_BY_VALUE = register(
+    OpDef(
+        name="ClipByValue",
+        inputs=("t: T", "clip_value_min: T", "clip_value_max: T"),
+        outputs=("output: T",),
+        types={"T": dtypes.REAL},
+        shape=_clip_by_value_shape,
+        kernels=on_every_device(out_kernel(_clip_by_value_kernel, may_overwrite=(0,))),
+        gradient=_clip_by_value_gradient,
+    )
+)
+
+
+register_operator("floordiv", floordiv)
+register_operator("mod", floormod)

@@ -1,0 +1,477 @@
+"""Special functions, element by element: error, gamma, beta, Bessel; and products with a safe 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import broadcast
+from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
+from tfray.ops.arrays.shape_ops import cast
+from tfray.ops.kernels.elementwise import binary, special, unary
+from tfray.ops.kernels.precision import assign, widened
+from tfray.ops.math.arithmetic_ops import abs as absolute
+from tfray.ops.math.arithmetic_ops import (
+    add,
+    div_no_nan,
+    exp,
+    multiply,
+    negative,
+    realdiv,
+    sign,
+    square,
+    subtract,
+)
+from tfray.ops.math.comparison_ops import equal, not_equal
+from tfray.ops.math.reduction_ops import reduce_sum
+
+
+def _special_kernel(function: str) -> Kernel:
+    """A kernel that is one function of the device's module of special functions."""
+
+    def kernel(ctx: KernelContext, *arrays: Array, out: Array | None = None) -> Array:
+        return getattr(special(ctx), function)(*arrays, out=out)
+
+    return out_kernel(widened(kernel), may_overwrite=(0,))
+
+
+def erf(x: Any, name: str | None = None) -> Tensor:
+    """Compute the error function.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    return add_op(ERF, x, name=name)
+
+
+def _erf_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    x = op.inputs[0]
+    return [multiply(d_y, multiply(exp(negative(square(x))), 2 / math.sqrt(math.pi)))]
+
+
+ERF = register(unary("Erf", _special_kernel("erf"), dtypes.FLOATS, _erf_gradient))
+
+
+def erfc(x: Any, name: str | None = None) -> Tensor:
+    """Compute ``1 - erf(x)``, precisely also for large `x`.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    return add_op(ERFC, x, name=name)
+
+
+def _erfc_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    x = op.inputs[0]
+    return [multiply(d_y, multiply(exp(negative(square(x))), -2 / math.sqrt(math.pi)))]
+
+
+ERFC = register(unary("Erfc", _special_kernel("erfc"), dtypes.FLOATS, _erfc_gradient))
+
+
+def erfinv(x: Any, name: str | None = None) -> Tensor:
+    """Compute the inverse of `erf`, of numbers between -1 and 1.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    return add_op(ERFINV, x, name=name)
+
+
+def _erfinv_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    return [multiply(d_y, multiply(exp(square(op.outputs[0])), math.sqrt(math.pi) / 2))]
+
+
+ERFINV = register(unary("Erfinv", _special_kernel("erfinv"), dtypes.FLOATS, _erfinv_gradient))
+
+
+def ndtri(x: Any, name: str | None = None) -> Tensor:
+    """Compute the inverse of the standard normal distribution, of probabilities.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    return add_op(NDTRI, x, name=name)
+
+
+def _ndtri_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    return [multiply(d_y, multiply(exp(multiply(square(op.outputs[0]), 0.5)), math.sqrt(2 * math.pi)))]
+
+
+NDTRI = register(unary("Ndtri", _special_kernel("ndtri"), dtypes.FLOATS, _ndtri_gradient))
+
+
+# -- gamma ---------------------------------------------------------------------------------------------
+
+
+def lgamma(x: Any, name: str | None = None) -> Tensor:
+    """Compute the logarithm of the absolute value of the gamma function.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    return add_op(LGAMMA, x, name=name)
+
+
+def _lgamma_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    return [multiply(d_y, digamma(op.inputs[0]))]
+
+
+LGAMMA = register(unary("Lgamma", _special_kernel("gammaln"), dtypes.FLOATS, _lgamma_gradient))
+
+
+def digamma(x: Any, name: str | None = None) -> Tensor:
+    """Compute the derivative of `lgamma`.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    return add_op(DIGAMMA, x, name=name)
+
+
+def _digamma_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    return [multiply(d_y, polygamma(1, op.inputs[0]))]
+
+
+DIGAMMA = register(unary("Digamma", _special_kernel("digamma"), dtypes.FLOATS, _digamma_gradient))
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Compute the derivative of order `a` of `digamma`.
+
+    Args:
+        a: The order: whole numbers from 0, a floating dtype. No gradient flows to it.
+        x: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+    """
+    return add_op(POLYGAMMA, a, x, name=name)
+
+
+def _polygamma_kernel(ctx: KernelContext, a: Array, x: Array, out: Array | None = None) -> Array:
+    functions, xp = special(ctx), ctx.xp
+    # (-1)^(a+1) a! zeta(a + 1, x); order 0 is digamma itself.
+    order = a + a.dtype.type(1)
+    size = functions.gamma(order) * functions.zeta(order, x)
+    value = xp.where(a == 0, functions.digamma(x), xp.where(a % 2 == 0, -size, size))
+    return assign(ctx, value, x.dtype, out)
+
+
+def _polygamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    a, x = op.inputs
+    return [None, sum_to_shape_of(multiply(d_z, polygamma(add(a, 1), x)), x, a)]
+
+
+POLYGAMMA = register(binary("Polygamma", out_kernel(widened(_polygamma_kernel)), dtypes.FLOATS, _polygamma_gradient))
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """Compute the Hurwitz zeta function: the sum of ``(q + n) ** -x`` over ``n = 0, 1, ...``.
+
+    Args:
+        x: The exponent, above 1: a floating dtype. No gradient flows to it.
+        q: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+    """
+    return add_op(ZETA, x, q, name=name)
+
+
+def _zeta_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x, q = op.inputs
+    return [None, sum_to_shape_of(negative(multiply(d_z, multiply(x, zeta(add(x, 1), q)))), q, x)]
+
+
+ZETA = register(binary("Zeta", _special_kernel("zeta"), dtypes.FLOATS, _zeta_gradient))
+
+
+# -- Bessel --------------------------------------------------------------------------------------------
+
+
+def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
+    """Compute the modified Bessel function of order 0, times ``exp(-abs(x))``.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    return add_op(BESSEL_I0E, x, name=name)
+
+
+def _bessel_i0e_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs[0], op.outputs[0]
+    return [multiply(d_y, subtract(bessel_i1e(x), multiply(sign(x), y)))]
+
+
+BESSEL_I0E = register(unary("BesselI0e", _special_kernel("i0e"), dtypes.FLOATS, _bessel_i0e_gradient))
+
+
+def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
+    """Compute the modified Bessel function of order 1, times ``exp(-abs(x))``.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    return add_op(BESSEL_I1E, x, name=name)
+
+
+def _bessel_i1e_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs[0], op.outputs[0]
+    at_zero = equal(x, 0)
+    over_x = realdiv(y, where(at_zero, ones_like(x), x))
+    slope = subtract(bessel_i0e(x), add(multiply(sign(x), y), over_x))
+    return [multiply(d_y, where(at_zero, multiply(ones_like(x), 0.5), slope))]
+
+
+BESSEL_I1E = register(unary("BesselI1e", _special_kernel("i1e"), dtypes.FLOATS, _bessel_i1e_gradient))
+
+
+# -- incomplete gamma and beta -------------------------------------------------------------------------
+
+
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Compute the regularised lower incomplete gamma function.
+
+    Args:
+        a: Positive numbers, a floating dtype. No gradient flows to it.
+        x: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+    """
+    return add_op(IGAMMA, a, x, name=name)
+
+
+def _igamma_slope(a: Tensor, x: Tensor) -> Tensor:
+    return exp(subtract(xlogy(subtract(a, 1), x), add(x, lgamma(a))))
+
+
+def _igamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    a, x = op.inputs
+    return [None, sum_to_shape_of(multiply(d_z, _igamma_slope(a, x)), x, a)]
+
+
+IGAMMA = register(binary("Igamma", _special_kernel("gammainc"), dtypes.FLOATS, _igamma_gradient))
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Compute the regularised upper incomplete gamma function, ``1 - igamma(a, x)`` (arguments as `igamma`)."""
+    return add_op(IGAMMAC, a, x, name=name)
+
+
+def _igammac_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    a, x = op.inputs
+    return [None, sum_to_shape_of(negative(multiply(d_z, _igamma_slope(a, x))), x, a)]
+
+
+IGAMMAC = register(binary("Igammac", _special_kernel("gammaincc"), dtypes.FLOATS, _igammac_gradient))
+
+
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+    """Compute the regularised incomplete beta function.
+
+    Args:
+        a: Positive numbers, a floating dtype. No gradient flows to it.
+        b: Likewise, same dtype.
+        x: Numbers from 0 to 1, same dtype; the shapes broadcast.
+        name: Name of the operation.
+    """
+    return add_op(BETAINC, a, b, x, name=name)
+
+
+def _betainc_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    a, b, x = op.inputs
+    log_beta = subtract(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+    log_slope = add(xlog1py(subtract(b, 1), negative(x)), xlogy(subtract(a, 1), x))
+    d_x = multiply(d_z, exp(subtract(log_slope, log_beta)))
+    return [None, None, sum_to_shape_of(d_x, x, a, b)]
+
+
+BETAINC = register(
+    OpDef(
+        name="Betainc",
+        inputs=("a: T", "b: T", "x: T"),
+        outputs=("z: T",),
+        types={"T": dtypes.FLOATS},
+        shape=broadcast,
+        kernels=on_every_device(_special_kernel("betainc")),
+        gradient=_betainc_gradient,
+    )
+)
+
+
+def lbeta(x: Any, name: str | None = None) -> Tensor:
+    """Compute the logarithm of the absolute value of the beta function over the last dimension.
+
+    Args:
+        x: Shape ``[..., n]``, a floating dtype.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``[...]``.
+    """
+    x = convert_to_tensor(x)
+    return subtract(reduce_sum(lgamma(x), -1), lgamma(reduce_sum(x, -1)), name)
+
+
+# -- products with a safe 0 ----------------------------------------------------------------------------
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute ``x * log(y)``, and 0 where `x` is 0.
+
+    Args:
+        x: A floating dtype.
+        y: Same dtype; the shapes broadcast.
+        name: Name of the operation.
+    """
+    return add_op(XLOGY, x, y, name=name)
+
+
+def _is_not_zero(x: Tensor) -> Tensor:
+    return cast(not_equal(x, 0), x.dtype)
+
+
+def _xlogy_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs
+    d_x = multiply(d_z, xlogy(_is_not_zero(x), y))
+    return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(multiply(d_z, xdivy(x, y)), y, x)]
+
+
+XLOGY = register(binary("Xlogy", _special_kernel("xlogy"), dtypes.FLOATS, _xlogy_gradient))
+
+
+def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute ``x * log1p(y)``, and 0 where `x` is 0 (arguments as `xlogy`)."""
+    return add_op(XLOG1PY, x, y, name=name)
+
+
+def _xlog1py_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs
+    d_x = multiply(d_z, xlog1py(_is_not_zero(x), y))
+    return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(multiply(d_z, xdivy(x, add(y, 1))), y, x)]
+
+
+XLOG1PY = register(binary("Xlog1py", _special_kernel("xlog1py"), dtypes.FLOATS, _xlog1py_gradient))
+
+
+def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute ``x / y``, and 0 where `x` is 0 (arguments as `xlogy`)."""
+    return add_op(XDIVY, x, y, name=name)
+
+
+def _xdivy_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+    # Divided by 1 where the numerator is 0: nothing else is 0 times something.
+    return ctx.xp.divide(x, ctx.xp.where(x == 0, y.dtype.type(1), y), out=out)
+
+
+def _xdivy_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs
+    d_x = multiply(d_z, xdivy(_is_not_zero(x), y))
+    d_y = negative(multiply(d_z, xdivy(x, square(y))))
+    return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(d_y, y, x)]
+
+
+XDIVY = register(binary("Xdivy", out_kernel(_xdivy_kernel, (0, 1)), dtypes.FLOATS, _xdivy_gradient))
+
+
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Compute ``x * y``, and 0 where `y` is 0 even if `x` is infinite or not a number (arguments as `xlogy`)."""
+    return add_op(MUL_NO_NAN, x, y, name=name)
+
+
+def _mul_no_nan_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+    return ctx.xp.multiply(ctx.xp.where(y == 0, x.dtype.type(0), x), y, out=out)
+
+
+def _mul_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs
+    return [sum_to_shape_of(multiply_no_nan(d_z, y), x, y), sum_to_shape_of(multiply_no_nan(x, d_z), y, x)]
+
+
+MUL_NO_NAN = register(binary("MulNoNan", out_kernel(_mul_no_nan_kernel, (0, 1)), dtypes.FLOATS, _mul_no_nan_gradient))
+
+
+# -- others --------------------------------------------------------------------------------------------
+
+
+def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+    """Find the number next to `x1` that its dtype can hold, in the direction of `x2`.
+
+    Args:
+        x1: float32 or float64.
+        x2: Same dtype; the shapes broadcast. No gradient flows to it.
+        name: Name of the operation.
+    """
+    return add_op(NEXT_AFTER, x1, x2, name=name)
+
+
+def _next_after_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+    x1, x2 = op.inputs
+    return [sum_to_shape_of(d_z, x1, x2), None]
+
+
+NEXT_AFTER = register(binary("NextAfter", "nextafter", (dtypes.float32, dtypes.float64), _next_after_gradient))
+
+
+def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+    """Evaluate a polynomial by Horner's rule.
+
+    Args:
+        coeffs: Coefficients, that of the highest power first; each broadcasts with `x`.
+        x: Where to evaluate, any number dtype.
+        name: Name of the last operation.
+
+    Raises:
+        InvalidArgumentError: `coeffs` is not a list.
+    """
+    if not isinstance(coeffs, (list, tuple)):
+        raise InvalidArgumentError(f"polyval: coeffs must be a list, not {coeffs!r}")
+    x = convert_to_tensor(x)
+    value = zeros_like(x)
+    for index, coefficient in enumerate(coeffs):
+        last = index == len(coeffs) - 1
+        value = add(convert_to_tensor(coefficient, x.dtype), multiply(value, x), name if last else None)
+    return value
+
+
+def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+    """Compute the modified Bessel function of order 0 (argument as `bessel_i0e`)."""
+    x = convert_to_tensor(x)
+    return multiply(exp(absolute(x)), bessel_i0e(x), name)
+
+
+def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+    """Compute the modified Bessel function of order 1 (argument as `bessel_i1e`)."""
+    x = convert_to_tensor(x)
+    return multiply(exp(absolute(x)), bessel_i1e(x), name)
+
+
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
+    """Compute the inverse of `erfc`.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype, numbers from 0 to 2.
+        name: Name of the operation.
+    """
+    return multiply(ndtri(multiply(convert_to_tensor(x), 0.5)), -math.sqrt(0.5), name)
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """Compute ``1 / x``, and 0 where `x` is 0.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+    """
+    x = convert_to_tensor(x)
+    return div_no_nan(ones_like(x), x, name)

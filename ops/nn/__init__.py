@@ -1,0 +1,1 @@
+"""Operations of neural networks: layers' computations, losses, normalization, embeddings."""

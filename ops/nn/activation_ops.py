@@ -1,0 +1,455 @@
+"""Activation functions, element by element, each with the gradient that its output or input gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import all_inputs_alike, like_input
+from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.shape_ops import cast
+from tfray.ops.kernels.precision import widened
+from tfray.ops.kernels.tiles import FLAT_TILE, buffer, map_flat
+from tfray.ops.math.arithmetic_ops import abs as absolute
+from tfray.ops.math.arithmetic_ops import add, multiply, negative, realdiv, square
+from tfray.ops.math.comparison_ops import less
+from tfray.ops.math.transcendental_ops import sigmoid
+
+# -- how activations run -------------------------------------------------------------------------------
+
+Formula = Callable[..., None]
+"""``formula(xp, ctx, out, *arrays)``: fills `out`, element by element, in several passes over short arrays."""
+
+
+def _tiled(formula: Formula, may_overwrite: tuple[int, ...] = ()) -> Kernel:
+    """A kernel that runs a formula on parts that stay in the cache. 16-bit floats are computed in float32."""
+
+    def kernel(ctx: KernelContext, *arrays: Array, out: Array | None = None) -> Array:
+        xp = ctx.xp
+        if out is None:
+            out = xp.empty(arrays[0].shape, arrays[0].dtype)
+        return map_flat(xp, lambda *parts: formula(xp, ctx, *parts), out, *arrays)
+
+    kernel.__name__ = formula.__name__
+    return out_kernel(widened(kernel), may_overwrite, elementwise=True)
+
+
+@lru_cache(maxsize=16)
+def _host_zeros(dtype: Any) -> Array:
+    zeros = np.zeros(FLAT_TILE, dtype)
+    zeros.flags.writeable = False
+    return zeros
+
+
+def zeros_for(xp: Any, array: Array) -> Array:
+    """Zeros to compare an array with. NumPy's maximum is three times as fast with an array as with a number."""
+    if xp is np and array.ndim == 1 and array.size <= FLAT_TILE:
+        return _host_zeros(array.dtype)[: array.size]
+    return array.dtype.type(0)
+
+
+def _activation(name: str, kernel: Kernel, gradient: Any, types: Any = dtypes.FLOATS, attrs: Any = ()) -> OpDef:
+    return OpDef(
+        name=name,
+        inputs=("features: T",),
+        outputs=("activations: T",),
+        attrs=attrs,
+        types={"T": types},
+        shape=like_input(0),
+        kernels=on_every_device(kernel),
+        gradient=gradient,
+    )
+
+
+def _activation_gradient(
+    name: str, second: str, kernel: Kernel, gradient: Any, types: Any = dtypes.FLOATS, attrs: Any = ()
+) -> OpDef:
+    return OpDef(
+        name=name,
+        inputs=("gradients: T", f"{second}: T"),
+        outputs=("backprops: T",),
+        attrs=attrs,
+        types={"T": types},
+        shape=all_inputs_alike,
+        kernels=on_every_device(kernel),
+        gradient=gradient,
+    )
+
+
+# -- relu and its kin ----------------------------------------------------------------------------------
+
+
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """Compute ``max(features, 0)`` elementwise.
+
+    Args:
+        features: Shape ``[...]``, a real dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `features`. The subgradient at 0 is taken as 0.
+    """
+    return add_op(RELU, features, name=name)
+
+
+def _relu_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+    xp.maximum(features, zeros_for(xp, features), out=out)
+
+
+def _relu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
+    # Gate by the output: the input need not stay alive until the backward pass.
+    return [relu_grad(d_activations, op.outputs[0])]
+
+
+RELU = register(_activation("Relu", _tiled(_relu_formula, may_overwrite=(0,)), _relu_gradient, dtypes.REAL))
+
+
+def relu_grad(gradients: Any, features: Any, name: str | None = None) -> Tensor:
+    """Pass `gradients` where `features` (the input or the output of `relu`) is positive, 0 elsewhere."""
+    return add_op(RELU_GRAD, gradients, features, name=name)
+
+
+def _relu_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, features: Array) -> None:
+    is_positive = buffer(xp, "gate", features.shape, bool)
+    xp.greater(features, 0, out=is_positive)
+    xp.multiply(gradients, is_positive, out=out)
+
+
+def _relu_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [relu_grad(d_output, op.inputs[1]), None]
+
+
+RELU_GRAD = register(
+    _activation_gradient("ReluGrad", "features", _tiled(_relu_grad_formula, (0, 1)), _relu_grad_gradient, dtypes.REAL)
+)
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """Compute ``min(max(features, 0), 6)`` elementwise.
+
+    Args:
+        features: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype. The gradient at 0 and 6 is taken as 0.
+    """
+    return add_op(RELU6, features, name=name)
+
+
+def _relu6_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+    xp.maximum(features, zeros_for(xp, features), out=out)
+    xp.minimum(out, 6, out=out)
+
+
+def _relu6_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
+    return [relu6_grad(d_activations, op.outputs[0])]
+
+
+RELU6 = register(_activation("Relu6", _tiled(_relu6_formula, (0,)), _relu6_gradient))
+
+
+def relu6_grad(gradients: Any, features: Any, name: str | None = None) -> Tensor:
+    """Pass `gradients` where `features` (the input or the output of `relu6`) is between 0 and 6, 0 elsewhere."""
+    return add_op(RELU6_GRAD, gradients, features, name=name)
+
+
+def _relu6_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, features: Array) -> None:
+    is_within, is_below = (buffer(xp, slot, features.shape, bool) for slot in ("gate", "gate2"))
+    xp.greater(features, 0, out=is_within)
+    xp.less(features, 6, out=is_below)
+    xp.logical_and(is_within, is_below, out=is_within)
+    xp.multiply(gradients, is_within, out=out)
+
+
+def _relu6_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [relu6_grad(d_output, op.inputs[1]), None]
+
+
+RELU6_GRAD = register(
+    _activation_gradient("Relu6Grad", "features", _tiled(_relu6_grad_formula, (0, 1)), _relu6_grad_gradient)
+)
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """Compute `features` where positive, ``alpha * features`` elsewhere.
+
+    Args:
+        features: Shape ``[...]``, a float dtype.
+        alpha: Slope for negative values.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype. The slope at 0 is `alpha`.
+    """
+    return add_op(LEAKY_RELU, features, name=name, alpha=_number("leaky_relu", "alpha", alpha))
+
+
+def _number(op: str, what: str, value: Any) -> float:
+    if isinstance(value, Tensor):
+        value = constant_value(value)
+    if value is None:
+        raise InvalidArgumentError(f"{op}: {what} must be a number that is known when the graph is built")
+    return float(value)
+
+
+def _leaky_relu_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+    alpha = ctx.attr("alpha")
+    xp.multiply(features, features.dtype.type(alpha), out=out)
+    (xp.maximum if alpha <= 1 else xp.minimum)(features, out, out=out)
+
+
+def _leaky_relu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
+    return [leaky_relu_grad(d_activations, op.inputs[0], op.attr("alpha"))]
+
+
+LEAKY_RELU = register(_activation("LeakyRelu", _tiled(_leaky_relu_formula), _leaky_relu_gradient, attrs=("alpha",)))
+
+
+def leaky_relu_grad(gradients: Any, features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """Pass `gradients` where `features` (the input of `leaky_relu`) is positive, `alpha` of it elsewhere."""
+    return add_op(LEAKY_RELU_GRAD, gradients, features, name=name, alpha=alpha)
+
+
+def _leaky_relu_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, features: Array) -> None:
+    slope = buffer(xp, "slope", features.shape, features.dtype)
+    alpha = ctx.attr("alpha")
+    # 1 where positive and 0 elsewhere, stretched to 1 and alpha.
+    xp.copyto(slope, features > 0)
+    xp.multiply(slope, features.dtype.type(1 - alpha), out=slope)
+    xp.add(slope, features.dtype.type(alpha), out=slope)
+    xp.multiply(gradients, slope, out=out)
+
+
+def _leaky_relu_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [leaky_relu_grad(d_output, op.inputs[1], op.attr("alpha")), None]
+
+
+LEAKY_RELU_GRAD = register(
+    _activation_gradient(
+        "LeakyReluGrad",
+        "features",
+        _tiled(_leaky_relu_grad_formula, (0, 1)),
+        _leaky_relu_grad_gradient,
+        attrs=("alpha",),
+    )
+)
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """Join `relu` of the features and of their negatives along `axis`, which becomes twice as long.
+
+    Args:
+        features: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+        axis: Where to join.
+    """
+    features = convert_to_tensor(features)
+    return relu(concat([features, negative(features)], axis), name or "CRelu")
+
+
+# -- smooth activations --------------------------------------------------------------------------------
+
+
+def elu(features: Any, name: str | None = None) -> Tensor:
+    """Compute ``exp(features) - 1`` where negative, `features` elsewhere.
+
+    Args:
+        features: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+    """
+    return add_op(ELU, features, name=name)
+
+
+def _elu_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+    one = features.dtype.type(1)
+    xp.minimum(features, zeros_for(xp, features), out=out)
+    xp.exp(out, out=out)
+    xp.subtract(out, one, out=out)
+    # exp(x) - 1 >= x, and it is 0 for every positive x here.
+    xp.maximum(features, out, out=out)
+
+
+def _elu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
+    return [elu_grad(d_activations, op.outputs[0])]
+
+
+ELU = register(_activation("Elu", _tiled(_elu_formula), _elu_gradient))
+
+
+def elu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
+    """Compute ``gradients * (outputs + 1)`` where `outputs` (of `elu`) is negative, `gradients` elsewhere."""
+    return add_op(ELU_GRAD, gradients, outputs, name=name)
+
+
+def _elu_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, outputs: Array) -> None:
+    slope = buffer(xp, "slope", outputs.shape, outputs.dtype)
+    xp.minimum(outputs, zeros_for(xp, outputs), out=slope)
+    xp.add(slope, outputs.dtype.type(1), out=slope)
+    xp.multiply(gradients, slope, out=out)
+
+
+def _elu_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    gradients, outputs = op.inputs
+    is_negative = cast(less(outputs, 0), outputs.dtype)
+    return [elu_grad(d_output, outputs), multiply(multiply(d_output, gradients), is_negative)]
+
+
+ELU_GRAD = register(_activation_gradient("EluGrad", "outputs", _tiled(_elu_grad_formula, (0, 1)), _elu_grad_gradient))
+
+SELU_SCALE: Final = 1.0507009873554805
+SELU_ALPHA: Final = 1.6732632423543772
+"""Constants under which `selu` keeps mean 0 and variance 1."""
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """Compute ``scale * alpha * (exp(features) - 1)`` where negative, ``scale * features`` elsewhere.
+
+    Args:
+        features: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+
+    References:
+        Klambauer et al., Self-Normalizing Neural Networks, 2017 (arXiv:1706.02515).
+    """
+    return add_op(SELU, features, name=name)
+
+
+def _selu_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+    number, zeros = features.dtype.type, zeros_for(xp, features)
+    positive = buffer(xp, "positive", features.shape, features.dtype)
+    xp.maximum(features, zeros, out=positive)
+    xp.multiply(positive, number(SELU_SCALE), out=positive)
+    xp.minimum(features, zeros, out=out)
+    xp.exp(out, out=out)
+    xp.subtract(out, number(1), out=out)
+    xp.multiply(out, number(SELU_SCALE * SELU_ALPHA), out=out)
+    xp.add(out, positive, out=out)
+
+
+def _selu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
+    return [selu_grad(d_activations, op.outputs[0])]
+
+
+SELU = register(_activation("Selu", _tiled(_selu_formula, (0,)), _selu_gradient))
+
+
+def selu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
+    """Compute the gradient of `selu` from its `outputs`."""
+    return add_op(SELU_GRAD, gradients, outputs, name=name)
+
+
+def _selu_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, outputs: Array) -> None:
+    number = outputs.dtype.type
+    slope, step = (buffer(xp, slot, outputs.shape, outputs.dtype) for slot in ("slope", "step"))
+    # The slope is y + scale * alpha below 0 and scale from 0 on.
+    xp.copyto(step, outputs < 0)
+    xp.multiply(step, number(SELU_SCALE * (SELU_ALPHA - 1)), out=step)
+    xp.minimum(outputs, zeros_for(xp, outputs), out=slope)
+    xp.add(slope, step, out=slope)
+    xp.add(slope, number(SELU_SCALE), out=slope)
+    xp.multiply(gradients, slope, out=out)
+
+
+def _selu_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    gradients, outputs = op.inputs
+    is_negative = cast(less(outputs, 0), outputs.dtype)
+    return [selu_grad(d_output, outputs), multiply(multiply(d_output, gradients), is_negative)]
+
+
+SELU_GRAD = register(
+    _activation_gradient("SeluGrad", "outputs", _tiled(_selu_grad_formula, (0, 1)), _selu_grad_gradient)
+)
+
+
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """Compute ``log(exp(features) + 1)`` without overflow.
+
+    Args:
+        features: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+    """
+    return add_op(SOFTPLUS, features, name=name)
+
+
+def log1p_exp_formula(xp: Any, out: Array, features: Array) -> None:
+    """Fill `out`, which may not be `features`, with ``log(1 + exp(-abs(features)))``."""
+    one = features.dtype.type(1)
+    power, rest = (buffer(xp, slot, features.shape, features.dtype) for slot in ("power", "rest"))
+    xp.abs(features, out=power)
+    xp.exp(xp.negative(power, out=power), out=power)
+    # NumPy does not vectorise log1p: take the log of the rounded sum and add what rounding lost.
+    xp.add(power, one, out=out)
+    xp.subtract(out, one, out=rest)
+    xp.subtract(power, rest, out=rest)
+    xp.divide(rest, out, out=rest)
+    xp.add(xp.log(out, out=out), rest, out=out)
+
+
+def _softplus_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+    log1p_exp_formula(xp, out, features)
+    positive = buffer(xp, "positive", features.shape, features.dtype)
+    xp.add(out, xp.maximum(features, zeros_for(xp, features), out=positive), out=out)
+
+
+def _softplus_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
+    return [multiply(d_activations, sigmoid(op.inputs[0]))]
+
+
+SOFTPLUS = register(_activation("Softplus", _tiled(_softplus_formula), _softplus_gradient))
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """Compute ``features / (abs(features) + 1)``.
+
+    Args:
+        features: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+    """
+    return add_op(SOFTSIGN, features, name=name)
+
+
+def _softsign_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+    xp.abs(features, out=out)
+    xp.add(out, features.dtype.type(1), out=out)
+    xp.divide(features, out, out=out)
+
+
+def _softsign_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
+    return [realdiv(d_activations, square(add(absolute(op.inputs[0]), 1)))]
+
+
+SOFTSIGN = register(_activation("Softsign", _tiled(_softsign_formula), _softsign_gradient))
+
+
+def swish(features: Any, name: str | None = None) -> Tensor:
+    """Compute ``features * sigmoid(features)``.
+
+    Args:
+        features: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+
+    References:
+        Ramachandran et al., Searching for Activation Functions, 2017 (arXiv:1710.05941).
+    """
+    features = convert_to_tensor(features)
+    return multiply(features, sigmoid(features), name or "swish")
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """Compute ``log(sigmoid(x))``, exactly for very negative numbers too.
+
+    Args:
+        x: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+    """
+    return negative(softplus(negative(x)), name or "log_sigmoid")

@@ -1,0 +1,362 @@
+"""How convolutions are computed: by matrix products over tiles of unfolded windows.
+
+Let P be the number of windows of a tile, K = window height * width * channels, and F the number of filters.
+
+- Forward: the windows of a tile are copied side by side (``columns [P, K]``) and multiplied by the filters [K, F].
+- Gradient of the filters: ``columns.T @ d_outputs``, summed over tiles.
+- Gradient of the images: at stride 1 the forward form again, with mirrored filters; at larger strides, or for
+  few channels, ``d_outputs @ filters.T``, whose windows are added to where they came from.
+
+On a CPU a tile's columns stay in the cache, and large convolutions run several tiles at once; on a GPU tiles only
+bound the memory. Sums are made in an order that depends on nothing but shapes and the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.op_def import Array
+from tfray.ops.arrays.broadcast_ops import accumulator_dtype
+from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.tiles import (
+    Tile,
+    buffer,
+    cut,
+    cut_tiles,
+    image_buffer,
+    run_tiles,
+    threads_for,
+    tile_bytes,
+)
+from tfray.ops.kernels.windows import Axis, WindowAttrs, as_nhwc, image_shape, image_sizes
+
+_SERIAL_FLOPS: Final = 5e7
+"""Below this a convolution takes half a millisecond, and a second thread does not pay."""
+_FEW_CHANNELS: Final = 8
+"""Below this a product with as many columns as channels is slower than adding windows up."""
+
+
+class Geometry(NamedTuple):
+    """Sizes of one convolution.
+
+    Attributes:
+        layout: ``NHWC`` or ``NCHW``.
+        batch: Number of images.
+        channels: Channels of the images.
+        filters: Channels of the outputs.
+        height: Windows along the height.
+        width: Windows along the width.
+    """
+
+    layout: str
+    batch: int
+    channels: int
+    filters: int
+    height: Axis
+    width: Axis
+
+    @property
+    def images_shape(self) -> tuple[int, ...]:
+        return image_shape(self.batch, self.height.size, self.width.size, self.channels, self.layout)
+
+    @property
+    def outputs_shape(self) -> tuple[int, ...]:
+        return image_shape(self.batch, self.height.steps, self.width.steps, self.filters, self.layout)
+
+    @property
+    def depth(self) -> int:
+        """K: number of elements in a window."""
+        return self.height.window * self.width.window * self.channels
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each output position sees the input position of the same place alone."""
+        return all(axis.window == axis.stride == 1 and not axis.is_padded for axis in (self.height, self.width))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to multiply: results are empty or zero."""
+        return self.flops == 0
+
+    @property
+    def flops(self) -> float:
+        """Multiplications and additions of the matrix products."""
+        return 2.0 * self.batch * self.height.steps * self.width.steps * self.depth * self.filters
+
+    def is_depth_first(self, run: int) -> bool:
+        """Whether columns are better stored as [K, P] than as [P, K], with `run` contiguous elements in a window."""
+        return self.layout == "NCHW" or (run < 16 and run < self.width.steps)
+
+
+@lru_cache(maxsize=512)
+def geometry(images_shape: tuple[int, ...], filters_shape: tuple[int, ...], attrs: WindowAttrs) -> Geometry:
+    """Sizes of the convolution of images with filters ``[height, width, channels, filters]``.
+
+    Raises:
+        InvalidArgumentError: The channels differ, or the window does not fit.
+    """
+    if len(images_shape) != 4 or len(filters_shape) != 4:
+        raise InvalidArgumentError(f"convolution: images {images_shape} and filters {filters_shape} must have rank 4")
+    batch, height, width, channels = image_sizes(images_shape, attrs.layout)
+    if filters_shape[2] != channels:
+        raise InvalidArgumentError(
+            f"convolution: the images have {channels} channels ({attrs.layout} shape {images_shape}), "
+            f"the filters take {filters_shape[2]} (shape {filters_shape})"
+        )
+    try:
+        axes = attrs.axes((height, width), filters_shape[:2])
+    except ValueError as error:
+        raise InvalidArgumentError(f"convolution: {error}") from error
+    return Geometry(attrs.layout, batch, channels, filters_shape[3], *axes)
+
+
+def _tiles(xp: Any, geo: Geometry, threads: int, dtype: Any, least_windows: int = 1) -> list[Tile]:
+    row_bytes = geo.width.steps * geo.depth * dtype.itemsize
+    budget = max(tile_bytes(xp), least_windows * geo.depth * dtype.itemsize)
+    return cut_tiles(geo.batch, geo.height.steps, row_bytes, budget, threads)
+
+
+def _threads(xp: Any, geo: Geometry) -> int:
+    return threads_for(xp, geo.flops >= _SERIAL_FLOPS)
+
+
+# -- columns -------------------------------------------------------------------------------------------
+
+
+def _columns(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+    """The windows of a tile as a matrix [P, K], in a buffer that the thread's next call reuses."""
+    height, width = geo.height, geo.width
+    source = padded_part(xp, images, geo, tile, dtype)
+    if geo.is_pointwise and geo.layout == "NHWC":
+        return source.reshape(-1, geo.depth)
+    shape = (source.shape[0], tile.height, width.steps, height.window, width.window, geo.channels)
+    image, row, column, channel = source.strides
+    strides = (
+        image,
+        row * height.stride,
+        column * width.stride,
+        row * height.dilation,
+        column * width.dilation,
+        channel,
+    )
+    windows = xp.lib.stride_tricks.as_strided(source, shape, strides)
+    if geo.is_depth_first(geo.channels * (width.window if width.dilation == 1 else 1)):
+        columns = buffer(xp, "columns", shape[3:] + shape[:3], dtype)
+        xp.copyto(columns, windows.transpose(3, 4, 5, 0, 1, 2))
+        return columns.reshape(geo.depth, -1).T
+    columns = buffer(xp, "columns", shape, dtype)
+    xp.copyto(columns, windows)
+    return columns.reshape(-1, geo.depth)
+
+
+def padded_part(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+    """The part of the images (NHWC view) that a tile's windows see, with its padding, in `dtype`."""
+    height, width = geo.height, geo.width
+    top = tile.rows.start * height.stride - height.before
+    bottom = (tile.rows.stop - 1) * height.stride + height.extent - height.before
+    left, right = -width.before, (width.steps - 1) * width.stride + width.extent - width.before
+    inside = images[tile.images, max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
+    if top >= 0 and left >= 0 and bottom <= height.size and right <= width.size and images.dtype == dtype:
+        return inside
+    batch, rows, columns, channels = inside.shape
+    padded = image_buffer(xp, "padded", (batch, bottom - top, right - left, channels), geo.layout, dtype)
+    padded[...] = 0
+    first_row, first_column = max(-top, 0), max(-left, 0)
+    padded[:, first_row : first_row + rows, first_column : first_column + columns] = inside
+    return padded
+
+
+# -- the three products --------------------------------------------------------------------------------
+
+
+def convolve(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array | None = None) -> Array:
+    """Convolve images with filters ``[height, width, channels, filters]``; the outputs have `outputs_shape`."""
+    if out is None:
+        out = xp.empty(geo.outputs_shape, images.dtype)
+    dtype = accumulator_dtype(images.dtype)
+    matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
+    if geo.is_empty:
+        out[...] = 0
+    elif geo.is_pointwise:
+        _convolve_pointwise(xp, images.astype(dtype, copy=False), matrix, geo, out)
+    else:
+        _convolve_tiles(xp, as_nhwc(images, geo.layout), matrix, geo, out)
+    return out
+
+
+def _convolve_pointwise(xp: Any, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
+    target = out if out.dtype == matrix.dtype else buffer(xp, "product", out.shape, matrix.dtype)
+    if geo.layout == "NHWC":
+        matrix_product(xp, images.reshape(-1, geo.channels), matrix, target.reshape(-1, geo.filters))
+    else:
+        flat = images.reshape(geo.batch, geo.channels, -1)
+        matrix_product(xp, matrix.T, flat, target.reshape(geo.batch, geo.filters, -1))
+    if target is not out:
+        out[...] = target
+
+
+def _convolve_tiles(xp: Any, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
+    threads = _threads(xp, geo)
+    tiles = _tiles(xp, geo, threads, matrix.dtype)
+
+    def work(index: int) -> None:
+        tile = tiles[index]
+        columns = _columns(xp, images, geo, tile, matrix.dtype)
+        _multiply(xp, columns, matrix, _outputs_of(out, geo, tile), geo)
+
+    run_tiles(work, len(tiles), threads)
+
+
+def _outputs_of(outputs: Array, geo: Geometry, tile: Tile) -> Array:
+    return outputs[tile.images, tile.rows] if geo.layout == "NHWC" else outputs[tile.images, :, tile.rows]
+
+
+def _multiply(xp: Any, columns: Array, matrix: Array, out: Array, geo: Geometry) -> None:
+    """Write ``columns @ matrix`` to `out`, a tile of outputs."""
+    target = out if out.dtype == matrix.dtype else buffer(xp, "product", out.shape, matrix.dtype)
+    if geo.layout == "NHWC":
+        xp.matmul(columns, matrix, out=target.reshape(-1, geo.filters))
+    else:
+        batch = out.shape[0]
+        by_image = columns.T.reshape(geo.depth, batch, -1).transpose(1, 0, 2)
+        xp.matmul(matrix.T, by_image, out=target.reshape(batch, geo.filters, -1))
+    if target is not out:
+        out[...] = target
+
+
+def convolve_backward_filters(
+    xp: Any, images: Array, d_outputs: Array, geo: Geometry, out: Array | None = None
+) -> Array:
+    """Gradient of the filters, ``[height, width, channels, filters]``."""
+    if out is None:
+        out = xp.empty((geo.height.window, geo.width.window, geo.channels, geo.filters), images.dtype)
+    if geo.is_empty:
+        out[...] = 0
+        return out
+    dtype = accumulator_dtype(images.dtype)
+    threads = _threads(xp, geo)
+    # Each tile adds K * F elements to the sum: a tile of many windows makes that cheap.
+    tiles = _tiles(xp, geo, threads, dtype, least_windows=512)
+    shares = cut(len(tiles), min(threads, len(tiles)))
+    sums = xp.zeros((len(shares), geo.depth, geo.filters), dtype)
+    images = as_nhwc(images, geo.layout)
+
+    def work(index: int) -> None:
+        for tile in tiles[shares[index]]:
+            columns = _columns(xp, images, geo, tile, dtype)
+            product = buffer(xp, "product", sums.shape[1:], dtype)
+            xp.matmul(columns.T, _d_outputs_matrix(xp, d_outputs, geo, tile, dtype), out=product)
+            xp.add(sums[index], product, out=sums[index])
+
+    run_tiles(work, len(shares), threads)
+    out[...] = _total(sums).reshape(out.shape)
+    return out
+
+
+def _total(sums: Array) -> Array:
+    return sums[0] if len(sums) == 1 else sums.sum(axis=0)
+
+
+def _d_outputs_matrix(xp: Any, d_outputs: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+    """A tile of the outputs' gradient as a matrix [P, F]."""
+    part = _outputs_of(d_outputs, geo, tile)
+    if geo.layout == "NHWC":
+        return part.reshape(-1, geo.filters).astype(dtype, copy=False)
+    by_filter = part.transpose(1, 0, 2, 3)
+    matrix = buffer(xp, "d_outputs", by_filter.shape, dtype)
+    xp.copyto(matrix, by_filter)
+    return matrix.reshape(geo.filters, -1).T
+
+
+def convolve_backward_images(
+    xp: Any, d_outputs: Array, filters: Array, geo: Geometry, out: Array | None = None
+) -> Array:
+    """Gradient of the images, of `images_shape`."""
+    if out is None:
+        out = xp.empty(geo.images_shape, d_outputs.dtype)
+    if geo.height.stride == geo.width.stride == 1 and geo.channels >= _FEW_CHANNELS:
+        flipped = xp.ascontiguousarray(filters[::-1, ::-1].transpose(0, 1, 3, 2))
+        return convolve(xp, d_outputs, flipped, mirrored(geo), out)
+    if geo.is_empty:
+        out[...] = 0
+        return out
+    dtype = accumulator_dtype(d_outputs.dtype)
+    matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
+    threads = min(_threads(xp, geo), geo.batch)
+    # Windows of neighbouring rows overlap in the images: one thread takes all tiles of an image.
+    groups = _by_images(_tiles(xp, geo, threads, dtype))
+
+    def work(index: int) -> None:
+        _scatter(xp, d_outputs, matrix, geo, groups[index], out)
+
+    run_tiles(work, len(groups), threads)
+    return out
+
+
+def mirrored(geo: Geometry) -> Geometry:
+    """The convolution of the outputs that gives the images' gradient at stride 1."""
+    axes = [
+        axis._replace(
+            size=axis.steps,
+            steps=axis.size,
+            before=axis.extent - 1 - axis.before,
+            after=axis.size + axis.before - axis.steps,
+        )
+        for axis in (geo.height, geo.width)
+    ]
+    return Geometry(geo.layout, geo.batch, geo.filters, geo.channels, *axes)
+
+
+def _by_images(tiles: Sequence[Tile]) -> list[list[Tile]]:
+    groups: dict[int, list[Tile]] = {}
+    for tile in tiles:
+        groups.setdefault(tile.images.start, []).append(tile)
+    return list(groups.values())
+
+
+def _scatter(xp: Any, d_outputs: Array, matrix: Array, geo: Geometry, tiles: Sequence[Tile], out: Array) -> None:
+    """Add the windows of `tiles`, which are all those of some images, up to the gradient of these images."""
+    images, height, width = tiles[0].images, geo.height, geo.width
+    reach_y = max((height.steps - 1) * height.stride + height.extent, height.before + height.size)
+    reach_x = max(width.steps * width.stride + width.extent - 1, width.before + width.size)
+    sizes = (tiles[0].batch, reach_y, reach_x, geo.channels)
+    padded = image_buffer(xp, "padded", sizes, geo.layout, matrix.dtype)
+    padded[...] = 0
+    for tile in tiles:
+        windows = _d_windows(xp, d_outputs, matrix, geo, tile)
+        for i in range(height.window):
+            top = tile.rows.start * height.stride + i * height.dilation
+            rows = slice(top, top + (tile.height - 1) * height.stride + 1, height.stride)
+            _add_window_rows(xp, padded[:, rows], windows[:, :, :, i], width)
+    crop = slice(height.before, height.before + height.size), slice(width.before, width.before + width.size)
+    as_nhwc(out, geo.layout)[images] = padded[:, crop[0], crop[1]]
+
+
+def _add_window_rows(xp: Any, images: Array, windows: Array, width: Axis) -> None:
+    """Add ``windows [images, rows, columns, window width, channels]`` to the image rows they came from."""
+    batch, rows, _, channels = images.shape
+    # Elements of a window that lie within one stride of each other do not overlap the next window's.
+    step = width.stride if width.dilation == 1 else 1
+    for j in range(0, width.window, step):
+        left = j * width.dilation
+        strip = images[:, :, left : left + width.steps * width.stride]
+        strip = strip.reshape(batch, rows, width.steps, width.stride, channels)[:, :, :, : min(step, width.window - j)]
+        xp.add(strip, windows[:, :, :, j : j + step], out=strip)
+
+
+def _d_windows(xp: Any, d_outputs: Array, matrix: Array, geo: Geometry, tile: Tile) -> Array:
+    """Gradient of a tile's windows, [images, rows, columns, window height, window width, channels]."""
+    d_matrix = _d_outputs_matrix(xp, d_outputs, geo, tile, matrix.dtype)
+    count = len(d_matrix)
+    positions = (tile.batch, tile.height, geo.width.steps)
+    window = (geo.height.window, geo.width.window, geo.channels)
+    if geo.is_depth_first(geo.channels * (geo.width.stride if geo.width.dilation == 1 else 1)):
+        columns = buffer(xp, "columns", (geo.depth, count), matrix.dtype)
+        xp.matmul(matrix, d_matrix.T, out=columns)
+        return columns.reshape(window + positions).transpose(3, 4, 5, 0, 1, 2)
+    columns = buffer(xp, "columns", (count, geo.depth), matrix.dtype)
+    xp.matmul(d_matrix, matrix.T, out=columns)
+    return columns.reshape(positions + window)

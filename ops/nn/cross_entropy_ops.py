@@ -1,0 +1,641 @@
+"""Softmax and the cross entropies between labels and logits, computed so that no exponential can overflow."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import all_inputs_alike, normalize_axis
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.broadcast_ops import where, zeros_like
+from tfray.ops.arrays.shape_ops import cast, expand_dims, reshape, stop_gradient, transpose
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.arrays.slice_ops import getitem
+from tfray.ops.kernels.precision import widened
+from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.tiles import buffer, for_each_rows, map_flat
+from tfray.ops.math.arithmetic_ops import add, exp, log, multiply, negative, subtract
+from tfray.ops.math.comparison_ops import less_equal
+from tfray.ops.math.reduction_ops import reduce_prod, reduce_sum
+from tfray.ops.math.transcendental_ops import sigmoid
+from tfray.ops.nn.activation_ops import log1p_exp_formula, softplus, zeros_for
+
+_LARGE_ELEMENTS: Final = 1 << 18
+"""Exponentials are worth a second thread earlier than passes over memory are."""
+
+
+def _at_least_vector(op: Operation) -> list[TensorShape]:
+    shape = op.inputs[0].shape
+    if shape.rank == 0:
+        raise ValueError("the logits are a scalar, expected at least rank 1")
+    return [shape]
+
+
+def _as_rows(array: Array) -> Array:
+    return array.reshape(-1, array.shape[-1])
+
+
+def _row_max(xp: Any, rows: Array) -> Array:
+    """The greatest of each row, [rows, 1]."""
+    if xp is not np or rows.shape[1] > 32 or len(rows) < 512:
+        return rows.max(axis=1, keepdims=True)
+    # For short rows NumPy's reduction is slow: fold the columns instead.
+    greatest = rows[:, 0].copy()
+    for column in range(1, rows.shape[1]):
+        np.maximum(greatest, rows[:, column], out=greatest)
+    return greatest[:, None]
+
+
+@lru_cache(maxsize=64)
+def _ones(count: int, dtype: Any) -> Array:
+    return np.ones(count, dtype)
+
+
+def _row_sum(xp: Any, rows: Array) -> Array:
+    """The sum of each row, [rows, 1]."""
+    if xp is not np:
+        return rows.sum(axis=1, keepdims=True)
+    return matrix_product(np, rows, _ones(rows.shape[1], rows.dtype))[:, None]  # BLAS adds faster than NumPy
+
+
+# -- softmax -------------------------------------------------------------------------------------------
+
+
+def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+    """Compute ``exp(logits) / sum(exp(logits))`` along `axis`.
+
+    Args:
+        logits: Shape ``[..., classes]``, a float dtype.
+        axis: Where the classes stand; the last dimension when None.
+        name: Name of the operation.
+        dim: Old name of `axis`.
+
+    Raises:
+        InvalidArgumentError: The axis is out of range, or `logits` is a scalar.
+    """
+    return _along_axis(SOFTMAX, logits, axis if dim is None else dim, name)
+
+
+def _along_axis(definition: OpDef, logits: Any, axis: int | None, name: str | None) -> Tensor:
+    logits = convert_to_tensor(logits)
+    if axis is None or axis == -1 or (logits.shape.rank is not None and axis == logits.shape.rank - 1):
+        return add_op(definition, logits, name=name)
+    order = _swapping_order(logits, axis, definition.name)
+    return transpose(add_op(definition, transpose(logits, order)), order, name=name or definition.name)
+
+
+def _swapping_order(tensor: Tensor, axis: int, what: str) -> list[int]:
+    """The permutation that swaps `axis` with the last dimension; its last entry is `axis` counted from the front."""
+    rank = tensor.shape.rank
+    if rank is None:
+        raise InvalidArgumentError(f"{what}: for an axis other than the last, the rank of {tensor!r} must be known")
+    try:
+        axis = normalize_axis(axis, rank)
+    except ValueError as error:
+        raise InvalidArgumentError(f"{what}: {error}") from error
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return order
+
+
+def _softmax_kernel(ctx: KernelContext, logits: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    if out is None:
+        out = xp.empty(logits.shape, logits.dtype)
+    if logits.size == 0:
+        return out
+    rows, out_rows = _as_rows(logits), _as_rows(out)
+
+    def work(part: slice) -> None:
+        powers = _shifted(xp, rows[part], out_rows[part])
+        xp.exp(powers, out=powers)
+        xp.divide(powers, _row_sum(xp, powers), out=powers)
+
+    for_each_rows(xp, work, rows, _LARGE_ELEMENTS)
+    return out
+
+
+def _shifted(xp: Any, logits: Array, out: Array) -> Array:
+    """Write the logits minus the greatest of their row to `out`."""
+    return xp.subtract(logits, _row_max(xp, logits), out=out)
+
+
+def _softmax_gradient(op: Operation, d_softmax: Tensor) -> list[Tensor | None]:
+    return [add_op(SOFTMAX_GRAD, d_softmax, op.outputs[0])]
+
+
+SOFTMAX = register(
+    OpDef(
+        name="Softmax",
+        inputs=("logits: T",),
+        outputs=("softmax: T",),
+        types={"T": dtypes.FLOATS},
+        shape=_at_least_vector,
+        kernels=on_every_device(out_kernel(widened(_softmax_kernel), may_overwrite=(0,))),
+        gradient=_softmax_gradient,
+    )
+)
+
+
+def softmax_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
+    """Compute ``(gradients - sum(gradients * outputs)) * outputs``: the gradient of `softmax` from its outputs."""
+    return add_op(SOFTMAX_GRAD, gradients, outputs, name=name)
+
+
+def _softmax_grad_kernel(ctx: KernelContext, gradients: Array, outputs: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    if out is None:
+        out = xp.empty(outputs.shape, outputs.dtype)
+    if outputs.size == 0:
+        return out
+    d_rows, rows, out_rows = _as_rows(gradients), _as_rows(outputs), _as_rows(out)
+
+    def work(part: slice) -> None:
+        d, y, result = d_rows[part], rows[part], out_rows[part]
+        product = xp.multiply(d, y, out=buffer(xp, "product", y.shape, y.dtype))
+        xp.subtract(d, _row_sum(xp, product), out=product)
+        xp.multiply(product, y, out=result)
+
+    for_each_rows(xp, work, rows, _LARGE_ELEMENTS)
+    return out
+
+
+def _softmax_grad_gradient(op: Operation, u: Tensor) -> list[Tensor | None]:
+    d, y = op.inputs
+    d_y = subtract(
+        multiply(u, subtract(d, reduce_sum(multiply(d, y), -1, True))),
+        multiply(d, reduce_sum(multiply(u, y), -1, True)),
+    )
+    return [softmax_grad(u, y), d_y]
+
+
+SOFTMAX_GRAD = register(
+    OpDef(
+        name="SoftmaxGrad",
+        inputs=("gradients: T", "outputs: T"),
+        outputs=("backprops: T",),
+        types={"T": dtypes.FLOATS},
+        shape=all_inputs_alike,
+        kernels=on_every_device(out_kernel(widened(_softmax_grad_kernel), may_overwrite=(0, 1))),
+        gradient=_softmax_grad_gradient,
+    )
+)
+
+
+def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+    """Compute the logarithm of `softmax`, without rounding small probabilities to 0 (arguments as there)."""
+    return _along_axis(LOG_SOFTMAX, logits, axis if dim is None else dim, name)
+
+
+def _log_softmax_kernel(ctx: KernelContext, logits: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    if out is None:
+        out = xp.empty(logits.shape, logits.dtype)
+    if logits.size == 0:
+        return out
+    rows, out_rows = _as_rows(logits), _as_rows(out)
+
+    def work(part: slice) -> None:
+        shifted = _shifted(xp, rows[part], out_rows[part])
+        powers = xp.exp(shifted, out=buffer(xp, "powers", shifted.shape, shifted.dtype))
+        xp.subtract(shifted, xp.log(_row_sum(xp, powers)), out=shifted)
+
+    for_each_rows(xp, work, rows, _LARGE_ELEMENTS)
+    return out
+
+
+def _log_softmax_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [add_op(LOG_SOFTMAX_GRAD, d_output, op.outputs[0])]
+
+
+LOG_SOFTMAX = register(
+    OpDef(
+        name="LogSoftmax",
+        inputs=("logits: T",),
+        outputs=("logsoftmax: T",),
+        types={"T": dtypes.FLOATS},
+        shape=_at_least_vector,
+        kernels=on_every_device(out_kernel(widened(_log_softmax_kernel), may_overwrite=(0,))),
+        gradient=_log_softmax_gradient,
+    )
+)
+
+
+def log_softmax_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
+    """Compute ``gradients - exp(outputs) * sum(gradients)``: the gradient of `log_softmax` from its outputs."""
+    return add_op(LOG_SOFTMAX_GRAD, gradients, outputs, name=name)
+
+
+def _log_softmax_grad_kernel(ctx: KernelContext, gradients: Array, outputs: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    if out is None:
+        out = xp.empty(outputs.shape, outputs.dtype)
+    if outputs.size == 0:
+        return out
+    d_rows, rows, out_rows = _as_rows(gradients), _as_rows(outputs), _as_rows(out)
+
+    def work(part: slice) -> None:
+        d = d_rows[part]
+        powers = xp.exp(rows[part], out=buffer(xp, "powers", d.shape, d.dtype))
+        xp.multiply(powers, _row_sum(xp, d), out=powers)
+        xp.subtract(d, powers, out=out_rows[part])
+
+    for_each_rows(xp, work, rows, _LARGE_ELEMENTS)
+    return out
+
+
+def _log_softmax_grad_gradient(op: Operation, u: Tensor) -> list[Tensor | None]:
+    d, y = op.inputs
+    weighted = multiply(u, exp(y))
+    return [subtract(u, reduce_sum(weighted, -1, True)), negative(multiply(weighted, reduce_sum(d, -1, True)))]
+
+
+LOG_SOFTMAX_GRAD = register(
+    OpDef(
+        name="LogSoftmaxGrad",
+        inputs=("gradients: T", "outputs: T"),
+        outputs=("backprops: T",),
+        types={"T": dtypes.FLOATS},
+        shape=all_inputs_alike,
+        kernels=on_every_device(out_kernel(widened(_log_softmax_grad_kernel), may_overwrite=(0, 1))),
+        gradient=_log_softmax_grad_gradient,
+    )
+)
+
+
+# -- cross entropy with distributions ------------------------------------------------------------------
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:
+    """Compute `softmax_cross_entropy_with_logits_v2` with labels to which no gradient flows.
+
+    Args:
+        _sentinel: Not to be used: pass the other arguments by name.
+        labels: As in the other function, as are the remaining arguments.
+        logits: See there.
+        dim: Old name of `axis`.
+        name: Name of the operation.
+        axis: See there.
+    """
+    _by_name_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    constant_labels = stop_gradient(convert_to_tensor(labels))
+    return softmax_cross_entropy_with_logits_v2(constant_labels, logits, dim if axis is None else axis, name)
+
+
+def _by_name_only(op: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    if sentinel is not None:
+        raise InvalidArgumentError(f"{op}: pass labels= and logits= by name, as their order is easily confused")
+    if labels is None or logits is None:
+        raise InvalidArgumentError(f"{op}: both labels and logits are required")
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """Compute the cross entropy between distributions over classes and the softmax of logits.
+
+    Args:
+        labels: Shape ``[..., classes]``, each row a distribution; the shape and dtype of `logits`.
+        logits: Unscaled log probabilities, a float dtype. Half precision is computed in float32.
+        axis: Where the classes stand; the last dimension when None.
+        name: Name of the operation.
+        dim: Old name of `axis`.
+
+    Returns:
+        ``-sum(labels * log(softmax(logits)))`` along `axis`, which disappears.
+
+    Raises:
+        InvalidArgumentError: Shapes that differ, or an axis out of range.
+    """
+    axis = dim if axis is None else axis
+    name = name or "softmax_cross_entropy_with_logits"
+    with get_default_graph().name_scope(name):
+        logits = convert_to_tensor(logits)
+        dtype = logits.dtype
+        labels = cast(convert_to_tensor(labels), dtype)
+        if axis not in (None, -1):
+            logits, labels = (_with_last(tensor, axis, name) for tensor in (logits, labels))
+        flat_logits, flat_labels = _rows_of(logits), _rows_of(labels)
+        losses = add_op(SOFTMAX_CROSS_ENTROPY, *map(_in_single_precision, (flat_logits, flat_labels)))[0]
+        return _outer_shaped(cast(losses, dtype), logits)
+
+
+def _with_last(tensor: Tensor, axis: Any, what: str) -> Tensor:
+    """`tensor` with one dimension moved behind the others."""
+    last = _swapping_order(tensor, axis, what)[-1]
+    return transpose(tensor, [*(i for i in range(len(tensor.shape)) if i != last), last])
+
+
+def _in_single_precision(tensor: Tensor) -> Tensor:
+    return cast(tensor, dtypes.float32) if tensor.dtype.size == 2 else tensor
+
+
+def _rows_of(tensor: Tensor) -> Tensor:
+    """A tensor as a matrix of its last dimension."""
+    if tensor.shape.rank == 2:
+        return tensor
+    if tensor.shape.rank == 0:
+        raise InvalidArgumentError(f"cross entropy: {tensor!r} is a scalar, expected at least rank 1")
+    columns = None if tensor.shape.rank is None else tensor.shape.sizes[-1]
+    if columns:
+        return reshape(tensor, [-1, columns])
+    sizes = shape_of(tensor)
+    # Of no classes at all the number of rows cannot be inferred by -1.
+    return reshape(tensor, [reduce_prod(getitem(sizes, slice(None, -1))), getitem(sizes, -1)])
+
+
+def _outer_shaped(losses: Tensor, logits: Tensor) -> Tensor:
+    """One loss per row in the shape that `logits` has before its last dimension."""
+    if logits.shape.rank == 2:
+        return losses
+    result = reshape(losses, getitem(shape_of(logits), slice(None, -1)))
+    if logits.shape.rank is not None:
+        result.set_shape(logits.shape[:-1])
+    return result
+
+
+def _softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Array) -> tuple[Array, Array]:
+    xp = ctx.xp
+    losses, backprop = xp.empty(logits.shape[:1], logits.dtype), xp.empty(logits.shape, logits.dtype)
+    if logits.size == 0:
+        losses[...] = 0
+        return losses, backprop
+
+    def work(part: slice) -> None:
+        wanted = labels[part]
+        shifted = _shifted(xp, logits[part], buffer(xp, "shifted", wanted.shape, logits.dtype))
+        powers = xp.exp(shifted, out=backprop[part])
+        total = _row_sum(xp, powers)
+        xp.divide(powers, total, out=powers)
+        xp.subtract(powers, wanted, out=powers)
+        xp.subtract(xp.log(total), shifted, out=shifted)
+        losses[part] = _row_sum(xp, xp.multiply(shifted, wanted, out=shifted))[:, 0]
+
+    for_each_rows(xp, work, logits, _LARGE_ELEMENTS)
+    return losses, backprop
+
+
+def _softmax_cross_entropy_shape(op: Operation) -> list[TensorShape]:
+    shape = op.inputs[0].shape.with_rank(2).merge_with(op.inputs[1].shape)
+    return [shape[:1], shape]
+
+
+def _softmax_cross_entropy_gradient(
+    op: Operation, d_losses: Tensor | None, d_backprop: Tensor | None
+) -> list[Tensor | None]:
+    d_logits, d_labels = _d_logits(op, d_losses, d_backprop), None
+    if d_losses is not None:
+        d_labels = negative(multiply(expand_dims(d_losses, -1), log_softmax(op.inputs[0])))
+    if d_backprop is not None:
+        d_labels = negative(d_backprop) if d_labels is None else subtract(d_labels, d_backprop)
+    return [d_logits, d_labels]
+
+
+def _d_logits(op: Operation, d_losses: Tensor | None, d_backprop: Tensor | None) -> Tensor | None:
+    """Gradient of the logits. A gradient of `backprop`, which is softmax minus labels, is a second derivative."""
+    d_logits = None if d_losses is None else multiply(expand_dims(d_losses, -1), op.outputs[1])
+    if d_backprop is None:
+        return d_logits
+    through_softmax = softmax_grad(d_backprop, softmax(op.inputs[0]))
+    return through_softmax if d_logits is None else add(d_logits, through_softmax)
+
+
+SOFTMAX_CROSS_ENTROPY = register(
+    OpDef(
+        name="SoftmaxCrossEntropyWithLogits",
+        inputs=("features: T", "labels: T"),
+        outputs=("loss: T", "backprop: T"),
+        types={"T": (dtypes.float32, dtypes.float64)},
+        shape=_softmax_cross_entropy_shape,
+        kernels=on_every_device(_softmax_cross_entropy_kernel),
+        gradient=_softmax_cross_entropy_gradient,
+    )
+)
+
+
+# -- cross entropy with class numbers ------------------------------------------------------------------
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """Compute the cross entropy between class numbers and the softmax of logits.
+
+    Args:
+        _sentinel: Not to be used: pass the other arguments by name.
+        labels: Shape ``[...]``, int32 or int64: the number of the right class, at least 0 and below ``classes``.
+        logits: Shape ``[..., classes]``, a float dtype. Half precision is computed in float32.
+        name: Name of the operation.
+
+    Returns:
+        ``-log(softmax(logits)[label])``, the shape of `labels`.
+
+    Raises:
+        InvalidArgumentError: Shapes that do not meet; in a step, a label out of range (on a GPU its loss is NaN).
+    """
+    _by_name_only("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with get_default_graph().name_scope(name or "SparseSoftmaxCrossEntropyWithLogits"):
+        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        _check_label_shape(labels, logits)
+        rows = _in_single_precision(_rows_of(logits))
+        flat_labels = labels if labels.shape.rank == 1 else reshape(labels, [-1])
+        losses = cast(add_op(SPARSE_SOFTMAX_CROSS_ENTROPY, rows, flat_labels)[0], logits.dtype)
+        if labels.shape.rank == 1:
+            return losses
+        result = reshape(losses, shape_of(labels))
+        result.set_shape(labels.shape)
+        return result
+
+
+def _check_label_shape(labels: Tensor, logits: Tensor) -> None:
+    if logits.shape.rank is not None and not labels.shape.is_compatible_with(logits.shape[:-1]):
+        raise InvalidArgumentError(
+            "sparse_softmax_cross_entropy_with_logits: labels must have the shape of logits without its last "
+            f"dimension; found labels {labels.shape} and logits {logits.shape}"
+        )
+
+
+def _sparse_softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Array) -> tuple[Array, Array]:
+    xp = ctx.xp
+    losses, backprop = xp.empty(labels.shape, logits.dtype), xp.empty(logits.shape, logits.dtype)
+    if labels.shape != logits.shape[:1]:
+        raise InvalidArgumentError(f"sparse cross entropy: labels {labels.shape} do not fit logits {logits.shape}")
+    if xp is np:
+        _check_labels(labels, logits.shape[1])
+    if logits.size == 0:
+        return losses, backprop
+    columns = labels if xp is np else xp.clip(labels, 0, logits.shape[1] - 1)
+
+    def work(part: slice) -> None:
+        powers = _shifted(xp, logits[part], backprop[part])
+        flat = powers.reshape(-1)
+        chosen = columns[part] + xp.arange(0, flat.size, logits.shape[1])
+        right = flat[chosen]
+        total = _row_sum(xp, xp.exp(powers, out=powers))
+        xp.subtract(xp.log(total[:, 0]), right, out=losses[part])
+        xp.divide(powers, total, out=powers)
+        flat[chosen] -= 1
+
+    for_each_rows(xp, work, logits, _LARGE_ELEMENTS)
+    if xp is not np:
+        # A GPU is not made to wait for a check: a wrong label shows as NaN.
+        losses[columns != labels] = np.nan
+    return losses, backprop
+
+
+def _check_labels(labels: Array, classes: int) -> None:
+    # Seen as unsigned numbers, negative ones are the largest.
+    if labels.size and labels.view(f"u{labels.itemsize}").max() >= classes:
+        wrong = labels[(labels < 0) | (labels >= classes)][0]
+        raise InvalidArgumentError(f"sparse cross entropy: label {wrong} is not one of the {classes} classes from 0 on")
+
+
+def _sparse_softmax_cross_entropy_shape(op: Operation) -> list[TensorShape]:
+    logits, labels = op.inputs[0].shape.with_rank(2), op.inputs[1].shape.with_rank(1)
+    batch = logits[:1].merge_with(labels)
+    return [batch, batch.concatenate(logits[1:])]
+
+
+def _sparse_softmax_cross_entropy_gradient(
+    op: Operation, d_losses: Tensor | None, d_backprop: Tensor | None
+) -> list[Tensor | None]:
+    return [_d_logits(op, d_losses, d_backprop), None]
+
+
+SPARSE_SOFTMAX_CROSS_ENTROPY = register(
+    OpDef(
+        name="SparseSoftmaxCrossEntropyWithLogits",
+        inputs=("features: T", "labels: Tlabels"),
+        outputs=("loss: T", "backprop: T"),
+        types={"T": (dtypes.float32, dtypes.float64), "Tlabels": dtypes.INDICES},
+        shape=_sparse_softmax_cross_entropy_shape,
+        kernels=on_every_device(_sparse_softmax_cross_entropy_kernel),
+        gradient=_sparse_softmax_cross_entropy_gradient,
+    )
+)
+
+
+# -- independent classes -------------------------------------------------------------------------------
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """Compute the cross entropy between probabilities and the sigmoid of logits, element by element.
+
+    Args:
+        _sentinel: Not to be used: pass the other arguments by name.
+        labels: Shape ``[...]``, numbers from 0 to 1; the shape and dtype of `logits`.
+        logits: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+
+    Returns:
+        ``-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``, same shape.
+    """
+    _by_name_only("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    return add_op(SIGMOID_CROSS_ENTROPY, logits, labels, name=name or "logistic_loss")
+
+
+def _sigmoid_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    if out is None:
+        out = xp.empty(logits.shape, logits.dtype)
+
+    def formula(out: Array, logits: Array, labels: Array) -> None:
+        # max(x, 0) - x * z + log(1 + exp(-abs(x))): the first two cancel exactly where they should.
+        log1p_exp_formula(xp, out, logits)
+        linear, product = (buffer(xp, slot, logits.shape, logits.dtype) for slot in ("linear", "product"))
+        xp.maximum(logits, zeros_for(xp, logits), out=linear)
+        xp.subtract(linear, xp.multiply(logits, labels, out=product), out=linear)
+        xp.add(out, linear, out=out)
+
+    return map_flat(xp, formula, out, logits, labels)
+
+
+def _sigmoid_cross_entropy_gradient(op: Operation, d_loss: Tensor) -> list[Tensor | None]:
+    logits, labels = op.inputs
+    return [multiply(d_loss, subtract(sigmoid(logits), labels)), negative(multiply(d_loss, logits))]
+
+
+SIGMOID_CROSS_ENTROPY = register(
+    OpDef(
+        name="SigmoidCrossEntropyWithLogits",
+        inputs=("logits: T", "labels: T"),
+        outputs=("loss: T",),
+        types={"T": dtypes.FLOATS},
+        shape=all_inputs_alike,
+        kernels=on_every_device(out_kernel(widened(_sigmoid_cross_entropy_kernel))),
+        gradient=_sigmoid_cross_entropy_gradient,
+    )
+)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+) -> Tensor:
+    """Compute `sigmoid_cross_entropy_with_logits` with a weight on the positive part.
+
+    Args:
+        labels: Shape ``[...]``, numbers from 0 to 1.
+        logits: Same shape, a float dtype.
+        pos_weight: Factor on the positive part, which broadcasts to the shape.
+        name: Name of the operation.
+        targets: Old name of `labels`.
+
+    Returns:
+        ``-pos_weight * labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``.
+    """
+    labels = targets if labels is None else labels
+    if labels is None or logits is None or pos_weight is None:
+        raise InvalidArgumentError("weighted_cross_entropy_with_logits: labels, logits and pos_weight are required")
+    with get_default_graph().name_scope(name or "logistic_loss"):
+        logits = convert_to_tensor(logits)
+        labels = convert_to_tensor(labels, logits.dtype)
+        if not labels.shape.is_compatible_with(logits.shape):
+            raise InvalidArgumentError(
+                "weighted_cross_entropy_with_logits: labels and logits must have the same shape; "
+                f"found {labels.shape} and {logits.shape}"
+            )
+        weight = add(multiply(subtract(convert_to_tensor(pos_weight, logits.dtype), 1), labels), 1)
+        return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))))
+
+
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+    """Compute the loss of a Poisson distribution: ``exp(log_input) - log_input * targets``.
+
+    Args:
+        targets: Shape ``[...]``, a float dtype: the counts.
+        log_input: Same shape and dtype: logarithms of the expected counts.
+        compute_full_loss: Add Stirling's approximation of ``log(targets!)``, where `targets` are above 1.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "log_poisson_loss"):
+        log_input = convert_to_tensor(log_input)
+        targets = convert_to_tensor(targets, log_input.dtype)
+        if not targets.shape.is_compatible_with(log_input.shape):
+            raise InvalidArgumentError(
+                "log_poisson_loss: targets and log_input must have the same shape; "
+                f"found {targets.shape} and {log_input.shape}"
+            )
+        loss = subtract(exp(log_input), multiply(log_input, targets))
+        if not compute_full_loss:
+            return loss
+        stirling = add(
+            subtract(multiply(targets, log(targets)), targets), multiply(0.5, log(multiply(2 * math.pi, targets)))
+        )
+        return add(loss, where(less_equal(targets, 1), zeros_like(targets), stirling))

@@ -1,0 +1,141 @@
+"""Looking up rows of a table that may be cut into shards, each on a device of its own.
+
+The ids are split by shard and go to the shards; the rows come back and are put in order:
+dynamic_partition, one gather beside each shard, dynamic_stitch. The gradient takes the same way back and
+arrives at each shard as `IndexedSlices` of the rows that were used. Nothing as large as the table moves.
+
+References:
+    Abadi et al., TensorFlow: A system for large-scale machine learning (2016), section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:
+    """Look up rows of a table.
+
+    Args:
+        params: The table, a variable or tensor of shape ``[rows, ...]``; or a list of shards of it, or a
+            partitioned variable.
+        ids: The rows, an integer tensor of any shape.
+        partition_strategy: How rows are spread over n shards. ``mod``: row i is row ``i // n`` of shard ``i % n``.
+            ``div``: the shards hold consecutive rows, as many each, the first ones one more where the number does
+            not divide. Parts of a partitioned variable are cut that way.
+        name: Name scope of the operations.
+        validate_indices: Accepted for TensorFlow 1's sake: rows are always checked on a CPU.
+        max_norm: Scale rows down to this l2 norm where they exceed it.
+
+    Returns:
+        Shape ``ids.shape + [...]``.
+
+    Raises:
+        ValueError: No shards, or an unknown strategy.
+        InvalidArgumentError: While running: a row that the table does not have.
+    """
+    shards = shards_of(params)
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError(f"partition_strategy must be 'mod' or 'div', not {partition_strategy!r}")
+    with get_default_graph().name_scope(name or "embedding_lookup"):
+        ids = convert_to_tensor(ids, preferred_dtype=dtypes.int32, name="ids")
+        if len(shards) == 1:
+            rows = gather_beside(shards[0], ids)
+        else:
+            rows = _lookup_in_shards(shards, ids, partition_strategy)
+        return rows if max_norm is None else _clip(rows, shards[0].shape.rank - 1, max_norm)
+
+
+def shards_of(params: Any) -> list[Any]:
+    """The shards of a table, at least one; `params` as of `embedding_lookup`."""
+    if isinstance(params, (list, tuple)):
+        if not params:
+            raise ValueError("embedding_lookup needs at least one shard")
+        return [_as_table(shard) for shard in params]
+    if hasattr(params, "_get_variable_list"):
+        return list(params._get_variable_list())  # the parts of a partitioned variable
+    return [_as_table(params)]
+
+
+def _as_table(shard: Any) -> Any:
+    return shard if hasattr(shard, "sparse_read") else convert_to_tensor(shard)
+
+
+def gather_beside(shard: Any, ids: Tensor) -> Tensor:
+    """Rows of a shard, read on its device."""
+    graph = get_default_graph()
+    if shard.graph is not graph:
+        return array_ops.gather(shard, ids)
+    with graph.colocate_with(shard.op, ignore_existing=True):
+        return array_ops.gather(shard, ids)
+
+
+def _lookup_in_shards(shards: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
+    places, rows = split_by_shard(shards, array_ops.reshape(ids, [-1]), strategy)
+    found = [gather_beside(shard, part) for shard, part in zip(shards, rows, strict=True)]
+    stitched = array_ops.dynamic_stitch(places, found)
+    # The rows may be scalars, vectors or more: their shape is that of any shard's.
+    row_shape = shards[0].shape[1:]
+    for shard in shards[1:]:
+        row_shape = row_shape.merge_with(shard.shape[1:])
+    inner = row_shape.as_list() if row_shape.is_fully_defined() else array_ops.shape(found[0])[1:]
+    result = array_ops.reshape(stitched, array_ops.concat([array_ops.shape(ids), inner], 0))
+    result.set_shape(ids.shape.concatenate(row_shape))
+    return result
+
+
+def split_by_shard(shards: Sequence[Any], ids: Tensor, strategy: str) -> tuple[list[Tensor], list[Tensor]]:
+    """For each shard, the places in the vector `ids` of the rows that it has, and their numbers there."""
+    shard_of, row = _by_mod(shards, ids) if strategy == "mod" else _by_div(shards, ids)
+    shard_of = array_ops.cast(shard_of, dtypes.int32)
+    places = array_ops.dynamic_partition(array_ops.range(array_ops.size(ids)), shard_of, len(shards))
+    return places, array_ops.dynamic_partition(row, shard_of, len(shards))
+
+
+def _by_mod(shards: Sequence[Any], ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Shard of each id, and its row there."""
+    return math_ops.floormod(ids, len(shards)), math_ops.floordiv(ids, len(shards))
+
+
+def _by_div(shards: Sequence[Any], ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Shard of each id, and its row there: the first `extra` shards have ``size + 1`` rows, the others `size`."""
+    total = _total_rows(shards, ids)
+    size, extra = total // len(shards), total % len(shards)
+    if isinstance(size, int):
+        size = max(size, 1)  # fewer rows than shards: all are in the first ones
+    shard_of = math_ops.maximum(math_ops.floordiv(ids, size + 1), math_ops.floordiv(ids - extra, size))
+    row = array_ops.where(
+        math_ops.less(shard_of, extra), math_ops.floormod(ids, size + 1), math_ops.floormod(ids - extra, size)
+    )
+    return shard_of, row
+
+
+def _total_rows(shards: Sequence[Any], ids: Tensor) -> Any:
+    counts = [shard.shape[0].value for shard in shards]
+    if None not in counts:
+        return sum(counts)
+    return array_ops.cast(math_ops.add_n([array_ops.shape(shard)[0] for shard in shards]), ids.dtype)
+
+
+def _clip(rows: Tensor, row_rank: int, max_norm: float) -> Tensor:
+    """Rows scaled down to at most `max_norm`. A row of zeros has a gradient too: no norm is divided by."""
+    axes = list(range(-row_rank, 0))
+    squares = math_ops.reduce_sum(math_ops.square(rows), axes, keepdims=True)
+    is_long = math_ops.greater(squares, max_norm * max_norm)
+    safe = array_ops.where(is_long, squares, array_ops.ones_like(squares))
+    scale = array_ops.where(is_long, max_norm * math_ops.rsqrt(safe), array_ops.ones_like(squares))
+    return math_ops.multiply(rows, scale)

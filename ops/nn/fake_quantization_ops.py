@@ -1,0 +1,358 @@
+"""Rounding floats as if they were stored in a few bits, for training networks that will be."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import add_op
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import all_inputs_alike
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.kernels.tiles import buffer, map_flat
+
+_BITS: Final = ("num_bits", "narrow_range")
+
+
+def _bits(op: str, num_bits: int, narrow_range: bool) -> dict[str, Any]:
+    if not 2 <= num_bits <= 16:
+        raise InvalidArgumentError(f"{op}: num_bits is {num_bits}, expected 2 to 16")
+    return {"num_bits": int(num_bits), "narrow_range": bool(narrow_range)}
+
+
+class Range(NamedTuple):
+    """The range that numbers are rounded to: nudged, so that 0 is one of its steps. Numbers, or one per channel."""
+
+    low: Any
+    high: Any
+    step: Any
+
+    @classmethod
+    def of(cls, ctx: KernelContext, low: Any, high: Any) -> Range:
+        """The range for the bounds `low` and `high`, float32."""
+        first = np.float32(1 if ctx.attr("narrow_range") else 0)
+        last = np.float32((1 << ctx.attr("num_bits")) - 1)
+        step = (high - low) / (last - first)
+        from_low = first - low / step
+        # Rounded half away from zero.
+        zero = ctx.xp.clip(ctx.xp.floor(from_low + np.float32(0.5)), first, last)
+        return cls((first - zero) * step, (last - zero) * step, step)
+
+    def apply(self, xp: Any, values: Array) -> Array:
+        """The values, rounded."""
+        steps = xp.floor((xp.clip(values, self.low, self.high) - self.low) * (1 / self.step) + np.float32(0.5))
+        return steps * self.step + self.low
+
+
+def _rounded(ctx: KernelContext, values: Array, low: Any, high: Any, out: Array | None) -> Array:
+    xp, target = ctx.xp, Range.of(ctx, low, high)
+    per_step = 1 / target.step
+    out = xp.empty(values.shape, values.dtype) if out is None else out
+
+    def work(part: Array, source: Array) -> None:
+        xp.clip(source, target.low, target.high, out=part)
+        xp.subtract(part, target.low, out=part)
+        xp.multiply(part, per_step, out=part)
+        xp.floor(xp.add(part, np.float32(0.5), out=part), out=part)
+        xp.add(xp.multiply(part, target.step, out=part), target.low, out=part)
+
+    return map_flat(xp, work, out, values)
+
+
+# -- fixed bounds --------------------------------------------------------------------------------------
+
+
+def fake_quant_with_min_max_args(
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Round to the numbers that `num_bits` bits can hold between two bounds.
+
+    Args:
+        inputs: Shape ``[...]``, float32.
+        min: Lower bound.
+        max: Upper bound, greater than `min`. The bounds are shifted a little, so that 0 can be held.
+        num_bits: From 2 to 16.
+        narrow_range: Leave the least of the numbers unused.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype. The gradient passes where the input lies between the bounds.
+    """
+    return add_op(FAKE_QUANT_ARGS, inputs, name=name, **_args_attrs(min, max, num_bits, narrow_range))
+
+
+def _args_attrs(low: float, high: float, num_bits: int, narrow_range: bool) -> dict[str, Any]:
+    if not low < high:
+        raise InvalidArgumentError(f"fake_quant_with_min_max_args: bounds {low} and {high}, expected min < max")
+    return {"min": float(low), "max": float(high), **_bits("fake_quant_with_min_max_args", num_bits, narrow_range)}
+
+
+def _bounds(ctx: KernelContext) -> tuple[Any, Any]:
+    return np.float32(ctx.attr("min")), np.float32(ctx.attr("max"))
+
+
+def _args_kernel(ctx: KernelContext, inputs: Array, out: Array | None = None) -> Array:
+    return _rounded(ctx, inputs, *_bounds(ctx), out)
+
+
+def _same_args(op: Operation) -> dict[str, Any]:
+    return {name: op.attr(name) for name in ("min", "max", *_BITS)}
+
+
+def _args_gradient(op: Operation, d_outputs: Tensor) -> list[Tensor | None]:
+    return [add_op(FAKE_QUANT_ARGS_GRADIENT, d_outputs, op.inputs[0], **_same_args(op))]
+
+
+FAKE_QUANT_ARGS = register(
+    OpDef(
+        name="FakeQuantWithMinMaxArgs",
+        inputs=("inputs: float32",),
+        outputs=("outputs: float32",),
+        attrs=("min", "max", *_BITS),
+        shape=all_inputs_alike,
+        kernels=on_every_device(out_kernel(_args_kernel, may_overwrite=(0,))),
+        gradient=_args_gradient,
+    )
+)
+
+
+def fake_quant_with_min_max_args_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Compute the gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` lie between the bounds.
+
+    Args:
+        gradients: Gradient of the rounded numbers.
+        inputs: As for `fake_quant_with_min_max_args`.
+        min: Likewise.
+        max: Likewise.
+        num_bits: Likewise.
+        narrow_range: Likewise.
+        name: Name of the operation.
+    """
+    attrs = _args_attrs(min, max, num_bits, narrow_range)
+    return add_op(FAKE_QUANT_ARGS_GRADIENT, gradients, inputs, name=name, **attrs)
+
+
+def _args_gradient_kernel(ctx: KernelContext, d_outputs: Array, inputs: Array, out: Array | None = None) -> Array:
+    xp, target = ctx.xp, Range.of(ctx, *_bounds(ctx))
+    out = xp.empty(inputs.shape, inputs.dtype) if out is None else out
+
+    def work(part: Array, d_part: Array, source: Array) -> None:
+        # What clipping leaves as it is lies within the range.
+        clipped = xp.clip(source, target.low, target.high, out=buffer(xp, "clipped", part.shape, part.dtype))
+        is_inside = xp.equal(clipped, source, out=buffer(xp, "is_inside", part.shape, bool))
+        xp.multiply(d_part, is_inside, out=part)
+
+    return map_flat(xp, work, out, d_outputs, inputs)
+
+
+def _args_gradient_gradient(op: Operation, d_inputs: Tensor) -> list[Tensor | None]:
+    return [add_op(FAKE_QUANT_ARGS_GRADIENT, d_inputs, op.inputs[1], **_same_args(op)), None]
+
+
+FAKE_QUANT_ARGS_GRADIENT = register(
+    OpDef(
+        name="FakeQuantWithMinMaxArgsGradient",
+        inputs=("gradients: float32", "inputs: float32"),
+        outputs=("backprops: float32",),
+        attrs=("min", "max", *_BITS),
+        shape=all_inputs_alike,
+        kernels=on_every_device(out_kernel(_args_gradient_kernel)),
+        gradient=_args_gradient_gradient,
+    )
+)
+
+
+# -- bounds that are learnt ----------------------------------------------------------------------------
+
+
+def fake_quant_with_min_max_vars(
+    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+) -> Tensor:
+    """As `fake_quant_with_min_max_args`, with bounds that are tensors and get gradients.
+
+    Args:
+        inputs: Shape ``[...]``, float32.
+        min: Lower bound, a scalar.
+        max: Upper bound, a scalar.
+        num_bits: From 2 to 16.
+        narrow_range: Leave the least of the numbers unused.
+        name: Name of the operation.
+    """
+    attrs = _bits("fake_quant_with_min_max_vars", num_bits, narrow_range)
+    return add_op(FAKE_QUANT_VARS, inputs, min, max, name=name, **attrs)
+
+
+def fake_quant_with_min_max_vars_per_channel(
+    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+) -> Tensor:
+    """As `fake_quant_with_min_max_vars`, with bounds for each channel.
+
+    Args:
+        inputs: Shape ``[..., channels]``, float32.
+        min: Lower bounds, ``[channels]``.
+        max: Upper bounds, ``[channels]``.
+        num_bits: From 2 to 16.
+        narrow_range: Leave the least of the numbers unused.
+        name: Name of the operation.
+    """
+    attrs = _bits("fake_quant_with_min_max_vars_per_channel", num_bits, narrow_range)
+    return add_op(FAKE_QUANT_VARS_PER_CHANNEL, inputs, min, max, name=name, **attrs)
+
+
+def _vars_kernel(ctx: KernelContext, inputs: Array, low: Array, high: Array) -> Array:
+    if low.ndim == 0:
+        return _rounded(ctx, inputs, low, high, None)
+    return Range.of(ctx, low, high).apply(ctx.xp, inputs)
+
+
+def _vars_gradient_kernel(
+    ctx: KernelContext, d_outputs: Array, inputs: Array, low: Array, high: Array
+) -> tuple[Array, Array, Array]:
+    xp, target = ctx.xp, Range.of(ctx, low, high)
+    below, above = inputs < target.low, inputs > target.high
+    axes = tuple(range(inputs.ndim - low.ndim))
+    zero = np.float32(0)
+    d_inputs = xp.where(below | above, zero, d_outputs)
+    d_low, d_high = (xp.where(beyond, d_outputs, zero).sum(axis=axes, dtype=np.float32) for beyond in (below, above))
+    return d_inputs, d_low, d_high
+
+
+def _check_bounds(op: Operation, inputs: TensorShape, bounds: list[Tensor], per_channel: bool) -> TensorShape:
+    if not per_channel:
+        for bound in bounds:
+            bound.shape.assert_has_rank(0)
+        return inputs
+    channels = TensorShape([inputs.sizes[-1] if inputs.rank else None])
+    for bound in bounds:
+        channels = channels.merge_with(bound.shape)
+    return inputs
+
+
+def _vars_shape(op: Operation) -> list[TensorShape]:
+    per_channel = op.type.endswith("PerChannel")
+    return [_check_bounds(op, op.inputs[0].shape, list(op.inputs[1:]), per_channel)]
+
+
+def _vars_gradient_shape(op: Operation) -> list[TensorShape]:
+    per_channel = op.type.endswith("PerChannelGradient")
+    inputs = op.inputs[0].shape.merge_with(op.inputs[1].shape)
+    bounds = op.inputs[2].shape.merge_with(op.inputs[3].shape)
+    return [_check_bounds(op, inputs, list(op.inputs[2:]), per_channel), bounds, bounds]
+
+
+def _bits_of(op: Operation) -> dict[str, Any]:
+    return {name: op.attr(name) for name in _BITS}
+
+
+def _vars_gradient(op: Operation, d_outputs: Tensor) -> list[Tensor | None]:
+    return add_op(FAKE_QUANT_VARS_GRADIENT, d_outputs, *op.inputs, **_bits_of(op))
+
+
+def _per_channel_gradient(op: Operation, d_outputs: Tensor) -> list[Tensor | None]:
+    return add_op(FAKE_QUANT_VARS_PER_CHANNEL_GRADIENT, d_outputs, *op.inputs, **_bits_of(op))
+
+
+FAKE_QUANT_VARS = register(
+    OpDef(
+        name="FakeQuantWithMinMaxVars",
+        inputs=("inputs: float32", "min: float32", "max: float32"),
+        outputs=("outputs: float32",),
+        attrs=_BITS,
+        shape=_vars_shape,
+        kernels=on_every_device(_vars_kernel),
+        gradient=_vars_gradient,
+    )
+)
+FAKE_QUANT_VARS_PER_CHANNEL = register(
+    OpDef(
+        name="FakeQuantWithMinMaxVarsPerChannel",
+        inputs=("inputs: float32", "min: float32", "max: float32"),
+        outputs=("outputs: float32",),
+        attrs=_BITS,
+        shape=_vars_shape,
+        kernels=on_every_device(_vars_kernel),
+        gradient=_per_channel_gradient,
+    )
+)
+
+
+def fake_quant_with_min_max_vars_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> list[Tensor]:
+    """Compute the gradients of `fake_quant_with_min_max_vars` by its inputs and both bounds.
+
+    Args:
+        gradients: Gradient of the rounded numbers.
+        inputs: As for `fake_quant_with_min_max_vars`.
+        min: Likewise.
+        max: Likewise.
+        num_bits: Likewise.
+        narrow_range: Likewise.
+        name: Name of the operation.
+    """
+    attrs = _bits("fake_quant_with_min_max_vars_gradient", num_bits, narrow_range)
+    return add_op(FAKE_QUANT_VARS_GRADIENT, gradients, inputs, min, max, name=name, **attrs)
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> list[Tensor]:
+    """Compute the gradients of `fake_quant_with_min_max_vars_per_channel` (see the one without channels)."""
+    attrs = _bits("fake_quant_with_min_max_vars_per_channel_gradient", num_bits, narrow_range)
+    return add_op(FAKE_QUANT_VARS_PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **attrs)
+
+
+_GRADIENT_INPUTS: Final = ("gradients: float32", "inputs: float32", "min: float32", "max: float32")
+_GRADIENT_OUTPUTS: Final = (
+    "backprops_wrt_input: float32",
+    "backprop_wrt_min: float32",
+    "backprop_wrt_max: float32",
+)
+FAKE_QUANT_VARS_GRADIENT = register(
+    OpDef(
+        name="FakeQuantWithMinMaxVarsGradient",
+        inputs=_GRADIENT_INPUTS,
+        outputs=_GRADIENT_OUTPUTS,
+        attrs=_BITS,
+        shape=_vars_gradient_shape,
+        kernels=on_every_device(_vars_gradient_kernel),
+    )
+)
+FAKE_QUANT_VARS_PER_CHANNEL_GRADIENT = register(
+    OpDef(
+        name="FakeQuantWithMinMaxVarsPerChannelGradient",
+        inputs=_GRADIENT_INPUTS,
+        outputs=_GRADIENT_OUTPUTS,
+        attrs=_BITS,
+        shape=_vars_gradient_shape,
+        kernels=on_every_device(_vars_gradient_kernel),
+    )
+)

@@ -1,0 +1,141 @@
+"""Means and variances in steps: sums that can be added up, and what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.ops.arrays.broadcast_ops import ones_like
+from tfray.ops.arrays.gather_ops import gather
+from tfray.ops.arrays.shape_ops import cast, shape, squeeze, stop_gradient
+from tfray.ops.math.arithmetic_ops import add, div_no_nan, multiply, reciprocal, square, squared_difference, subtract
+from tfray.ops.math.reduction_ops import reduce_prod, reduce_sum
+from tfray.ops.nn.normalization_ops import batch_normalization
+
+
+def sufficient_statistics(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Sum what mean and variance are computed from (see `normalize_moments`).
+
+    Args:
+        x: Shape ``[...]``, a float dtype.
+        axes: The dimensions to sum over.
+        shift: What to subtract from `x` first: near the mean it saves digits. None for nothing.
+        keep_dims: Leave the dimensions in place, with size 1.
+        name: Name scope of the operations.
+        keepdims: Another spelling of `keep_dims`.
+
+    Returns:
+        The number of elements, the sum of ``x - shift``, the sum of its squares, and `shift`.
+    """
+    keep = bool(keepdims if keep_dims is None else keep_dims)
+    with get_default_graph().name_scope(name or "sufficient_statistics"):
+        x = convert_to_tensor(x, name="x")
+        count = cast(reduce_prod(gather(shape(x), axes)), x.dtype)
+        if shift is None:
+            values, squares = x, square(x)
+        else:
+            shift = convert_to_tensor(shift, x.dtype, name="shift")
+            values, squares = subtract(x, shift), squared_difference(x, shift)
+        total, total_squares = (reduce_sum(terms, axes, keepdims=keep) for terms in (values, squares))
+        return count, total, total_squares, shift
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Compute mean and variance from sums.
+
+    Args:
+        counts: Number of elements, a scalar.
+        mean_ss: Sum of the elements less `shift`.
+        variance_ss: Sum of the squares of the elements less `shift`.
+        shift: What had been subtracted from each element; None for nothing.
+        name: Name scope of the operations.
+
+    Returns:
+        Mean and variance.
+    """
+    with get_default_graph().name_scope(name or "normalize"):
+        share = reciprocal(counts)
+        shifted = multiply(mean_ss, share)
+        mean = shifted if shift is None else add(shifted, shift)
+        return mean, subtract(multiply(variance_ss, share), square(shifted), "variance")
+
+
+def weighted_moments(
+    x: Any,
+    axes: Any,
+    frequency_weights: Any,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Compute the mean and variance of weighted elements.
+
+    Args:
+        x: Shape ``[...]``, a float dtype.
+        axes: The dimensions to average over.
+        frequency_weights: How often each element counts; broadcasts to the shape of `x`.
+        name: Name scope of the operations.
+        keep_dims: Leave the dimensions in place, with size 1.
+        keepdims: Another spelling of `keep_dims`.
+
+    Returns:
+        Mean and variance.
+    """
+    keep = bool(keepdims if keep_dims is None else keep_dims)
+    with get_default_graph().name_scope(name or "weighted_moments"):
+        x = convert_to_tensor(x, name="x")
+        dtype = dtypes.float32 if x.dtype is dtypes.float16 else x.dtype
+        wide, weights = cast(x, dtype), cast(frequency_weights, dtype)
+        weights = multiply(weights, ones_like(wide))
+        total = reduce_sum(weights, axes, keepdims=True)
+        mean = div_no_nan(reduce_sum(multiply(weights, wide), axes, keepdims=True), total)
+        # The mean gets no gradient from here: the weighted deviations from it add up to 0.
+        deviations = squared_difference(wide, stop_gradient(mean))
+        variance = div_no_nan(reduce_sum(multiply(weights, deviations), axes, keepdims=True), total)
+        if not keep:
+            mean, variance = (squeeze(value, axes) for value in (mean, variance))
+        return cast(mean, x.dtype), cast(variance, x.dtype)
+
+
+def batch_norm_with_global_normalization(
+    t: Any = None,
+    m: Any = None,
+    v: Any = None,
+    beta: Any = None,
+    gamma: Any = None,
+    variance_epsilon: Any = None,
+    scale_after_normalization: bool | None = None,
+    name: str | None = None,
+    input: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Tensor:
+    """Normalize images by a mean and variance per channel (see `batch_normalization`).
+
+    Args:
+        t: ``[batch, height, width, channels]``.
+        m: ``[channels]``: the mean.
+        v: ``[channels]``: the variance.
+        beta: ``[channels]``: added in the end.
+        gamma: ``[channels]``: multiplied before, with `scale_after_normalization`.
+        variance_epsilon: Small number added to the variance.
+        scale_after_normalization: Whether to multiply by `gamma`.
+        name: Name scope of the operations.
+        input: Another spelling of `t`.
+        mean: Another spelling of `m`.
+        variance: Another spelling of `v`.
+    """
+    images, center, spread = (a if b is None else b for a, b in ((t, input), (m, mean), (v, variance)))
+    scale = gamma if scale_after_normalization else None
+    return batch_normalization(images, center, spread, beta, scale, variance_epsilon, name)

@@ -1,0 +1,312 @@
+"""Neural-network operations that are neither activation, loss, normalization nor convolution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import scalar
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
+from tfray.ops.arrays.shape_ops import cast, identity
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles, threads_for
+from tfray.ops.math.arithmetic_ops import multiply, reciprocal, subtract
+from tfray.ops.math.comparison_ops import equal, greater_equal
+from tfray.ops.math.linalg_ops import matmul
+from tfray.ops.math.reduction_ops import reduce_mean
+from tfray.ops.nn.activation_ops import relu as relu
+from tfray.ops.nn.activation_ops import relu_grad as relu_grad
+from tfray.ops.random.random_ops import random_uniform
+
+# -- biases --------------------------------------------------------------------------------------------
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Add a bias to every channel.
+
+    Args:
+        value: Shape ``[..., channels]``, or ``[batch, channels, ...]`` for NCHW; a number dtype.
+        bias: Shape ``[channels]``.
+        data_format: ``"NHWC"`` (the default; any rank from 2 on) or ``"NCHW"``.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: The bias does not fit the channels.
+    """
+    return add_op(BIAS_ADD, value, bias, name=name, data_format=_bias_layout(data_format))
+
+
+def _bias_layout(data_format: str | None) -> str:
+    # The names for other ranks say the same.
+    layouts = {None: "NHWC", "NWC": "NHWC", "NDHWC": "NHWC", "N..C": "NHWC", "NCW": "NCHW", "NCDHW": "NCHW"}
+    layout = {**layouts, "NC..": "NCHW", "NHWC": "NHWC", "NCHW": "NCHW"}.get(data_format)
+    if layout is None:
+        raise InvalidArgumentError(f"bias_add: data_format is {data_format!r}, expected NHWC or NCHW")
+    return layout
+
+
+_MANY_ELEMENTS = 1 << 17
+_WIDE_ROW = 1024
+"""A row of a few channels is too short for one run of NumPy's loops: several at a time make it this long."""
+
+
+def _as_wide_rows(array: Array, channels: int) -> Array:
+    """A contiguous array ``[..., channels]`` as a matrix with several times as many columns, where that divides."""
+    rows = array.size // channels
+    return array.reshape(-1, channels * math.gcd(rows, 1 << max(_WIDE_ROW // channels, 1).bit_length() - 1))
+
+
+def _bias_add_kernel(ctx: KernelContext, value: Array, bias: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    if ctx.attr("data_format") == "NCHW":
+        return xp.add(value, bias.reshape(-1, *[1] * (value.ndim - 2)), out=out)
+    if value.ndim == 0 or value.shape[-1:] != bias.shape:
+        raise InvalidArgumentError(f"bias_add: a bias of shape {bias.shape} does not fit values of {value.shape}")
+    if xp is not np or value.size < _MANY_ELEMENTS or not value.flags.c_contiguous:
+        return xp.add(value, bias, out=out)
+    if out is None:
+        out = np.empty(value.shape, value.dtype)
+    rows, out_rows = (_as_wide_rows(array, bias.size) for array in (value, out))
+    row = np.tile(bias, rows.shape[1] // bias.size)
+    threads = threads_for(xp, value.size >= LARGE_ELEMENTS)
+    parts = cut(len(rows), min(threads, len(rows)))
+    run_tiles(lambda index: np.add(rows[parts[index]], row, out=out_rows[parts[index]]), len(parts), threads)
+    return out
+
+
+def _is_channels_last(op: Operation) -> bool:
+    return op.attrs["data_format"] == "NHWC"
+
+
+def _bias_add_shape(op: Operation) -> list[TensorShape]:
+    value, bias = op.inputs[0].shape, op.inputs[1].shape.with_rank(1)
+    if value.rank is None:
+        return [value]
+    if value.rank < 2:
+        raise ValueError(f"the values have shape {value}, expected at least rank 2")
+    channels: list[int | None] = [None] * value.rank
+    channels[-1 if op.attr("data_format") == "NHWC" else 1] = bias.sizes[0]
+    return [value.merge_with(channels)]
+
+
+def _bias_add_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [d_output, bias_add_grad(d_output, op.attr("data_format"))]
+
+
+BIAS_ADD = register(
+    OpDef(
+        name="BiasAdd",
+        inputs=("value: T", "bias: T"),
+        outputs=("output: T",),
+        attrs=("data_format",),
+        types={"T": dtypes.NUMERIC},
+        shape=_bias_add_shape,
+        kernels=on_every_device(out_kernel(_bias_add_kernel, may_overwrite=(0,), elementwise=_is_channels_last)),
+        gradient=_bias_add_gradient,
+    )
+)
+
+
+def bias_add_grad(out_backprop: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Sum over all but the channels: the gradient of the bias of `bias_add`.
+
+    Args:
+        out_backprop: Gradient of the result.
+        data_format: As for `bias_add`.
+        name: Name of the operation.
+    """
+    return add_op(BIAS_ADD_GRAD, out_backprop, name=name, data_format=_bias_layout(data_format))
+
+
+def _bias_add_grad_kernel(ctx: KernelContext, d_output: Array) -> Array:
+    xp, axis = ctx.xp, d_output.ndim - 1 if ctx.attr("data_format") == "NHWC" else 1
+    channels = d_output.shape[axis]
+    is_by_rows = axis == d_output.ndim - 1 and d_output.flags.c_contiguous and d_output.dtype.char in "fd"
+    if xp is np and is_by_rows and d_output.size:
+        rows = _as_wide_rows(d_output, channels)
+        # BLAS adds rows up several times as fast as NumPy's reduction.
+        return matrix_product(np, np.ones(len(rows), rows.dtype), rows).reshape(-1, channels).sum(axis=0)
+    axes = tuple(i for i in range(d_output.ndim) if i != axis)
+    total = xp.sum(d_output, axis=axes, dtype=accumulator_dtype(d_output.dtype))
+    return total.astype(d_output.dtype, copy=False)
+
+
+def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
+    source = op.inputs[0].shape
+    if source.rank is None:
+        return [TensorShape([None])]
+    return [TensorShape([source.sizes[-1 if op.attr("data_format") == "NHWC" else 1]])]
+
+
+def _bias_add_grad_gradient(op: Operation, d_bias: Tensor) -> list[Tensor | None]:
+    return [bias_add(zeros_like(op.inputs[0]), d_bias, op.attr("data_format"))]
+
+
+BIAS_ADD_GRAD = register(
+    OpDef(
+        name="BiasAddGrad",
+        inputs=("out_backprop: T",),
+        outputs=("output: T",),
+        attrs=("data_format",),
+        types={"T": dtypes.NUMERIC},
+        shape=_bias_add_grad_shape,
+        kernels=on_every_device(_bias_add_grad_kernel),
+        gradient=_bias_add_grad_gradient,
+    )
+)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """Compute ``x @ weights + biases``.
+
+    Args:
+        x: ``[batch, inputs]``.
+        weights: ``[inputs, outputs]``.
+        biases: ``[outputs]``.
+        name: Name of the operation.
+    """
+    return bias_add(matmul(x, weights), biases, name=name or "xw_plus_b")
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """Compute ``relu(x @ weights + biases)`` (arguments as `xw_plus_b`)."""
+    return relu(xw_plus_b(x, weights, biases), name or "relu_layer")
+
+
+# -- sums ----------------------------------------------------------------------------------------------
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """Compute half the sum of squares, ``sum(t ** 2) / 2``.
+
+    Args:
+        t: Shape ``[...]``, a float dtype.
+        name: Name of the operation.
+
+    Returns:
+        A scalar.
+    """
+    return add_op(L2_LOSS, t, name=name)
+
+
+def _l2_loss_kernel(ctx: KernelContext, t: Array) -> Array:
+    flat = t.reshape(-1).astype(accumulator_dtype(t.dtype), copy=False)
+    return (ctx.xp.dot(flat, flat) * flat.dtype.type(0.5)).astype(t.dtype)
+
+
+def _l2_loss_gradient(op: Operation, d_loss: Tensor) -> list[Tensor | None]:
+    return [multiply(d_loss, op.inputs[0])]
+
+
+L2_LOSS = register(
+    OpDef(
+        name="L2Loss",
+        inputs=("t: T",),
+        outputs=("output: T",),
+        types={"T": dtypes.FLOATS},
+        shape=scalar,
+        kernels=on_every_device(_l2_loss_kernel),
+        gradient=_l2_loss_gradient,
+    )
+)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """Compute which part of the elements is 0, a float32 scalar.
+
+    Args:
+        value: Shape ``[...]``, a number dtype.
+        name: Name of the operation.
+    """
+    value = convert_to_tensor(value)
+    with get_default_graph().name_scope(name or "zero_fraction"):
+        return reduce_mean(cast(equal(value, cast(0, value.dtype)), dtypes.float32), name="fraction")
+
+
+# -- dropout -------------------------------------------------------------------------------------------
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """Set random elements to 0 and scale the others up, so that the expected sum stays the same.
+
+    Args:
+        x: Shape ``[...]``, a float dtype.
+        keep_prob: Probability that an element is kept, a number or scalar tensor.
+        noise_shape: Shape of the random choices, which broadcasts to that of `x`: where it is 1, elements are
+            kept or dropped together. None stands for that of `x`.
+        seed: Seed of the operation (see `tf.set_random_seed`).
+        name: Name of the operation.
+        rate: Probability that an element is dropped, instead of `keep_prob`.
+
+    Returns:
+        Same shape and dtype as `x`; `x` itself when nothing is dropped.
+
+    Raises:
+        InvalidArgumentError: A probability outside its range, both or neither of `keep_prob` and `rate`, or an
+            `x` that is not of a float dtype.
+
+    References:
+        Srivastava et al., Dropout: A Simple Way to Prevent Neural Networks from Overfitting, JMLR 15 (2014).
+    """
+    x = convert_to_tensor(x)
+    if not x.dtype.is_floating:
+        raise InvalidArgumentError(f"dropout: x has dtype {x.dtype.name}, expected a float dtype")
+    with get_default_graph().name_scope(name or "dropout"):
+        dropped = _drop_rate(x, keep_prob, rate)
+        if isinstance(dropped, float) and dropped == 0:
+            return identity(x)
+        threshold = convert_to_tensor(dropped, x.dtype)
+        numbers = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
+        kept = cast(greater_equal(numbers, threshold), x.dtype)
+        result = multiply(x, multiply(kept, reciprocal(subtract(1, threshold))), "mul")
+        result.set_shape(x.shape)
+        return result
+
+
+def _drop_rate(x: Tensor, keep_prob: Any, rate: Any) -> Any:
+    """The probability to drop an element: a number where it is known, a tensor otherwise."""
+    if (keep_prob is None) == (rate is None):
+        raise InvalidArgumentError("dropout: pass exactly one of keep_prob and rate")
+    given = rate if keep_prob is None else keep_prob
+    value = constant_value(given) if isinstance(given, Tensor) else given
+    if value is None or not isinstance(value, (int, float, np.ndarray, np.generic)):
+        given = convert_to_tensor(given, x.dtype)
+        return given if keep_prob is None else subtract(1, given)
+    dropped = float(value) if keep_prob is None else 1 - float(value)
+    if not 0 <= dropped < 1:
+        what, bounds = ("rate", "[0, 1)") if keep_prob is None else ("keep_prob", "(0, 1]")
+        raise InvalidArgumentError(f"dropout: {what} is {float(value)}, expected a number in {bounds}")
+    return dropped
+
+
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+    if noise_shape is None:
+        return shape_of(x)
+    if isinstance(noise_shape, Tensor):
+        return noise_shape
+    sizes = TensorShape(noise_shape).sizes
+    if None not in sizes:
+        return list(sizes)
+    if len(sizes) != x.shape.rank:
+        raise InvalidArgumentError(
+            f"dropout: noise_shape {list(sizes)} leaves sizes to x, whose shape {x.shape} has another rank"
+        )
+    actual = shape_of(x)
+    return [actual[axis] if size is None else size for axis, size in enumerate(sizes)]

@@ -1,0 +1,641 @@
+"""Normalization: by length, by mean and variance over a batch, and by the activity of neighbouring channels."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.shape_functions import all_inputs_alike
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.broadcast_ops import zeros_like
+from tfray.ops.arrays.shape_ops import cast, reshape
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.arrays.shape_ops import size as size_of
+from tfray.ops.kernels.precision import widened
+from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.tiles import CPU_TILE_BYTES, LARGE_ELEMENTS, buffer, cut, for_each_rows, run_tiles, threads_for
+from tfray.ops.kernels.windows import checked_layout, static_image_sizes
+from tfray.ops.math.arithmetic_ops import (
+    add,
+    add_n,
+    maximum,
+    multiply,
+    realdiv,
+    rsqrt,
+    square,
+    squared_difference,
+    subtract,
+)
+from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
+
+# -- length, mean and variance -------------------------------------------------------------------------
+
+
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
+    """Scale vectors to length 1: ``x / sqrt(max(sum(x ** 2), epsilon))``.
+
+    Args:
+        x: Shape ``[...]``, a float dtype.
+        axis: The dimension, or dimensions, that make one vector; all when None.
+        epsilon: Least squared length to divide by.
+        name: Name of the operation.
+        dim: Old name of `axis`.
+    """
+    x = convert_to_tensor(x)
+    with get_default_graph().name_scope(name or "l2_normalize"):
+        squared_length = reduce_sum(square(x), dim if axis is None else axis, True)
+        return multiply(x, rsqrt(maximum(squared_length, epsilon)))
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None, keepdims: Any = None
+) -> tuple[Tensor, Tensor]:
+    """Compute mean and variance over dimensions.
+
+    Args:
+        x: Shape ``[...]``, a float dtype. Half precision is computed in float32.
+        axes: The dimensions to reduce.
+        shift: Accepted for compatibility.
+        name: Name of the operation.
+        keep_dims: Old name of `keepdims`.
+        keepdims: Keep the reduced dimensions, with size 1.
+
+    Returns:
+        The mean and the (biased) variance.
+    """
+    x = convert_to_tensor(x)
+    keep = bool(keepdims if keep_dims is None else keep_dims)
+    with get_default_graph().name_scope(name or "moments"):
+        wide = cast(x, dtypes.float32) if x.dtype.size == 2 else x
+        mean = reduce_mean(wide, axes, True, "mean")
+        variance = reduce_mean(squared_difference(wide, mean), axes, keep, "variance")
+        if not keep:
+            mean = reshape(mean, shape_of(variance))
+            mean.set_shape(variance.shape)
+        return cast(mean, x.dtype), cast(variance, x.dtype)
+
+
+def batch_normalization(
+    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
+) -> Tensor:
+    """Compute ``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``.
+
+    Args:
+        x: Shape ``[...]``, a float dtype.
+        mean: Broadcasts to `x`, as do the next three.
+        variance: See `mean`.
+        offset: See `mean`; may be None.
+        scale: See `mean`; may be None.
+        variance_epsilon: Small number against division by 0.
+        name: Name of the operation.
+
+    References:
+        Ioffe and Szegedy, Batch Normalization, 2015 (arXiv:1502.03167).
+    """
+    with get_default_graph().name_scope(name or "batchnorm"):
+        factor = rsqrt(add(variance, variance_epsilon))
+        if scale is not None:
+            factor = multiply(factor, scale)
+        shift = multiply(mean, factor)
+        return add(multiply(x, factor), -shift if offset is None else subtract(offset, shift))
+
+
+# -- batch normalization in one operation --------------------------------------------------------------
+
+
+def fused_batch_norm(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Normalize every channel to mean 0 and variance 1, then scale and shift it.
+
+    Args:
+        x: ``[batch, height, width, channels]``, or the same in the order of `data_format`; a float dtype.
+        scale: ``[channels]``, float32 or float64.
+        offset: ``[channels]``.
+        mean: ``[channels]``, for inference; not to be given in training.
+        variance: Likewise.
+        epsilon: Small number added to the variance.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        is_training: Normalize by the mean and variance of `x` rather than by those given.
+        name: Name of the operation.
+
+    Returns:
+        The normalized images; the mean; and the variance, in training the unbiased one (for running averages).
+
+    Raises:
+        InvalidArgumentError: `mean` and `variance` missing for inference.
+
+    References:
+        Ioffe and Szegedy, Batch Normalization, 2015 (arXiv:1502.03167).
+    """
+    if is_training != (mean is None) or is_training != (variance is None):
+        raise InvalidArgumentError(
+            "fused_batch_norm: give mean and variance for inference (is_training=False), and only then"
+        )
+    x, scale = convert_to_tensor(x), convert_to_tensor(scale)
+    if x.dtype is not scale.dtype:  # half-precision images with a scale of float32
+        y, *statistics = fused_batch_norm(
+            cast(x, scale.dtype), scale, offset, mean, variance, epsilon, data_format, is_training, name
+        )
+        return cast(y, x.dtype), statistics[0], statistics[1]
+    nothing = np.zeros(0, scale.dtype.numpy)
+    given = [nothing if value is None else value for value in (mean, variance)]
+    outputs = add_op(
+        FUSED_BATCH_NORM,
+        x,
+        scale,
+        offset,
+        *given,
+        name=name,
+        epsilon=float(epsilon),
+        data_format=checked_layout("fused_batch_norm", data_format),
+        is_training=bool(is_training),
+    )
+    return outputs[0], outputs[1], outputs[2]
+
+
+class Channels:
+    """Statistics and elementwise work per channel on images of either layout.
+
+    The work is cut along the first dimension of a `stack`: rows of pixels of NHWC images, whole NCHW images.
+    """
+
+    def __init__(self, xp: Any, shape: tuple[int, ...], layout: str) -> None:
+        self.xp = xp
+        self.is_last = layout == "NHWC"
+        self.width, self.channels = shape[2:] if self.is_last else (shape[3], shape[1])
+        self.rows = shape[0] * shape[1] if self.is_last else shape[0] * shape[2]
+        self.count = self.rows * self.width
+
+    def sum(self, array: Array) -> Array:
+        """Sum of the elements of each channel of a `stack`, ``[channels]``."""
+        if self.xp is np and self.is_last and array.size and array.flags.c_contiguous:
+            # Products with ones: BLAS adds rows up several times as fast as NumPy's reduction.
+            rows = array.reshape(len(array), -1)
+            return matrix_product(np, np.ones(len(rows), array.dtype), rows).reshape(-1, self.channels).sum(axis=0)
+        return array.sum(axis=(0, 1) if self.is_last else (0, 2, 3))
+
+    def spread(self, per_channel: Array) -> Array:
+        """A vector of the channels in a shape that broadcasts to the images."""
+        if not self.is_last:
+            return per_channel.reshape(-1, 1, 1)
+        # Repeated along a row of pixels, it makes one long run of NumPy's loops out of many short ones.
+        return self.xp.tile(per_channel, (self.width, 1))
+
+    def stack(self, images: Array) -> Array:
+        """The images in the form in which parts of them are computed: ``[rows, width, channels]``, or as they are."""
+        return images.reshape(self.rows, self.width, self.channels) if self.is_last else images
+
+    def moments(self, images: Array) -> tuple[Array, Array]:
+        """Mean and biased variance of each channel of a `stack`, in two passes."""
+        xp, dtype = self.xp, images.dtype
+        if self.count == 0:
+            nothing = xp.full(self.channels, np.nan, dtype)
+            return nothing, nothing
+        mean = self.sum(images) / dtype.type(self.count)
+        parts = self.parts(len(images), images.nbytes)
+        sums, means = xp.zeros((len(parts), self.channels), dtype), self.spread(mean)
+
+        def work(index: int) -> None:
+            part = images[parts[index]]
+            centred = buffer(xp, "centred", part.shape, dtype)
+            xp.subtract(part, means, out=centred)
+            sums[index] = self.sum(xp.multiply(centred, centred, out=centred))
+
+        self.run(work, len(parts), images.size)
+        return mean, sums.sum(axis=0) / dtype.type(self.count)
+
+    def parts(self, count: int, size_bytes: int) -> list[slice]:
+        """Ranges of the `count` entries of a `stack`: on a CPU of a size for the cache, with three more arrays."""
+        if self.xp is not np:
+            return [slice(0, count)]
+        return cut(count, min(count, max(2, -(-size_bytes // (CPU_TILE_BYTES // 8)))))
+
+    def run(self, work: Any, count: int, elements: int) -> None:
+        """Run ``work(0)`` to ``work(count - 1)``, several at once where that pays."""
+        run_tiles(work, count, threads_for(self.xp, elements >= LARGE_ELEMENTS))
+
+
+def _fused_batch_norm_kernel(
+    ctx: KernelContext, images: Array, scale: Array, offset: Array, mean: Array, variance: Array
+) -> list[Array]:
+    xp, dtype, shape = ctx.xp, images.dtype, images.shape
+    by = Channels(xp, shape, ctx.attr("data_format"))
+    images = by.stack(images)
+    unbiased = variance
+    if ctx.attr("is_training"):
+        mean, variance = by.moments(images)
+        unbiased = variance * dtype.type(by.count / max(by.count - 1, 1))
+    factor = scale / xp.sqrt(variance + dtype.type(ctx.attr("epsilon")))
+    out = xp.empty(images.shape, dtype)
+    parts = by.parts(len(images), images.nbytes)
+    means, factors, offsets = (by.spread(vector) for vector in (mean, factor, offset))
+
+    def work(index: int) -> None:
+        part = out[parts[index]]
+        # Centre first: x * factor - mean * factor would cancel badly where the mean is large.
+        xp.subtract(images[parts[index]], means, out=part)
+        xp.multiply(part, factors, out=part)
+        xp.add(part, offsets, out=part)
+
+    by.run(work, len(parts), images.size)
+    return [out.reshape(shape), mean, unbiased, mean, variance]
+
+
+def _fused_batch_norm_shape(op: Operation) -> list[TensorShape]:
+    layout = op.attr("data_format")
+    image = op.inputs[0].shape.with_rank(4)
+    channels = TensorShape([static_image_sizes(image, layout)[3]])
+    per_channel = op.inputs[1:3] if op.attr("is_training") else op.inputs[1:]
+    for tensor in per_channel:
+        channels = channels.merge_with(tensor.shape)
+    axis = 3 if layout == "NHWC" else 1
+    known: list[int | None] = [None] * 4
+    known[axis] = channels.sizes[0]
+    return [image.merge_with(known), *[channels] * 4]
+
+
+def _fused_batch_norm_gradient(
+    op: Operation, d_images: Tensor | None, d_mean: Tensor | None, d_variance: Tensor | None, *reserved: Any
+) -> list[Tensor | None]:
+    x, scale, _, mean, variance = op.inputs
+    is_training = op.attr("is_training")
+    d_x = d_scale = d_offset = None
+    if d_images is not None:
+        statistics = op.outputs[3:5] if is_training else [mean, variance]
+        d_x, d_scale, d_offset = add_op(FUSED_BATCH_NORM_GRAD, d_images, x, scale, *statistics, **_norm_attrs(op))
+    if is_training:
+        return [_sum([d_x, *_d_statistics(op, d_mean, d_variance)]), d_scale, d_offset, None, None]
+    if d_scale is not None and d_offset is not None:
+        r = rsqrt(add(variance, op.attr("epsilon")))
+        d_mean = _sum([d_mean, multiply(d_offset, multiply(scale, -r))])
+        d_variance = _sum([d_variance, multiply(multiply(d_scale, -0.5), multiply(scale, square(r)))])
+    return [d_x, d_scale, d_offset, d_mean, d_variance]
+
+
+def _sum(terms: list[Tensor | None]) -> Tensor | None:
+    flowing = [term for term in terms if term is not None]
+    return add_n(flowing) if flowing else None
+
+
+def _norm_attrs(op: Operation) -> dict[str, Any]:
+    return {name: op.attr(name) for name in ("epsilon", "data_format", "is_training")}
+
+
+def _per_channel(op: Operation, vector: Tensor) -> Tensor:
+    """A vector of the channels in a shape that broadcasts to the images."""
+    return vector if op.attr("data_format") == "NHWC" else reshape(vector, [-1, 1, 1])
+
+
+def _d_statistics(op: Operation, d_mean: Tensor | None, d_variance: Tensor | None) -> list[Tensor | None]:
+    """What flows to the images from the returned mean and unbiased variance."""
+    x = op.inputs[0]
+    count = realdiv(cast(size_of(x), x.dtype), cast(size_of(op.inputs[1]), x.dtype))
+    terms: list[Tensor | None] = []
+    if d_mean is not None:
+        share = _per_channel(op, realdiv(d_mean, count))
+        terms.append(add(share, zeros_like(x)))
+    if d_variance is not None:
+        share = _per_channel(op, realdiv(multiply(d_variance, 2), maximum(subtract(count, 1), 1)))
+        terms.append(multiply(subtract(x, _per_channel(op, op.outputs[1])), share))
+    return terms
+
+
+FUSED_BATCH_NORM = register(
+    OpDef(
+        name="FusedBatchNorm",
+        inputs=("x: T", "scale: T", "offset: T", "mean: T", "variance: T"),
+        outputs=("y: T", "batch_mean: T", "batch_variance: T", "reserve_space_1: T", "reserve_space_2: T"),
+        attrs=("epsilon", "data_format", "is_training"),
+        types={"T": (dtypes.float32, dtypes.float64)},
+        shape=_fused_batch_norm_shape,
+        kernels=on_every_device(_fused_batch_norm_kernel),
+        gradient=_fused_batch_norm_gradient,
+    )
+)
+
+
+def fused_batch_norm_grad(
+    y_backprop: Any,
+    x: Any,
+    scale: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+) -> list[Tensor]:
+    """Compute the gradients of `fused_batch_norm` from that of its first result.
+
+    Args:
+        y_backprop: Gradient of the normalized images.
+        x: The images.
+        scale: As given to `fused_batch_norm`.
+        mean: By which the images were centred.
+        variance: By which they were scaled; in training their biased variance.
+        epsilon: As for `fused_batch_norm`.
+        data_format: As for `fused_batch_norm`.
+        is_training: As for `fused_batch_norm`.
+        name: Name of the operation.
+
+    Returns:
+        The gradients of the images, of the scale and of the offset.
+    """
+    layout = checked_layout("fused_batch_norm_grad", data_format)
+    attrs = {"epsilon": epsilon, "data_format": layout, "is_training": is_training}
+    return add_op(FUSED_BATCH_NORM_GRAD, y_backprop, x, scale, mean, variance, name=name, **attrs)
+
+
+def _fused_batch_norm_grad_kernel(
+    ctx: KernelContext, d_outputs: Array, images: Array, scale: Array, mean: Array, variance: Array
+) -> list[Array]:
+    xp, dtype, shape = ctx.xp, images.dtype, images.shape
+    by = Channels(xp, shape, ctx.attr("data_format"))
+    inverse = 1 / xp.sqrt(variance + dtype.type(ctx.attr("epsilon")))
+    images, d_outputs = by.stack(images), by.stack(d_outputs)
+    parts = by.parts(len(images), images.nbytes)
+    sums = xp.zeros((2, len(parts), by.channels), dtype)
+    d_images = xp.empty(images.shape, dtype)
+    means, factors = by.spread(mean), by.spread(inverse * scale)
+
+    def centred(index: int) -> Array:
+        part = images[parts[index]]
+        return xp.subtract(part, means, out=buffer(xp, "centred", part.shape, dtype))
+
+    def sum_up(index: int) -> None:
+        part, d_part = centred(index), d_outputs[parts[index]]
+        sums[0, index] = by.sum(xp.multiply(part, d_part, out=part))
+        sums[1, index] = by.sum(d_part)
+
+    by.run(sum_up, len(parts), images.size)
+    d_scale, d_offset = sums[0].sum(axis=0) * inverse, sums[1].sum(axis=0)
+    count, is_training = dtype.type(max(by.count, 1)), ctx.attr("is_training")
+    slopes, d_means = by.spread(d_scale * inverse / count), by.spread(d_offset / count)
+
+    def differentiate(index: int) -> None:
+        part = d_images[parts[index]]
+        if is_training:
+            x = centred(index)
+            xp.multiply(x, slopes, out=x)
+            xp.add(x, d_means, out=x)
+            xp.subtract(d_outputs[parts[index]], x, out=part)
+            xp.multiply(part, factors, out=part)
+        else:
+            xp.multiply(d_outputs[parts[index]], factors, out=part)
+
+    by.run(differentiate, len(parts), images.size)
+    return [d_images.reshape(shape), d_scale, d_offset]
+
+
+def _fused_batch_norm_grad_shape(op: Operation) -> list[TensorShape]:
+    images = op.inputs[0].shape.merge_with(op.inputs[1].shape).with_rank(4)
+    channels = TensorShape([static_image_sizes(images, op.attr("data_format"))[3]])
+    channels = channels.merge_with(op.inputs[2].shape)
+    return [images, channels, channels]
+
+
+def _fused_batch_norm_grad_gradient(
+    op: Operation, u: Tensor | None, p: Tensor | None, q: Tensor | None
+) -> list[Tensor | None]:
+    """Second derivatives of batch normalization.
+
+    With n = normalized images, d = gradient of the outputs, r = 1 / sqrt(variance + epsilon), <> = mean over a
+    channel and N its number of elements, the forward operation computes in training::
+
+        d_x = scale r (d - <d> - n <d n>),    d_scale = N <d n>,    d_offset = N <d>
+
+    Given the gradients u, p, q of these three, ``sum(u d_x) + p d_scale + q d_offset`` is differentiated by d and
+    scale, and by x through n and r; mean and variance are functions of x. At inference d_x = scale r d, and mean
+    and variance are inputs of their own.
+    """
+    d, x, scale, mean, variance = op.inputs
+    axes = [0, 1, 2] if op.attr("data_format") == "NHWC" else [0, 2, 3]
+    zeros = zeros_like(scale)
+    u = zeros_like(x) if u is None else u
+    p, q = (_per_channel(op, zeros if z is None else z) for z in (p, q))
+    r = _per_channel(op, rsqrt(add(variance, op.attr("epsilon"))))
+    n = multiply(subtract(x, _per_channel(op, mean)), r)
+    scale_by_r = multiply(_per_channel(op, scale), r)
+
+    def average(z: Tensor) -> Tensor:
+        return _per_channel(op, reduce_mean(z, axes))
+
+    if not op.attr("is_training"):
+        d_d = add_n([multiply(scale_by_r, u), multiply(p, n), add(q, zeros_like(x))])
+        d_scale = reduce_sum(multiply(multiply(u, d), r), axes)
+        p_d_r = multiply(multiply(p, d), r)
+        by_r = reduce_sum(add(multiply(multiply(scale_by_r, u), d), multiply(multiply(p, d), n)), axes)
+        d_variance = multiply(multiply(by_r, -0.5), realdiv(1, add(variance, op.attr("epsilon"))))
+        return [d_d, p_d_r, d_scale, -reduce_sum(p_d_r, axes), d_variance]
+    along_d, along_u = average(multiply(d, n)), average(multiply(u, n))
+    centred_u = subtract(subtract(u, average(u)), multiply(n, along_u))
+    d_d = add(multiply(scale_by_r, centred_u), add(multiply(p, n), q))
+    projected = multiply(d, centred_u)
+    d_scale = reduce_sum(multiply(projected, r), axes)
+    # By n, then by x through n = (x - mean) r, then through the factor r.
+    d_n = subtract(multiply(p, d), multiply(scale_by_r, add(multiply(u, along_d), multiply(d, along_u))))
+    through_n = multiply(r, subtract(subtract(d_n, average(d_n)), multiply(n, average(multiply(d_n, n)))))
+    through_r = multiply(multiply(scale_by_r, r), multiply(n, average(projected)))
+    return [d_d, subtract(through_n, through_r), d_scale, None, None]
+
+
+FUSED_BATCH_NORM_GRAD = register(
+    OpDef(
+        name="FusedBatchNormGrad",
+        inputs=("y_backprop: T", "x: T", "scale: T", "reserve_space_1: T", "reserve_space_2: T"),
+        outputs=("x_backprop: T", "scale_backprop: T", "offset_backprop: T"),
+        attrs=("epsilon", "data_format", "is_training"),
+        types={"T": (dtypes.float32, dtypes.float64)},
+        shape=_fused_batch_norm_grad_shape,
+        kernels=on_every_device(_fused_batch_norm_grad_kernel),
+        gradient=_fused_batch_norm_grad_gradient,
+    )
+)
+
+
+# -- by neighbouring channels --------------------------------------------------------------------------
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """Divide every element by a power of the activity of its neighbours along the channels.
+
+    Args:
+        input: ``[batch, height, width, channels]``, a float dtype.
+        depth_radius: How many channels to either side count as neighbours.
+        bias: Added to the activity.
+        alpha: Factor on the sum of squares.
+        beta: The power.
+        name: Name of the operation.
+
+    Returns:
+        ``input / (bias + alpha * sum of squares of the neighbours) ** beta``, same shape.
+
+    References:
+        Krizhevsky et al., ImageNet Classification with Deep Convolutional Neural Networks, 2012, section 3.3.
+    """
+    attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
+    return add_op(LRN, input, name=name, **attrs)
+
+
+lrn = local_response_normalization
+
+
+@lru_cache(maxsize=32)
+def _band(channels: int, radius: int, dtype: Any) -> Array:
+    """The matrix that sums neighbours: ones near the diagonal. A product with it beats adding shifted copies."""
+    index = np.arange(channels)
+    return (np.abs(index[:, None] - index) <= radius).astype(dtype)
+
+
+def _activity(ctx: KernelContext, images: Array, out: Array) -> Array:
+    """Write ``bias + alpha * sum of squares of the neighbours`` to `out`."""
+    xp, number = ctx.xp, images.dtype.type
+    band = xp.asarray(_band(images.shape[1], ctx.attr("depth_radius"), images.dtype))
+    squares = xp.multiply(images, images, out=buffer(xp, "squares", images.shape, images.dtype))
+    matrix_product(xp, squares, band, out)
+    xp.multiply(out, number(ctx.attr("alpha")), out=out)
+    return xp.add(out, number(ctx.attr("bias")), out=out)
+
+
+def _divide_by_power(xp: Any, dividend: Array, base: Array, power: float, out: Array) -> None:
+    """Write ``dividend / base ** power`` to `out`, which may be `base`. Roots are many times as fast as powers."""
+    if power == 0.75:
+        root = xp.sqrt(base, out=buffer(xp, "root", base.shape, base.dtype))
+        xp.multiply(root, xp.sqrt(root), out=out)
+    elif power == 0.5:
+        xp.sqrt(base, out=out)
+    elif power != 1:
+        xp.power(base, base.dtype.type(power), out=out)
+    elif out is not base:
+        out[...] = base
+    xp.divide(dividend, out, out=out)
+
+
+def _lrn_kernel(ctx: KernelContext, images: Array, out: Array | None = None) -> Array:
+    xp = ctx.xp
+    if out is None:
+        out = xp.empty(images.shape, images.dtype)
+    if out.size == 0:
+        return out
+    rows, out_rows = (array.reshape(-1, images.shape[-1]) for array in (images, out))
+
+    def work(part: slice) -> None:
+        activity = _activity(ctx, rows[part], out_rows[part])
+        _divide_by_power(xp, rows[part], activity, ctx.attr("beta"), activity)
+
+    for_each_rows(xp, work, rows)
+    return out
+
+
+def _lrn_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    attrs = {name: op.attr(name) for name in _LRN_ATTRS}
+    return [add_op(LRN_GRAD, d_output, op.inputs[0], op.outputs[0], **attrs)]
+
+
+def _image_shape(op: Operation) -> list[TensorShape]:
+    return [all_inputs_alike(op)[0].with_rank(4)]
+
+
+_LRN_ATTRS: Final = ("depth_radius", "bias", "alpha", "beta")
+
+LRN = register(
+    OpDef(
+        name="LRN",
+        inputs=("input: T",),
+        outputs=("output: T",),
+        attrs=_LRN_ATTRS,
+        types={"T": dtypes.FLOATS},
+        shape=_image_shape,
+        kernels=on_every_device(out_kernel(widened(_lrn_kernel))),
+        gradient=_lrn_gradient,
+    )
+)
+
+
+def lrn_grad(
+    input_grads: Any,
+    input_image: Any,
+    output_image: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """Compute the gradient of `local_response_normalization`. It has no gradient itself.
+
+    Args:
+        input_grads: Gradient of the result.
+        input_image: What was normalized.
+        output_image: The result.
+        depth_radius: As for `local_response_normalization`, as are the remaining arguments.
+        bias: See there.
+        alpha: See there.
+        beta: See there.
+        name: Name of the operation.
+    """
+    attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
+    return add_op(LRN_GRAD, input_grads, input_image, output_image, name=name, **attrs)
+
+
+def _lrn_grad_kernel(
+    ctx: KernelContext, d_outputs: Array, images: Array, outputs: Array, out: Array | None = None
+) -> Array:
+    """With s the activity and y = x / s ** beta: ``dy / s ** beta - 2 alpha beta x * sum of neighbours' dy y / s``."""
+    xp, alpha, beta = ctx.xp, ctx.attr("alpha"), ctx.attr("beta")
+    if out is None:
+        out = xp.empty(images.shape, images.dtype)
+    if out.size == 0:
+        return out
+    d_rows, rows, y_rows, out_rows = (a.reshape(-1, images.shape[-1]) for a in (d_outputs, images, outputs, out))
+    band = xp.asarray(_band(images.shape[-1], ctx.attr("depth_radius"), images.dtype))
+
+    def work(part: slice) -> None:
+        x, result = rows[part], out_rows[part]
+        activity = _activity(ctx, x, buffer(xp, "activity", x.shape, x.dtype))
+        share = xp.multiply(d_rows[part], y_rows[part], out=buffer(xp, "share", x.shape, x.dtype))
+        xp.divide(share, activity, out=share)
+        neighbours = matrix_product(xp, share, band, buffer(xp, "neighbours", x.shape, x.dtype))
+        xp.multiply(neighbours, x, out=neighbours)
+        xp.multiply(neighbours, x.dtype.type(2 * alpha * beta), out=neighbours)
+        _divide_by_power(xp, d_rows[part], activity, beta, result)
+        xp.subtract(result, neighbours, out=result)
+
+    for_each_rows(xp, work, rows)
+    return out
+
+
+LRN_GRAD = register(
+    OpDef(
+        name="LRNGrad",
+        inputs=("input_grads: T", "input_image: T", "output_image: T"),
+        outputs=("output: T",),
+        attrs=_LRN_ATTRS,
+        types={"T": dtypes.FLOATS},
+        shape=_image_shape,
+        kernels=on_every_device(out_kernel(widened(_lrn_grad_kernel))),
+    )
+)

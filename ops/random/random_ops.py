@@ -1,0 +1,683 @@
+"""Random numbers: uniform, normal, gamma, Poisson and categorical draws, shuffling and cropping.
+
+Every function takes a `seed`; see `tf.set_random_seed` for how it meets the graph's. The same seeds give the
+same numbers on every device and in every process, as the numbers are always made on the host.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor, is_rank0_number
+from tfray.framework.cpu_threads import parallel_for
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
+from tfray.framework.random_seed import get_seed
+from tfray.framework.shape_functions import like_input
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
+from tfray.ops.kernels.elementwise import scipy_special
+from tfray.ops.kernels.random_streams import RandomStream, normal, stream_of, uniform
+from tfray.ops.kernels.random_streams import truncated_normal as truncated
+from tfray.ops.math import math_ops
+from tfray.ops.math.gamma_sensitivity_ops import random_gamma_grad
+
+
+def _seed_attrs(seed: int | None) -> dict[str, Any]:
+    graph_seed, op_seed = get_seed(seed)
+    return {"seed": graph_seed or 0, "seed2": op_seed or 0}
+
+
+def _known_number(value: Any) -> float | None:
+    """`value` as a number, when it is a scalar that is known while the graph is built."""
+    if isinstance(value, Tensor):
+        value = constant_value(value)
+    return float(value) if is_rank0_number(value) or (isinstance(value, np.ndarray) and value.ndim == 0) else None
+
+
+def _filled(ctx: KernelContext, shape: Array, out: Array | None, write: Any) -> Array:
+    """An array of that shape that `write` fills from the operation's stream."""
+    on_host = isinstance(out, np.ndarray)
+    numbers = out if on_host else np.empty(host_ints(ctx, shape), ctx.output_dtype())
+    stream_of(ctx).fill(numbers, write)
+    if out is None or on_host:
+        return ctx.asarray(numbers)
+    out[...] = ctx.asarray(numbers)
+    return out
+
+
+def _shape_from_input(op: Operation) -> list[TensorShape]:
+    return [sizes_from_input(op, 0)]
+
+
+# -- uniform -------------------------------------------------------------------------------------------
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from the uniform distribution over ``[minval, maxval)``.
+
+    Args:
+        shape: Shape of the result, an integer vector.
+        minval: Lower bound.
+        maxval: Upper bound: 1 when None, but required for integers.
+        dtype: A floating-point dtype, int32 or int64.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    Raises:
+        ValueError: An integer `dtype` without `maxval`.
+    """
+    dtype = as_dtype(dtype)
+    name = name or "random_uniform"
+    if dtype.is_integer:
+        if maxval is None:
+            raise ValueError(f"random_uniform: maxval must be given for {dtype.name}")
+        bounds = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
+        return add_op(RANDOM_UNIFORM_INT, index_tensor(shape), *bounds, name=name, **_seed_attrs(seed))
+    maxval = 1 if maxval is None else maxval
+    low, high = _known_number(minval), _known_number(maxval)
+    if low is not None and high is not None:
+        return _uniform(shape, low, high, dtype, seed, name)
+    with get_default_graph().name_scope(name):
+        low_tensor, high_tensor = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
+        numbers = _uniform(shape, 0.0, 1.0, dtype, seed, "uniform")
+        return math_ops.add(numbers * (high_tensor - low_tensor), low_tensor)
+
+
+def _uniform(shape: Any, low: float, high: float, dtype: DType, seed: int | None, name: str) -> Tensor:
+    seeds = _seed_attrs(seed)
+    return add_op(RANDOM_UNIFORM, index_tensor(shape), name=name, minval=low, maxval=high, dtype=dtype, **seeds)
+
+
+def _random_uniform_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
+    low, width = ctx.attr("minval"), ctx.attr("maxval") - ctx.attr("minval")
+
+    def write(generator: Any, part: Array) -> None:
+        uniform(generator, part)
+        _scale(part, width, low)
+
+    return _filled(ctx, shape, out, write)
+
+
+def _scale(part: Array, factor: float, offset: float) -> None:
+    if factor != 1:
+        np.multiply(part, part.dtype.type(factor), out=part)
+    if offset != 0:
+        np.add(part, part.dtype.type(offset), out=part)
+
+
+RANDOM_UNIFORM = register(
+    OpDef(
+        name="RandomUniform",
+        inputs=("shape: T",),
+        outputs=("output: dtype",),
+        attrs=("minval", "maxval", "seed", "seed2"),
+        types={"T": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_shape_from_input,
+        kernels=on_every_device(out_kernel(_random_uniform_kernel)),
+        stateful=True,
+    )
+)
+
+
+def _random_uniform_int_kernel(
+    ctx: KernelContext, shape: Array, minval: Array, maxval: Array, out: Array | None = None
+) -> Array:
+    low, high = host_int(ctx, minval), host_int(ctx, maxval)
+    if low >= high:
+        raise InvalidArgumentError(f"random_uniform: needs minval < maxval, got {low} and {high}")
+
+    def write(generator: Any, part: Array) -> None:
+        part[...] = generator.integers(low, high, part.size, part.dtype)
+
+    return _filled(ctx, shape, out, write)
+
+
+def _random_uniform_int_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(0)
+    op.inputs[2].shape.assert_has_rank(0)
+    return _shape_from_input(op)
+
+
+RANDOM_UNIFORM_INT = register(
+    OpDef(
+        name="RandomUniformInt",
+        inputs=("shape: T", "minval: dtype", "maxval: dtype"),
+        outputs=("output: dtype",),
+        attrs=("seed", "seed2"),
+        types={"T": dtypes.INDICES, "dtype": dtypes.INDICES},
+        shape=_random_uniform_int_shape,
+        kernels=on_every_device(out_kernel(_random_uniform_int_kernel)),
+        stateful=True,
+    )
+)
+
+
+# -- normal --------------------------------------------------------------------------------------------
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from a normal distribution.
+
+    Args:
+        shape: Shape of the result, an integer vector.
+        mean: Mean; a tensor is broadcast to `shape`.
+        stddev: Standard deviation; a tensor is broadcast to `shape`.
+        dtype: A floating-point dtype.
+        seed: Seed of the operation.
+        name: Name of the operation.
+    """
+    return _normal(RANDOM_NORMAL, shape, mean, stddev, as_dtype(dtype), seed, name or "random_normal")
+
+
+def _normal(definition: OpDef, shape: Any, mean: Any, stddev: Any, dtype: DType, seed: int | None, name: str) -> Tensor:
+    known_mean, known_stddev = _known_number(mean), _known_number(stddev)
+    attrs: dict[str, Any] = {"dtype": dtype, **_seed_attrs(seed)}
+    if known_mean is not None and known_stddev is not None:
+        return add_op(definition, index_tensor(shape), name=name, mean=known_mean, stddev=known_stddev, **attrs)
+    with get_default_graph().name_scope(name):
+        mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
+        numbers = add_op(definition, index_tensor(shape), mean=0.0, stddev=1.0, **attrs)
+        return math_ops.add(numbers * stddev, mean)
+
+
+def _random_normal_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
+    def write(generator: Any, part: Array) -> None:
+        normal(generator, part)
+        _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
+
+    return _filled(ctx, shape, out, write)
+
+
+RANDOM_NORMAL = register(
+    OpDef(
+        name="RandomStandardNormal",
+        inputs=("shape: T",),
+        outputs=("output: dtype",),
+        attrs=("mean", "stddev", "seed", "seed2"),
+        types={"T": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_shape_from_input,
+        kernels=on_every_device(out_kernel(_random_normal_kernel)),
+        stateful=True,
+    )
+)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from a normal distribution, again wherever a number is more than two `stddev` from the mean.
+
+    Arguments as for `random_normal`.
+    """
+    return _normal(TRUNCATED_NORMAL, shape, mean, stddev, as_dtype(dtype), seed, name or "truncated_normal")
+
+
+def _truncated_normal_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
+    def write(generator: Any, part: Array) -> None:
+        truncated(generator, part)
+        _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
+
+    return _filled(ctx, shape, out, write)
+
+
+TRUNCATED_NORMAL = register(
+    OpDef(
+        name="TruncatedNormal",
+        inputs=("shape: T",),
+        outputs=("output: dtype",),
+        attrs=("mean", "stddev", "seed", "seed2"),
+        types={"T": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_shape_from_input,
+        kernels=on_every_device(out_kernel(_truncated_normal_kernel)),
+        stateful=True,
+    )
+)
+
+
+def parameterized_truncated_normal(
+    shape: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from normal distributions between bounds.
+
+    Args:
+        shape: Shape of the result, an integer vector: draws from one distribution for each index of its first
+            dimension.
+        means: Means, a scalar or of shape ``shape[:1]``, as the other parameters.
+        stddevs: Standard deviations.
+        minvals: Lower bounds.
+        maxvals: Upper bounds, above the lower ones.
+        dtype: A floating-point dtype.
+        seed: Seed of the operation.
+        name: Name of the operation.
+    """
+    parameters = [convert_to_tensor(value, as_dtype(dtype)) for value in (means, stddevs, minvals, maxvals)]
+    return add_op(PARAMETERIZED_TRUNCATED_NORMAL, index_tensor(shape), *parameters, name=name, **_seed_attrs(seed))
+
+
+def _parameterized_truncated_normal_kernel(ctx: KernelContext, shape: Array, *parameters: Array) -> Array:
+    sizes = host_ints(ctx, shape)
+    wide = [np.asarray(ctx.to_host(value), np.float64) for value in parameters]
+    mean, stddev, low, high = (value.reshape(value.shape + (1,) * (len(sizes) - value.ndim)) for value in wide)
+    if not ((low < high).all() and (stddev > 0).all()):
+        raise InvalidArgumentError("parameterized_truncated_normal: needs minvals < maxvals and positive stddevs")
+    # The inverse distribution function, on the side of the mean where its values keep their digits.
+    begin, end = (low - mean) / stddev, (high - mean) / stddev
+    is_above = begin > 0
+    first, last = np.where(is_above, -end, begin), np.where(is_above, -begin, end)
+    functions = scipy_special()
+    chances = stream_of(ctx).draw(lambda generator: generator.random(sizes))
+    log_first, log_last = functions.log_ndtr(first), functions.log_ndtr(last)
+    # log(exp(log_first) + chances * (exp(log_last) - exp(log_first)))
+    log_chance = log_last + np.log(chances + (1 - chances) * np.exp(log_first - log_last))
+    drawn = np.clip(functions.ndtri_exp(log_chance), first, last)
+    numbers = np.clip(np.where(is_above, -drawn, drawn) * stddev + mean, low, high)
+    return ctx.asarray(np.asarray(numbers, ctx.output_dtype()))
+
+
+def _parameterized_shape(op: Operation) -> list[TensorShape]:
+    for tensor in op.inputs[1:]:
+        if (tensor.shape.rank or 0) > 1:
+            raise ValueError(f"parameters are scalars or vectors, found shape {tensor.shape}")
+    return _shape_from_input(op)
+
+
+PARAMETERIZED_TRUNCATED_NORMAL = register(
+    OpDef(
+        name="ParameterizedTruncatedNormal",
+        inputs=("shape: S", "means: dtype", "stdevs: dtype", "minvals: dtype", "maxvals: dtype"),
+        outputs=("output: dtype",),
+        attrs=("seed", "seed2"),
+        types={"S": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_parameterized_shape,
+        kernels=on_every_device(_parameterized_truncated_normal_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+    )
+)
+
+
+# -- other distributions -------------------------------------------------------------------------------
+
+
+def random_gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from gamma distributions, `shape` samples of each.
+
+    Args:
+        shape: Shape of the samples of one distribution, an integer vector.
+        alpha: Shape parameters of the distributions, positive.
+        beta: Inverse scales, broadcast against `alpha`; 1 when None.
+        dtype: A floating-point dtype.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``shape + broadcast(alpha, beta).shape``. Gradients flow to `alpha` and `beta`.
+
+    References:
+        Figurnov, Mohamed, Mnih, Implicit reparameterization gradients (2018).
+    """
+    dtype = as_dtype(dtype)
+    seeds = _seed_attrs(seed)
+    if beta is None:
+        return add_op(RANDOM_GAMMA, index_tensor(shape), convert_to_tensor(alpha, dtype), name=name, **seeds)
+    with get_default_graph().name_scope(name or "random_gamma"):
+        beta = convert_to_tensor(beta, dtype)
+        alpha = convert_to_tensor(alpha, dtype) + array_ops.zeros_like(beta)
+        return math_ops.divide(add_op(RANDOM_GAMMA, index_tensor(shape), alpha, **seeds), beta)
+
+
+def _random_gamma_kernel(ctx: KernelContext, shape: Array, alpha: Array) -> Array:
+    alpha = ctx.to_host(alpha)
+    if (alpha <= 0).any():
+        raise InvalidArgumentError(f"random_gamma: alpha must be positive, found {np.min(alpha)}")
+    size = (*host_ints(ctx, shape), *alpha.shape)
+    samples = stream_of(ctx).draw(lambda generator: generator.standard_gamma(alpha.astype(np.float64), size))
+    return ctx.asarray(np.asarray(samples, ctx.output_dtype()))
+
+
+def _samples_shape(op: Operation) -> list[TensorShape]:
+    return [sizes_from_input(op, 0).concatenate(op.inputs[1].shape)]
+
+
+def _random_gamma_gradient(op: Operation, d_samples: Tensor) -> list[Tensor | None]:
+    alpha, samples = op.inputs[1], op.outputs[0]
+    sensitivity = random_gamma_grad(array_ops.broadcast_to(alpha, array_ops.shape(samples)), samples)
+    return [None, array_ops.sum_to_shape_of(math_ops.multiply(d_samples, sensitivity), alpha)]
+
+
+RANDOM_GAMMA = register(
+    OpDef(
+        name="RandomGamma",
+        inputs=("shape: S", "alpha: T"),
+        outputs=("output: T",),
+        attrs=("seed", "seed2"),
+        types={"S": dtypes.INDICES, "T": dtypes.FLOATS},
+        shape=_samples_shape,
+        kernels=on_every_device(_random_gamma_kernel),
+        gradient=_random_gamma_gradient,
+        stateful=True,
+    )
+)
+
+
+def random_poisson(
+    lam: Any,
+    shape: Any,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from Poisson distributions, `shape` samples of each.
+
+    Args:
+        lam: Rates of the distributions, not negative.
+        shape: Shape of the samples of one distribution, an integer vector.
+        dtype: Dtype of the result: floating point, int32 or int64.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``shape + lam.shape``.
+    """
+    return add_op(RANDOM_POISSON, index_tensor(shape), lam, name=name, dtype=as_dtype(dtype), **_seed_attrs(seed))
+
+
+def _random_poisson_kernel(ctx: KernelContext, shape: Array, rate: Array) -> Array:
+    rate = ctx.to_host(rate)
+    if (rate < 0).any():
+        raise InvalidArgumentError(f"random_poisson: rates must not be negative, found {np.min(rate)}")
+    size = (*host_ints(ctx, shape), *rate.shape)
+    samples = stream_of(ctx).draw(lambda generator: generator.poisson(rate.astype(np.float64), size))
+    return ctx.asarray(np.asarray(samples, ctx.output_dtype()))
+
+
+RANDOM_POISSON = register(
+    OpDef(
+        name="RandomPoisson",
+        inputs=("shape: S", "rate: R"),
+        outputs=("output: dtype",),
+        attrs=("seed", "seed2"),
+        types={"S": dtypes.INDICES, "R": dtypes.REAL, "dtype": (*dtypes.FLOATS, *dtypes.INDICES)},
+        shape=_samples_shape,
+        kernels=on_every_device(_random_poisson_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+    )
+)
+
+
+def multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Draw class indices, each with probability ``softmax(logits)``.
+
+    Args:
+        logits: Shape ``[batch, classes]``: unnormalised log-probabilities.
+        num_samples: Integer scalar: draws per row.
+        seed: Seed of the operation.
+        name: Name of the operation.
+        output_dtype: int64 (when None) or int32.
+
+    Returns:
+        Shape ``[batch, num_samples]``.
+    """
+    output_dtype = dtypes.int64 if output_dtype is None else as_dtype(output_dtype)
+    seeds = _seed_attrs(seed)
+    return add_op(
+        MULTINOMIAL, logits, convert_to_tensor(num_samples, dtypes.int32), name=name, output_dtype=output_dtype, **seeds
+    )
+
+
+def categorical(
+    logits: Any,
+    num_samples: Any,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`multinomial` by its newer name and order of arguments."""
+    return multinomial(logits, num_samples, seed, name or "categorical", dtype)
+
+
+def _multinomial_kernel(ctx: KernelContext, logits: Array, num_samples: Array) -> Array:
+    drawn = draw_classes(ctx.to_host(logits), host_int(ctx, num_samples), stream_of(ctx), ctx.output_dtype())
+    return ctx.asarray(drawn)
+
+
+def draw_classes(rows: Array, count: int, stream: RandomStream, dtype: Any) -> Array:
+    """For each row of logits, `count` classes drawn from their softmax."""
+    batch, classes = rows.shape
+    if count < 0 or classes == 0:
+        raise InvalidArgumentError(f"multinomial: cannot draw {count} samples from {classes} classes")
+    points = stream.draw(lambda generator: generator.random((batch, count)))
+    drawn: Array = np.empty((batch, count), dtype)
+    length = max(1, _MULTINOMIAL_TILE // (classes * max(1, count)))
+
+    def tile(index: int) -> None:
+        part = slice(index * length, (index + 1) * length)
+        _draw_classes(rows[part], points[part], drawn[part])
+
+    parallel_for(tile, -(-batch // length))
+    return drawn
+
+
+_MULTINOMIAL_TILE: Final = 1 << 17
+
+
+def _draw_classes(logits: Array, points: Array, drawn: Array) -> None:
+    """Write to `drawn` the classes at `points`, uniform in [0, 1), of the cumulative distributions."""
+    batch, classes = logits.shape
+    if logits.dtype != np.float64:
+        logits = logits.astype(np.float32, copy=False)
+    # A sum of blocks is several times as fast as one of single classes, of which only chosen blocks are summed.
+    width = _BLOCK_CLASSES if points.shape[1] * _BLOCK_CLASSES * 2 < classes else 1
+    blocks = -(-classes // width)
+    weights = np.zeros((batch, blocks * width), logits.dtype)
+    with np.errstate(invalid="ignore"):
+        np.exp(logits - logits.max(axis=1, keepdims=True), out=weights[:, :classes])
+    in_blocks = weights.reshape(batch, blocks, width)
+    of_blocks = np.add.reduce(in_blocks, axis=2, dtype=np.float64) if width > 1 else weights
+    cumulative = of_blocks.cumsum(axis=1, dtype=np.float64)
+    if not np.isfinite(cumulative[:, -1]).all():
+        raise InvalidArgumentError("multinomial: a row of the logits is not finite, or has no class that may occur")
+    points = points * cumulative[:, -1:]
+    _find(cumulative, points, drawn)
+    if width > 1:
+        rows = np.arange(batch)[:, None]
+        rest = points - np.where(drawn > 0, cumulative[rows, drawn - 1], 0)
+        within = in_blocks[rows, drawn].cumsum(axis=2, dtype=np.float64)
+        # Rounding may leave the end of a block: at most its last class that may occur.
+        rest = np.minimum(rest, np.nextafter(within[:, :, -1], 0))
+        drawn[...] = drawn * width + np.sum(within <= rest[:, :, None], axis=2)
+
+
+_BLOCK_CLASSES: Final = 64
+
+
+def _find(cumulative: Array, points: Array, found: Array) -> None:
+    """For each point the first entry of its row that is above it."""
+    if points.shape[1] * cumulative.shape[1] <= 4096:  # cheaper than one call for each row
+        np.sum(cumulative[:, None, :] <= points[:, :, None], axis=2, out=found)
+        return
+    for row, row_points, row_found in zip(cumulative, points, found, strict=True):
+        row_found[:] = row.searchsorted(row_points, "right")
+
+
+def _multinomial_shape(op: Operation) -> list[TensorShape]:
+    logits = op.inputs[0].shape.with_rank(2)
+    op.inputs[1].shape.assert_has_rank(0)
+    count = constant_value(op.inputs[1])
+    return [TensorShape([logits.sizes[0], None if count is None else int(count)])]
+
+
+MULTINOMIAL = register(
+    OpDef(
+        name="Multinomial",
+        inputs=("logits: T", "num_samples: int32"),
+        outputs=("output: output_dtype",),
+        attrs=("seed", "seed2"),
+        types={"T": dtypes.REAL, "output_dtype": dtypes.INDICES},
+        shape=_multinomial_shape,
+        kernels=on_every_device(_multinomial_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+    )
+)
+
+
+def random_orthogonal(
+    rows: int,
+    columns: int,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw a matrix with orthonormal rows or columns, whichever are fewer, all such matrices alike.
+
+    Args:
+        rows: Number of rows.
+        columns: Number of columns.
+        dtype: A floating-point dtype.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    References:
+        Mezzadri, How to generate random matrices from the classical compact groups (2007).
+    """
+    seeds = _seed_attrs(seed)
+    return add_op(RANDOM_ORTHOGONAL, name=name, rows=rows, columns=columns, dtype=as_dtype(dtype), **seeds)
+
+
+def _random_orthogonal_kernel(ctx: KernelContext) -> Array:
+    rows, columns = ctx.attr("rows"), ctx.attr("columns")
+    size = max(rows, columns), min(rows, columns)
+    q, r = np.linalg.qr(stream_of(ctx).draw(lambda generator: generator.standard_normal(size)))
+    q *= np.sign(np.diagonal(r))  # the signs make the distribution uniform
+    return ctx.asarray(np.asarray(q if rows >= columns else q.T, ctx.output_dtype(), order="C"))
+
+
+def _random_orthogonal_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape([op.attrs["rows"], op.attrs["columns"]])]
+
+
+RANDOM_ORTHOGONAL = register(
+    OpDef(
+        name="RandomOrthogonal",
+        inputs=(),
+        outputs=("output: dtype",),
+        attrs=("rows", "columns", "seed", "seed2"),
+        types={"dtype": dtypes.FLOATS},
+        shape=_random_orthogonal_shape,
+        kernels=on_every_device(_random_orthogonal_kernel),
+        stateful=True,
+    )
+)
+
+
+# -- order and place -----------------------------------------------------------------------------------
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Put the rows of a tensor in random order.
+
+    Args:
+        value: Shape ``[n, ...]``.
+        seed: Seed of the operation.
+        name: Name of the operation.
+    """
+    return add_op(RANDOM_SHUFFLE, value, name=name, **_seed_attrs(seed))
+
+
+def _random_shuffle_kernel(ctx: KernelContext, value: Array) -> Array:
+    if value.ndim == 0:
+        return value
+    order = stream_of(ctx).draw(lambda generator: generator.permutation(value.shape[0]))
+    return value.take(ctx.asarray(order), axis=0)
+
+
+RANDOM_SHUFFLE = register(
+    OpDef(
+        name="RandomShuffle",
+        inputs=("value: T",),
+        outputs=("output: T",),
+        attrs=("seed", "seed2"),
+        types={"T": dtypes.VALUES},
+        shape=like_input(0),
+        kernels=on_every_device(_random_shuffle_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+    )
+)
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Take a part of a tensor at a random place, each place with the same chance.
+
+    Args:
+        value: The tensor.
+        size: Size of the part in each dimension, an integer vector.
+        seed: Seed of the operation.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: While running: the part is larger than `value`.
+    """
+    with get_default_graph().name_scope(name or "random_crop"):
+        size = index_tensor(size)
+        places = array_ops.shape(value, out_type=size.dtype) - size + 1
+        # A draw below the largest integer, by the remainder: the bias is below 2**-20 for any image.
+        numbers = random_uniform(array_ops.shape(places), 0, size.dtype.max, size.dtype, seed)
+        return array_ops.slice(value, math_ops.mod(numbers, places), size)

@@ -1,0 +1,225 @@
+"""Random numbers that follow from a seed given as a tensor: the same seed gives the same numbers, however often.
+
+The numbers are made on the host, alike on every device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
+from tfray.ops.kernels.random_streams import RandomStream, normal, truncated_normal, uniform
+from tfray.ops.math import math_ops
+from tfray.ops.random.random_ops import draw_classes
+
+if TYPE_CHECKING:
+    from tfray.ops.kernels.random_streams import Writer
+
+# -- what the operations share -------------------------------------------------------------------------
+
+
+def _stream(ctx: KernelContext, seed: Array) -> RandomStream:
+    seeds = ctx.to_host(seed)
+    if seeds.shape != (2,):
+        raise InvalidArgumentError(f"a seed is a vector of two integers, found shape {seeds.shape}")
+    return RandomStream(key=seeds.astype(np.int64).view(np.uint64))
+
+
+def _numbers(write: Writer) -> KernelFunction:
+    """A kernel that fills its result with what `write` draws."""
+
+    def kernel(ctx: KernelContext, shape: Array, seed: Array) -> Array:
+        numbers = np.empty(host_ints(ctx, shape), ctx.output_dtype())
+        _stream(ctx, seed).fill(numbers, write)
+        return ctx.asarray(numbers)
+
+    return kernel
+
+
+def _shape_from_input(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_is_compatible_with([2])
+    return [sizes_from_input(op, 0)]
+
+
+def _stateless(name: str, write: Writer) -> OpDef:
+    return OpDef(
+        name=name,
+        inputs=("shape: S", "seed: Tseed"),
+        outputs=("output: dtype",),
+        types={"S": dtypes.INDICES, "Tseed": dtypes.INDICES, "dtype": dtypes.FLOATS},
+        shape=_shape_from_input,
+        kernels=on_every_device(_numbers(write)),
+    )
+
+
+# -- distributions -------------------------------------------------------------------------------------
+
+
+def stateless_random_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from the uniform distribution over ``[minval, maxval)``. Public as ``tf.random.stateless_uniform``.
+
+    Args:
+        shape: Shape of the result, an integer vector.
+        seed: Two integers, as a tensor: they determine the numbers.
+        minval: Lower bound.
+        maxval: Upper bound: 1 when None, but required for integers.
+        dtype: A floating-point dtype, int32 or int64.
+        name: Name of the operation.
+
+    Raises:
+        ValueError: An integer `dtype` without `maxval`.
+    """
+    dtype, seed = as_dtype(dtype), index_tensor(seed)
+    if dtype.is_integer:
+        if maxval is None:
+            raise ValueError(f"stateless_uniform: maxval must be given for {dtype.name}")
+        bounds = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
+        return add_op(STATELESS_UNIFORM_INT, index_tensor(shape), seed, *bounds, name=name)
+    with get_default_graph().name_scope(name or "stateless_random_uniform"):
+        low, high = convert_to_tensor(minval, dtype), convert_to_tensor(1 if maxval is None else maxval, dtype)
+        numbers = add_op(STATELESS_UNIFORM, index_tensor(shape), seed, dtype=dtype)
+        return math_ops.add(math_ops.multiply(numbers, high - low), low)
+
+
+STATELESS_UNIFORM = register(_stateless("StatelessRandomUniform", uniform))
+
+
+def _stateless_uniform_int_kernel(ctx: KernelContext, shape: Array, seed: Array, minval: Array, maxval: Array) -> Array:
+    low, high = host_int(ctx, minval), host_int(ctx, maxval)
+    if low >= high:
+        raise InvalidArgumentError(f"stateless_uniform: needs minval < maxval, got {low} and {high}")
+
+    def write(generator: Any, part: Array) -> None:
+        part[...] = generator.integers(low, high, part.shape, part.dtype)
+
+    return _numbers(write)(ctx, shape, seed)
+
+
+STATELESS_UNIFORM_INT = register(
+    OpDef(
+        name="StatelessRandomUniformInt",
+        inputs=("shape: S", "seed: Tseed", "minval: dtype", "maxval: dtype"),
+        outputs=("output: dtype",),
+        types={"S": dtypes.INDICES, "Tseed": dtypes.INDICES, "dtype": dtypes.INDICES},
+        shape=_shape_from_input,
+        kernels=on_every_device(_stateless_uniform_int_kernel),
+    )
+)
+
+
+def stateless_random_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from a normal distribution. Public as ``tf.random.stateless_normal``.
+
+    Args:
+        shape: Shape of the result, an integer vector.
+        seed: Two integers, as a tensor: they determine the numbers.
+        mean: Mean.
+        stddev: Standard deviation.
+        dtype: A floating-point dtype.
+        name: Name scope of the operations.
+    """
+    return _scaled(STATELESS_NORMAL, shape, seed, mean, stddev, dtype, name or "stateless_random_normal")
+
+
+def _scaled(definition: OpDef, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: DTypeLike, name: str) -> Tensor:
+    with get_default_graph().name_scope(name):
+        dtype = as_dtype(dtype)
+        mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
+        numbers = add_op(definition, index_tensor(shape), index_tensor(seed), dtype=dtype)
+        return math_ops.add(math_ops.multiply(numbers, stddev), mean)
+
+
+STATELESS_NORMAL = register(_stateless("StatelessRandomNormal", normal))
+
+
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Draw from a normal distribution, again wherever a number is more than two `stddev` from the mean.
+
+    Arguments as for `stateless_random_normal`.
+    """
+    return _scaled(STATELESS_TRUNCATED, shape, seed, mean, stddev, dtype, name or "stateless_truncated_normal")
+
+
+STATELESS_TRUNCATED = register(_stateless("StatelessTruncatedNormal", truncated_normal))
+
+
+def stateless_multinomial(
+    logits: Any, num_samples: Any, seed: Any, output_dtype: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """Draw class indices, each with probability ``softmax(logits)``.
+
+    Args:
+        logits: Shape ``[batch, classes]``: unnormalised log-probabilities.
+        num_samples: Integer scalar: draws per row.
+        seed: Two integers, as a tensor: they determine the draws.
+        output_dtype: int64 or int32.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``[batch, num_samples]``.
+    """
+    count, dtype = convert_to_tensor(num_samples, dtypes.int32), as_dtype(output_dtype)
+    return add_op(STATELESS_MULTINOMIAL, logits, count, index_tensor(seed), name=name, output_dtype=dtype)
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """`stateless_multinomial` by its newer name."""
+    return stateless_multinomial(logits, num_samples, seed, dtype, name)
+
+
+def _stateless_multinomial_kernel(ctx: KernelContext, logits: Array, num_samples: Array, seed: Array) -> Array:
+    return ctx.asarray(
+        draw_classes(ctx.to_host(logits), host_int(ctx, num_samples), _stream(ctx, seed), ctx.output_dtype())
+    )
+
+
+def _stateless_multinomial_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(0)
+    op.inputs[2].shape.assert_is_compatible_with([2])
+    count = constant_value(op.inputs[1])
+    return [TensorShape([op.inputs[0].shape.with_rank(2).sizes[0], None if count is None else int(count)])]
+
+
+STATELESS_MULTINOMIAL = register(
+    OpDef(
+        name="StatelessMultinomial",
+        inputs=("logits: T", "num_samples: int32", "seed: Tseed"),
+        outputs=("output: output_dtype",),
+        types={"T": dtypes.REAL, "Tseed": dtypes.INDICES, "output_dtype": dtypes.INDICES},
+        shape=_stateless_multinomial_shape,
+        kernels=on_every_device(_stateless_multinomial_kernel),
+    )
+)

@@ -1,0 +1,159 @@
+"""What lives on a device for a conditional accumulator: gradients until enough of them have come."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.dtypes import DType
+from tfray.framework.op_def import Array
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.resources.attempts import Attempt, SharedResource
+
+REDUCTIONS: Final = ("MEAN", "SUM")
+
+
+class Accumulator(SharedResource):
+    """Adds gradients of the current time step up, and gives their mean or sum when enough have come.
+
+    Args:
+        name: Name to show.
+        dtype: Dtype of the gradients.
+        shape: Their shape, as far as it is known.
+        reduction: One of `REDUCTIONS`.
+
+    Attributes:
+        count: Number of gradients since the last that were taken.
+        global_step: The time step; older gradients are dropped.
+    """
+
+    def __init__(self, name: str, dtype: DType, shape: TensorShape, reduction: str) -> None:
+        super().__init__(line_count=1)
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.reduction = reduction
+        self.count = 0
+        self.global_step = 0
+        self._clear()
+
+    def describe(self) -> str:
+        """How messages name the accumulator."""
+        return f"accumulator {self.name!r}"
+
+    def apply(self, local_step: int, *gradient: Array) -> None:
+        """Add a gradient, unless it was computed from values older than the time step."""
+        self._check(*gradient)
+
+        def add() -> None:
+            if local_step >= self.global_step:
+                self._add(*gradient)
+                self.count += 1
+
+        self.change(add)
+
+    def take(self, num_required: int) -> Attempt:
+        """Wait for `num_required` gradients and take all there are; a new time step begins."""
+        if num_required < 1:
+            raise InvalidArgumentError(f"{self.describe()}: num_required is {num_required}, expected at least 1")
+        return self.submit(_Take(self, num_required), 0)
+
+    def take_now(self) -> Any:
+        """Take what there is. Call with the lock held."""
+        result = self._reduced()
+        self._clear()
+        self.count = 0
+        self.global_step += 1
+        return result
+
+    # -- dense gradients ---------------------------------------------------------------------------
+
+    def _clear(self) -> None:
+        self._total: Any = None
+
+    def _check(self, *parts: Array) -> None:
+        (gradient,) = parts
+        if not self.shape.is_compatible_with(gradient.shape):
+            raise self.misfit(gradient.shape, self.shape)
+
+    def _add(self, *parts: Array) -> None:
+        (gradient,) = parts
+        if self._total is None:
+            self._total = gradient.copy()
+        elif self._total.shape != gradient.shape:
+            raise self.misfit(gradient.shape, TensorShape(self._total.shape))
+        else:
+            self._total += gradient
+
+    def _reduced(self) -> Any:
+        return self._total / self._total.dtype.type(self.count) if self.reduction == "MEAN" else self._total
+
+    def misfit(self, shape: Any, expected: TensorShape) -> InvalidArgumentError:
+        """The error for a gradient of another shape."""
+        return InvalidArgumentError(
+            f"{self.describe()} takes gradients of shape {expected}, got one of shape {TensorShape(shape)}"
+        )
+
+
+class SparseAccumulator(Accumulator):
+    """The same for gradients of which only some rows are given. The mean of a row is over those that have it."""
+
+    def _clear(self) -> None:
+        self._indices: list[Array] = []
+        self._values: list[Array] = []
+
+    def _check(self, *parts: Array) -> None:
+        indices, values, *shapes = parts
+        if indices.ndim != 1 or values.ndim < 1 or len(indices) != len(values):
+            raise InvalidArgumentError(
+                f"{self.describe()} takes a vector of indices and as many rows, got shapes "
+                f"{TensorShape(indices.shape)} and {TensorShape(values.shape)}"
+            )
+        given = TensorShape([int(size) for size in shapes[0]] if shapes else [None, *values.shape[1:]])
+        if not self.shape.is_compatible_with(given) or not given.is_compatible_with([None, *values.shape[1:]]):
+            raise self.misfit(given, self.shape)
+        sizes = [size for shape in (self.shape, given) if shape.rank for size in shape.sizes[:1] if size is not None]
+        if len(indices) and (indices.min() < 0 or any(indices.max() >= size for size in sizes)):
+            raise InvalidArgumentError(
+                f"{self.describe()}: indices reach from {indices.min()} to {indices.max()}, and there are "
+                f"{min(sizes) if sizes else 'only non-negative'} rows"
+            )
+
+    def _add(self, *parts: Array) -> None:
+        indices, values, *_ = parts
+        rows, totals, _ = _sum_by_row(indices, values)
+        if self._values and self._values[0].shape[1:] != values.shape[1:]:
+            raise self.misfit(values.shape, TensorShape([None, *self._values[0].shape[1:]]))
+        self._indices.append(rows)
+        self._values.append(totals)
+
+    def _reduced(self) -> tuple[Array, Array, Array]:
+        rows, totals, counts = _sum_by_row(np.concatenate(self._indices), np.concatenate(self._values))
+        if self.reduction == "MEAN":
+            totals = totals / counts.astype(totals.dtype).reshape(-1, *[1] * (totals.ndim - 1))
+        first = self.shape.sizes[0] if self.shape.rank else None
+        sizes = [-1 if first is None else first, *totals.shape[1:]]
+        return rows, totals, np.array(sizes, np.int64)
+
+
+def _sum_by_row(indices: Array, values: Array) -> tuple[Array, Array, Array]:
+    """Distinct indices in order, the sums of their rows, and how many rows these are."""
+    rows, places, counts = np.unique(indices, return_inverse=True, return_counts=True)
+    totals = np.zeros((len(rows), *values.shape[1:]), values.dtype)
+    np.add.at(totals, places.reshape(-1), values)
+    return rows, totals, counts
+
+
+class _Take(Attempt):
+    __slots__ = ("_num_required",)
+    resource: Accumulator
+
+    def __init__(self, accumulator: Accumulator, num_required: int) -> None:
+        super().__init__(accumulator)
+        self._num_required = num_required
+
+    def advance(self) -> bool:
+        accumulator = self.resource
+        return accumulator.count >= self._num_required and self.finish(accumulator.take_now())

@@ -1,0 +1,263 @@
+"""Datasets whose elements are several of another's, or parts of them: batches, windows, and their undoing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.op_def import Array
+from tfray.ops.resources.dataset_sources import Listed, Slices, slices
+from tfray.ops.resources.datasets import DatasetValue, Element, ElementFunction, Walk, chained
+
+
+class Batched(DatasetValue):
+    """`size` elements at a time, stacked along a new first axis.
+
+    An error takes the place of its batch: the elements before it are dropped, and the next batch begins behind it.
+    """
+
+    def __init__(self, parent: DatasetValue, size: int, drop_remainder: bool) -> None:
+        if size < 1:
+            raise InvalidArgumentError(f"batch: batch_size is {size}, expected at least 1")
+        self._parent = parent
+        self._size = size
+        self._drop = drop_remainder
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        if isinstance(self._parent, Slices):
+            return _stretches(self._parent, self._size, self._drop)
+        groups = _Groups(self._parent.open(walk), self._size, self._drop)
+        return map(_stacked_elements, groups)
+
+
+def _stretches(source: Slices, size: int, drop_remainder: bool) -> Iterator[Element]:
+    """Stretches of arrays that lie in memory already."""
+    end = source.length - source.length % size if drop_remainder else source.length
+
+    def stretch(begin: int) -> Element:
+        return tuple(component[begin : min(begin + size, end)].copy() for component in source.components)
+
+    return map(stretch, range(0, end, size))
+
+
+class _Groups(Iterator[list[Element]]):
+    """Lists of `size` elements, the last of which may be shorter unless those are dropped."""
+
+    __slots__ = ("_drop", "_group", "_parent", "_size")
+
+    def __init__(self, parent: Iterator[Element], size: int, drop_remainder: bool) -> None:
+        self._parent = parent
+        self._size = size
+        self._drop = drop_remainder
+        self._group: list[Element] = []
+
+    def __next__(self) -> list[Element]:
+        group = self._group
+        try:
+            # When this is interrupted, what the list has got by then stays there for the next call.
+            group.extend(islice(self._parent, self._size - len(group)))
+        except Exception:
+            group.clear()
+            raise
+        self._group = []
+        if len(group) < self._size:
+            self._parent = iter(())
+            if not group or self._drop:
+                raise StopIteration
+        return group
+
+
+def _stacked_elements(elements: Sequence[Element]) -> Element:
+    return tuple(map(_stacked, zip(*elements, strict=True)))
+
+
+def _stacked(column: Sequence[Any]) -> Array:
+    first = np.asarray(column[0])
+    out = np.empty((len(column), *first.shape), first.dtype)
+    for row, value in enumerate(column):
+        if np.shape(value) != first.shape:
+            raise InvalidArgumentError(
+                f"batch: elements of shapes {list(first.shape)} and {list(np.shape(value))} cannot be stacked; "
+                "use padded_batch"
+            )
+        out[row] = value[()]  # of strings, not the array of rank 0 around one
+    return out
+
+
+class PaddedBatched(DatasetValue):
+    """`size` elements at a time, each padded at its end to one shape. Errors are those of `Batched`.
+
+    Args:
+        parent: The elements.
+        size: Number of elements in a batch.
+        shapes: For each component its shape, with None where the largest of the batch counts.
+        padding: For each component the value to pad with.
+        drop_remainder: Whether a last batch that is not full is left out.
+    """
+
+    def __init__(
+        self,
+        parent: DatasetValue,
+        size: int,
+        shapes: Sequence[Sequence[int | None]],
+        padding: Sequence[Any],
+        drop_remainder: bool,
+    ) -> None:
+        if size < 1:
+            raise InvalidArgumentError(f"padded_batch: batch_size is {size}, expected at least 1")
+        self._parent = parent
+        self._size = size
+        self._shapes = shapes
+        self._padding = padding
+        self._drop = drop_remainder
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return map(self._padded_elements, _Groups(self._parent.open(walk), self._size, self._drop))
+
+    def _padded_elements(self, elements: Sequence[Element]) -> Element:
+        columns = zip(*elements, strict=True)
+        return tuple(
+            _padded(column, shape, padding)
+            for column, shape, padding in zip(columns, self._shapes, self._padding, strict=True)
+        )
+
+
+def _padded(column: Sequence[Any], shape: Sequence[int | None], padding: Any) -> Array:
+    arrays = [np.asarray(value) for value in column]
+    if any(array.ndim != len(shape) for array in arrays):
+        raise InvalidArgumentError(f"padded_batch: an element has not the rank of padded shape {list(shape)}")
+    largest = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
+    for wanted, found in zip(shape, largest, strict=True):
+        if wanted is not None and found > wanted:
+            raise InvalidArgumentError(f"padded_batch: an element has size {found}, and the padded size is {wanted}")
+    full = [found if wanted is None else wanted for wanted, found in zip(shape, largest, strict=True)]
+    out = np.full((len(arrays), *full), padding, arrays[0].dtype)
+    for row, array in zip(out, arrays, strict=True) if len(full) else ():
+        row[tuple(map(slice, array.shape))] = array
+    if not full:
+        out[:] = [array[()] for array in arrays]
+    return out
+
+
+class Unbatched(DatasetValue):
+    """The slices of each element's components along their first axis."""
+
+    def __init__(self, parent: DatasetValue) -> None:
+        self._parent = parent
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return chained(map(_slices_of, self._parent.open(walk)))
+
+
+def _slices_of(element: Element) -> Iterator[Element]:
+    return slices(Slices(element).components)
+
+
+class Windows(DatasetValue):
+    """Datasets of `size` consecutive elements, one for each component; the next begins `shift` elements later.
+
+    An error among the elements of a window takes its place. One that is in no window is passed over.
+    """
+
+    def __init__(self, parent: DatasetValue, size: int, shift: int, stride: int, drop_remainder: bool) -> None:
+        if min(size, shift, stride) < 1:
+            raise InvalidArgumentError("window: size, shift and stride must be at least 1")
+        self._parent = parent
+        self.size, self.shift, self.stride = size, shift, stride
+        self.drop = drop_remainder
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _WindowIterator(self, self._parent.open(walk))
+
+
+class _WindowIterator(Iterator[Element]):
+    def __init__(self, windows: Windows, parent: Iterator[Element]) -> None:
+        self._windows = windows
+        self._parent: Iterator[Element] | None = parent
+        self._buffer: list[Element | Exception] = []
+        self._passed_over = 0
+        """Elements still to be taken that lie between two windows."""
+
+    def __next__(self) -> Element:
+        windows, buffer = self._windows, self._buffer
+        while self._passed_over and self._parent is not None:
+            self._take()
+            self._passed_over -= 1
+            buffer.clear()
+        span = (windows.size - 1) * windows.stride + 1
+        while len(buffer) < span and self._parent is not None:
+            self._take()
+        if not buffer or (len(buffer) < span and windows.drop):
+            raise StopIteration
+        window = buffer[: span : windows.stride]
+        self._passed_over = max(0, windows.shift - len(buffer))
+        del buffer[: windows.shift]
+        elements = []
+        for element in window:
+            if isinstance(element, Exception):
+                raise element
+            elements.append(element)
+        return tuple(Listed([(value,) for value in column]) for column in zip(*elements, strict=True))
+
+    def _take(self) -> None:
+        assert self._parent is not None
+        try:
+            self._buffer.append(next(self._parent))
+        except StopIteration:
+            self._parent = None
+        except Exception as error:  # noqa: BLE001 (raised by the windows that hold it)
+            self._buffer.append(error)
+
+
+class GroupedByWindow(DatasetValue):
+    """The elements of the datasets that a function makes of groups, each of elements with one key.
+
+    A group is handed over when it is full; those that are left at the end follow, in the order of their keys. A group
+    for which the function fails is lost with its error.
+
+    Args:
+        parent: Elements behind their key and the size of its groups.
+        function: Function of a key and a dataset of the group that returns a dataset.
+    """
+
+    def __init__(self, parent: DatasetValue, function: ElementFunction) -> None:
+        self._parent = parent
+        self._function = function
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        function = self._function.open(walk)
+
+        def opened(group: tuple[int, list[Element]]) -> Iterator[Element]:
+            key, elements = group
+            dataset: DatasetValue = function.call(np.int64(key), Listed(elements))[0]
+            return dataset.open(walk)
+
+        return chained(map(opened, _KeyedGroups(self._parent.open(walk))))
+
+
+class _KeyedGroups(Iterator[tuple[int, list[Element]]]):
+    def __init__(self, parent: Iterator[Element]) -> None:
+        self._parent: Iterator[Element] | None = parent
+        self._groups: dict[int, list[Element]] = {}
+
+    def __next__(self) -> tuple[int, list[Element]]:
+        while self._parent is not None:
+            try:
+                key, size, *element = next(self._parent)
+            except StopIteration:
+                self._parent = None
+                break
+            if size < 1:
+                raise InvalidArgumentError(f"group_by_window: the size for key {key} is {size}, expected 1 or more")
+            group = self._groups.setdefault(int(key), [])
+            group.append(tuple(element))
+            if len(group) >= size:
+                return int(key), self._groups.pop(int(key))
+        if not self._groups:
+            raise StopIteration
+        key = min(self._groups)
+        return key, self._groups.pop(key)

@@ -1,0 +1,111 @@
+"""Datasets whose elements come from arrays, from Python code, or from files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError, NotAnError, UnknownError, is_interrupt
+from tfray.framework.op_def import Array
+from tfray.ops.resources.datasets import DatasetValue, Element, Walk
+
+
+class Listed(DatasetValue):
+    """Elements that are there already."""
+
+    def __init__(self, elements: Sequence[Element]) -> None:
+        self._elements = elements
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return iter(self._elements)
+
+
+class Slices(DatasetValue):
+    """The slices of arrays along their first axis."""
+
+    def __init__(self, components: Sequence[Array]) -> None:
+        self.components = tuple(components)
+        lengths = {len(component) for component in components}
+        if len(lengths) != 1:
+            raise InvalidArgumentError(f"the tensors have {sorted(lengths)} slices: all must have as many")
+        (self.length,) = lengths
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return slices(self.components)
+
+
+def slices(components: Sequence[Array]) -> Iterator[Element]:
+    """The slices of arrays of one length along their first axis."""
+    columns = [map(as_string, c) if c.dtype.kind == "O" and c.ndim == 1 else c for c in components]
+    return iter(zip(*columns, strict=True))
+
+
+def as_string(text: bytes) -> Array:
+    """A string as a tensor of rank 0."""
+    array = np.empty((), object)
+    array[()] = text
+    return array
+
+
+class Range(DatasetValue):
+    """Integers from `start` to `stop`, by `step`."""
+
+    def __init__(self, start: int, stop: int, step: int) -> None:
+        self._values = range(start, stop, step)
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return iter(zip(map(np.int64, self._values), strict=True))
+
+
+class Generated(DatasetValue):
+    """What the iterators of a Python function give. One that cannot be had is an error and no elements."""
+
+    def __init__(self, open_iterator: Callable[[], Iterator[Element]]) -> None:
+        self._open = open_iterator
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _Guarded(chain.from_iterable(_once(self._open)))
+
+
+def _once(open_iterator: Callable[[], Iterator[Element]]) -> Iterator[Iterator[Element]]:
+    yield open_iterator()
+
+
+class _Guarded(Iterator[Element]):
+    """The elements of the user's code, which may do what must not end a thread of tfray's."""
+
+    __slots__ = ("_elements",)
+
+    def __init__(self, elements: Iterator[Element]) -> None:
+        self._elements = elements
+
+    def __next__(self) -> Element:
+        try:
+            return next(self._elements)
+        except Exception:
+            raise
+        except BaseException as error:
+            if isinstance(error, NotAnError) or is_interrupt(error):
+                raise
+            raise UnknownError(f"the generator raised {type(error).__name__}: {error}") from error
+
+
+class Files(DatasetValue):
+    """What is read from files, one after the other. An error ends a file: behind it comes the next.
+
+    So a file that is not there is one error. In TensorFlow it is one for ever, and `ignore_errors` never ends.
+
+    Args:
+        paths: The files.
+        read: Generator of the elements of a file.
+    """
+
+    def __init__(self, paths: Sequence[bytes], read: Callable[[bytes], Iterator[Element]]) -> None:
+        self._paths = paths
+        self._read = read
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        # A generator raises nothing when it is called, so the chain has no errors of its own.
+        return chain.from_iterable(map(self._read, self._paths))

@@ -1,0 +1,212 @@
+"""Datasets behind which threads work. What they raise comes out at the place of the element that they were to make."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import CancelledError as FutureCancelledError
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import CancelledError, UnknownError
+from tfray.ops.resources.datasets import (
+    LOOK_S,
+    DatasetValue,
+    Element,
+    ElementFunction,
+    Interrupted,
+    OpenedFunction,
+    Walk,
+)
+
+_CLOSED: Final = "the iterator was closed"
+
+
+def _as_exception(error: BaseException) -> BaseException:
+    """What the reader is to raise for an error of a thread."""
+    if isinstance(error, (Exception, Interrupted)):
+        return error
+    made = UnknownError(f"a function of the dataset raised {type(error).__name__}: {error}")
+    made.__cause__ = error
+    return made
+
+
+# -- parallel calls ------------------------------------------------------------------------------------
+
+
+class ParallelMapped(DatasetValue):
+    """The results of a function that threads compute, in the order of the elements.
+
+    Args:
+        parent: The elements.
+        function: The function.
+        workers: Number of threads.
+    """
+
+    def __init__(self, parent: DatasetValue, function: ElementFunction, workers: int) -> None:
+        self._parent = parent
+        self._function = function
+        self._workers = workers
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _ParallelIterator(walk, self._parent.open(walk), self._function, self._workers)
+
+
+class _ParallelIterator(Iterator[Element]):
+    def __init__(self, walk: Walk, parent: Iterator[Element], function: ElementFunction, workers: int) -> None:
+        self._walk = walk
+        self._parent: Iterator[Element] | None = parent
+        self._functions = _Functions(walk, function)
+        self._limit = 2 * workers
+        self._pool = ThreadPoolExecutor(workers, "tfray-map")
+        # Its threads end with the iterator: what nobody will see is not computed.
+        weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
+        self._pending: deque[Future[Element]] = deque()
+
+    def __next__(self) -> Element:
+        pending = self._pending
+        while self._parent is not None and len(pending) <= self._limit:
+            try:
+                element = next(self._parent)
+            except StopIteration:
+                self._parent = None
+                self._pool.shutdown(wait=False)
+            except Exception as error:  # noqa: BLE001 (raised in its turn)
+                failed: Future[Element] = Future()
+                failed.set_exception(error)
+                pending.append(failed)
+            else:
+                pending.append(self._pool.submit(self._functions.call, element))
+        if not pending:
+            raise StopIteration
+        first = pending[0]
+        while not first.done():
+            remaining = self._walk.remaining_s()
+            try:
+                first.exception(LOOK_S if remaining is None else min(LOOK_S, remaining))
+            except TimeoutError:
+                self._walk.look()
+            except FutureCancelledError:
+                raise Interrupted(CancelledError(_CLOSED)) from None
+        pending.popleft()
+        raised = first.exception()
+        if raised is not None:
+            raise _as_exception(raised)
+        return first.result()
+
+
+class _Functions:
+    """A function of elements for several threads: as many are opened as are in use at once."""
+
+    def __init__(self, walk: Walk, function: ElementFunction) -> None:
+        self._walk = walk
+        self._function = function
+        self._idle: list[OpenedFunction] = []
+
+    def call(self, element: Element) -> Element:
+        """The result for an element."""
+        self._walk.look()
+        try:
+            function = self._idle.pop()
+        except IndexError:
+            function = self._function.open(self._walk)
+        with np.errstate(all="ignore"):
+            result = function.call(*element)
+        self._idle.append(function)
+        return result
+
+
+# -- elements ahead ------------------------------------------------------------------------------------
+
+
+class Prefetched(DatasetValue):
+    """The elements, up to `size` of which a thread makes before they are asked for."""
+
+    def __init__(self, parent: DatasetValue, size: int) -> None:
+        self._parent = parent
+        self._size = size
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        elements = self._parent.open(walk)
+        return _PrefetchingIterator(walk, elements, self._size) if self._size else elements
+
+
+class _PrefetchingIterator(Iterator[Element]):
+    """The reader's end of a line. The thread begins with the first element, and ends with the last, or when nobody has
+    the iterator any longer, or when the walk is closed."""
+
+    def __init__(self, walk: Walk, elements: Iterator[Element], size: int) -> None:
+        self._walk = walk
+        self._line = _Line(size)
+        # The thread must not hold this object, or nothing would ever drop it.
+        target = threading.Thread(target=_produce, args=(elements, self._line), name="tfray-prefetch", daemon=True)
+        self._thread: threading.Thread | None = target
+        walk.add_line(self._line)
+        weakref.finalize(self, self._line.close)
+
+    def __next__(self) -> Element:
+        if self._thread is not None:
+            self._thread.start()
+            self._thread = None
+        return self._line.take(self._walk)
+
+
+def _produce(elements: Iterator[Element], line: _Line) -> None:
+    with np.errstate(all="ignore"):
+        goes_on = True
+        while goes_on:
+            try:
+                element: Any = next(elements)
+            except StopIteration:
+                line.put(None, StopIteration())
+                return
+            except BaseException as error:  # noqa: BLE001 (raised where the element is asked for)
+                goes_on = line.put(None, _as_exception(error)) and not isinstance(error, Interrupted)
+            else:
+                goes_on = line.put(element, None)
+
+
+class _Line:
+    """A line of elements and errors between one thread that makes them and others that take them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._items: deque[tuple[Any, BaseException | None]] = deque()
+        self._changed = threading.Condition()
+        self._is_closed = False
+
+    def put(self, element: Any, error: BaseException | None) -> bool:
+        """Add an element, or an error, when there is room. Returns whether anybody wants more."""
+        with self._changed:
+            while len(self._items) >= self._size and not self._is_closed:
+                self._changed.wait()
+            self._items.append((element, error))
+            self._changed.notify_all()
+            return not self._is_closed
+
+    def take(self, walk: Walk) -> Element:
+        """The next element, or the error at its place. The end stays."""
+        with self._changed:
+            while not self._items:
+                if self._is_closed:
+                    raise Interrupted(CancelledError(_CLOSED))
+                self._changed.wait(walk.remaining_s())
+            element, error = self._items[0]
+            if not isinstance(error, (StopIteration, Interrupted)):
+                self._items.popleft()
+                self._changed.notify_all()
+        if error is None:
+            result: Element = element
+            return result
+        raise StopIteration if isinstance(error, StopIteration) else error
+
+    def close(self) -> None:
+        """Let nobody wait any longer."""
+        with self._changed:
+            self._is_closed = True
+            self._items.clear()
+            self._changed.notify_all()

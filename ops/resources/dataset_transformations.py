@@ -1,0 +1,560 @@
+"""Datasets that are made of others element by element, and those that put several datasets together."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.ops.resources.datasets import DatasetValue, Element, ElementFunction, OpenedFunction, Walk, chained
+
+# -- functions of elements -----------------------------------------------------------------------------
+
+
+class Mapped(DatasetValue):
+    """The results of a function."""
+
+    def __init__(self, parent: DatasetValue, function: ElementFunction) -> None:
+        self._parent = parent
+        self._function = function
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _MappedIterator(self._parent.open(walk), self._function.open(walk))
+
+
+class _MappedIterator(Iterator[Element]):
+    __slots__ = ("_function", "_results")
+
+    def __init__(self, parent: Iterator[Element], function: OpenedFunction) -> None:
+        self._function = function  # for as long as it is called
+        self._results = itertools.starmap(function.call, parent)
+
+    def __next__(self) -> Element:
+        return next(self._results)
+
+
+class Filtered(DatasetValue):
+    """The elements for which a predicate holds."""
+
+    def __init__(self, parent: DatasetValue, predicate: ElementFunction) -> None:
+        self._parent = parent
+        self._predicate = predicate
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _FilteredIterator(walk, self._parent.open(walk), self._predicate.open(walk))
+
+
+class _FilteredIterator(Iterator[Element]):
+    __slots__ = ("_function", "_parent", "_predicate", "_walk")
+
+    def __init__(self, walk: Walk, parent: Iterator[Element], predicate: OpenedFunction) -> None:
+        self._walk = walk
+        self._parent = parent
+        self._function = predicate  # for as long as it is called
+        self._predicate = predicate.call
+
+    def __next__(self) -> Element:
+        while True:
+            element = next(self._parent)
+            if self._predicate(*element)[0]:
+                return element
+            self._walk.look()
+
+
+class TakenWhile(DatasetValue):
+    """The elements before the first for which a predicate does not hold."""
+
+    def __init__(self, parent: DatasetValue, predicate: ElementFunction) -> None:
+        self._parent = parent
+        self._predicate = predicate
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _TakenWhileIterator(self._parent.open(walk), self._predicate.open(walk))
+
+
+class _TakenWhileIterator(Iterator[Element]):
+    __slots__ = ("_parent", "_predicate")
+
+    def __init__(self, parent: Iterator[Element], predicate: OpenedFunction) -> None:
+        self._parent = parent
+        self._predicate = predicate
+
+    def __next__(self) -> Element:
+        element = next(self._parent)
+        if self._predicate.call(*element)[0]:
+            return element
+        self._parent = iter(())
+        raise StopIteration
+
+
+class Scanned(DatasetValue):
+    """What a function gives besides the state that it hands on to the next element.
+
+    An element for which the function fails leaves the state as it was.
+
+    Args:
+        parent: The elements.
+        state: The first state.
+        function: Function of a state and an element. It returns the next state, then an element.
+    """
+
+    def __init__(self, parent: DatasetValue, state: Element, function: ElementFunction) -> None:
+        self._parent = parent
+        self._state = state
+        self._function = function
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _ScannedIterator(self._parent.open(walk), self._state, self._function.open(walk))
+
+
+class _ScannedIterator(Iterator[Element]):
+    __slots__ = ("_function", "_parent", "_state")
+
+    def __init__(self, parent: Iterator[Element], state: Element, function: OpenedFunction) -> None:
+        self._parent = parent
+        self._state = state
+        self._function = function
+
+    def __next__(self) -> Element:
+        results = self._function.call(*self._state, *next(self._parent))
+        count = len(self._state)
+        self._state = results[:count]
+        return results[count:]
+
+
+class Interleaved(DatasetValue):
+    """The elements of the datasets that a function makes, `block` of each of `cycle` at a time."""
+
+    def __init__(self, parent: DatasetValue, function: ElementFunction, cycle: int, block: int) -> None:
+        self._parent = parent
+        self._function = function
+        self._cycle = cycle
+        self._block = block
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        function = self._function.open(walk)
+
+        def opened(element: Element) -> Iterator[Element]:
+            dataset: DatasetValue = function.call(*element)[0]
+            return dataset.open(walk)
+
+        sources = map(opened, self._parent.open(walk))
+        return chained(sources) if self._cycle == 1 else _Interleaving(walk, sources, self._cycle, self._block)
+
+
+class _Interleaving(Iterator[Element]):
+    """Places in a circle, each with an iterator, or empty until its turn comes. Errors keep the turn where it is."""
+
+    def __init__(self, walk: Walk, sources: Iterator[Iterator[Element]], cycle: int, block: int) -> None:
+        self._walk = walk
+        self._sources: Iterator[Iterator[Element]] | None = sources
+        self._places: list[Iterator[Element] | None] = [None] * cycle
+        self._block = block
+        self._turn = 0
+        self._taken = 0
+        self._open = 0
+
+    def __next__(self) -> Element:
+        while self._open or self._sources is not None:
+            place = self._places[self._turn]
+            if place is None:
+                self._fill()
+                continue
+            try:
+                element = next(place)
+            except StopIteration:
+                self._places[self._turn] = None
+                self._open -= 1
+                self._advance()
+                self._walk.look()
+                continue
+            self._taken += 1
+            if self._taken == self._block:
+                self._advance()
+            return element
+        raise StopIteration
+
+    def _fill(self) -> None:
+        if self._sources is None:
+            self._advance()
+            return
+        try:
+            self._places[self._turn] = next(self._sources)
+            self._open += 1
+        except StopIteration:
+            self._sources = None
+
+    def _advance(self) -> None:
+        self._turn = (self._turn + 1) % len(self._places)
+        self._taken = 0
+
+
+# -- several datasets ----------------------------------------------------------------------------------
+
+
+class Concatenated(DatasetValue):
+    """The elements of several datasets, one after the other."""
+
+    def __init__(self, parents: Sequence[DatasetValue]) -> None:
+        self._parents = list(parents)
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return chain.from_iterable([parent.open(walk) for parent in self._parents])
+
+
+class Chosen(DatasetValue):
+    """Elements of several datasets, the next from the one that `choices` names; those that have ended are left out."""
+
+    def __init__(self, choices: DatasetValue, parents: Sequence[DatasetValue]) -> None:
+        self._choices = choices
+        self._parents = list(parents)
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _ChosenIterator(walk, self._choices.open(walk), [parent.open(walk) for parent in self._parents])
+
+
+class _ChosenIterator(Iterator[Element]):
+    def __init__(self, walk: Walk, choices: Iterator[Element], sources: Sequence[Iterator[Element]]) -> None:
+        self._walk = walk
+        self._choices = choices
+        self._sources: list[Iterator[Element] | None] = list(sources)
+
+    def __next__(self) -> Element:
+        while any(source is not None for source in self._sources):
+            (choice,) = next(self._choices)
+            if not 0 <= choice < len(self._sources):
+                raise InvalidArgumentError(f"there is no dataset {choice}: there are {len(self._sources)}")
+            source = self._sources[choice]
+            if source is not None:
+                try:
+                    return next(source)
+                except StopIteration:
+                    self._sources[choice] = None
+            self._walk.look()
+        raise StopIteration
+
+
+class Zipped(DatasetValue):
+    """The components of the elements of several datasets side by side, as long as each has one.
+
+    An error in one is that of the whole element: the others go on by one, and so stay beside it.
+    """
+
+    def __init__(self, parents: Sequence[DatasetValue]) -> None:
+        self._parents = list(parents)
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _ZippedIterator([parent.open(walk) for parent in self._parents])
+
+
+class _ZippedIterator(Iterator[Element]):
+    __slots__ = ("_sources",)
+
+    def __init__(self, sources: list[Iterator[Element]]) -> None:
+        self._sources = sources
+
+    def __next__(self) -> Element:
+        element: Element = ()
+        failed: Exception | None = None
+        for source in self._sources:
+            try:
+                element += next(source)
+            except StopIteration:
+                self._sources = []
+                break
+            except Exception as error:  # noqa: BLE001 (raised below)
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        if not self._sources:
+            raise StopIteration
+        return element
+
+
+# -- parts and repetitions -----------------------------------------------------------------------------
+
+
+class Taken(DatasetValue):
+    """The first `count` elements, not counting errors."""
+
+    def __init__(self, parent: DatasetValue, count: int) -> None:
+        self._parent = parent
+        self._count = count
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _TakenIterator(self._parent.open(walk), self._count)
+
+
+class _TakenIterator(Iterator[Element]):
+    __slots__ = ("_left", "_parent")
+
+    def __init__(self, parent: Iterator[Element], count: int) -> None:
+        self._parent = parent
+        self._left = count
+
+    def __next__(self) -> Element:
+        if not self._left:
+            raise StopIteration
+        element = next(self._parent)
+        self._left -= 1
+        return element
+
+
+class Skipped(DatasetValue):
+    """All but the first `count` elements. After an error among them it begins to count anew, as TensorFlow does."""
+
+    def __init__(self, parent: DatasetValue, count: int) -> None:
+        self._parent = parent
+        self._count = count
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _SkippedIterator(walk, self._parent.open(walk), self._count)
+
+
+class _SkippedIterator(Iterator[Element]):
+    __slots__ = ("_left", "_parent", "_walk")
+
+    def __init__(self, walk: Walk, parent: Iterator[Element], count: int) -> None:
+        self._walk = walk
+        self._parent = parent
+        self._left = count
+
+    def __next__(self) -> Element:
+        if self._left:
+            for begin in range(0, self._left, 1000):
+                deque(islice(self._parent, min(1000, self._left - begin)), 0)
+                self._walk.look()
+            self._left = 0
+        return next(self._parent)
+
+
+class Sharded(DatasetValue):
+    """Every `count`-th element, from the one at `index` on. Errors are no elements, and everybody's."""
+
+    def __init__(self, parent: DatasetValue, count: int, index: int) -> None:
+        self._parent = parent
+        self._count = count
+        self._index = index
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _ShardedIterator(self._parent.open(walk), self._count, self._index)
+
+
+class _ShardedIterator(Iterator[Element]):
+    __slots__ = ("_count", "_parent", "_pass_over")
+
+    def __init__(self, parent: Iterator[Element], count: int, index: int) -> None:
+        self._parent = parent
+        self._count = count
+        self._pass_over = index
+
+    def __next__(self) -> Element:
+        while self._pass_over:
+            next(self._parent)
+            self._pass_over -= 1
+        element = next(self._parent)
+        self._pass_over = self._count - 1
+        return element
+
+
+class Repeated(DatasetValue):
+    """The elements `count` times over; without end when it is negative, unless there are none."""
+
+    def __init__(self, parent: DatasetValue, count: int) -> None:
+        self._parent = parent
+        self._count = count
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _RepeatedIterator(walk, self._parent, self._count)
+
+
+class _RepeatedIterator(Iterator[Element]):
+    __slots__ = ("_elements", "_had_element", "_had_error", "_left", "_parent", "_walk")
+
+    def __init__(self, walk: Walk, parent: DatasetValue, count: int) -> None:
+        self._walk = walk
+        self._parent = parent
+        self._left = count
+        self._elements: Iterator[Element] = iter(())
+        self._had_element = True
+        self._had_error = False
+
+    def __next__(self) -> Element:
+        while True:
+            try:
+                element = next(self._elements)
+                self._had_element = True
+                return element
+            except StopIteration:
+                # Without an element in a pass it would not end.
+                if not self._had_element and (self._left < 0 or not self._had_error):
+                    self._left = 0
+                if not self._left:
+                    raise
+            except Exception:
+                self._had_error = True
+                raise
+            self._walk.look()
+            self._left -= self._left > 0
+            self._had_element = self._had_error = False
+            self._elements = self._parent.open(self._walk)
+
+
+# -- order and memory ----------------------------------------------------------------------------------
+
+
+_DRAWN_AT_ONCE: Final = 256
+"""Random numbers that a shuffle draws at a time."""
+
+
+class Shuffled(DatasetValue):
+    """The elements in an order drawn from a buffer, anew in each pass of a walk if `reshuffle`.
+
+    Args:
+        parent: The elements.
+        size: Number of elements among which one is drawn.
+        seeds: Two integers; both 0 for an order that differs from process to process.
+        reshuffle: Whether passes differ.
+    """
+
+    def __init__(self, parent: DatasetValue, size: int, seeds: tuple[int, int], reshuffle: bool) -> None:
+        if size < 1:
+            raise InvalidArgumentError(f"shuffle: buffer_size is {size}, expected at least 1")
+        self._parent = parent
+        self._size = size
+        self._seeds = seeds if any(seeds) else tuple(np.random.SeedSequence().generate_state(2).tolist())
+        self._reshuffle = reshuffle
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        number = next(walk.kept(self, itertools.count)) if self._reshuffle else 0
+        generator = np.random.default_rng([*self._seeds, number])
+        return _ShuffledIterator(self._parent.open(walk), self._size, generator)
+
+
+class _ShuffledIterator(Iterator[Element]):
+    def __init__(self, parent: Iterator[Element], size: int, generator: np.random.Generator) -> None:
+        self._parent: Iterator[Element] | None = parent
+        self._size = size
+        self._generator = generator
+        self._draws: list[int] = []
+        self._before_draws: Any = None
+        self._buffer: list[Element] = []
+        self._failed: Exception | None = None
+        """An error behind the element that was drawn last."""
+
+    def __next__(self) -> Element:
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
+        buffer = self._buffer
+        while self._parent is not None:
+            try:
+                element = next(self._parent)
+            except StopIteration:
+                self._parent = None
+                self._shuffle_rest()
+            except Exception as error:
+                failed, self._failed = self._failed, error
+                if failed is not None:
+                    raise failed from None
+                if len(buffer) < self._size:
+                    self._failed = None
+                    raise
+            else:
+                if len(buffer) == self._size:
+                    chosen = self._draws.pop() if self._draws else self._draw()
+                    drawn, buffer[chosen] = buffer[chosen], element
+                    return drawn
+                buffer.append(element)
+        if buffer:
+            return buffer.pop()
+        failed, self._failed = self._failed, None
+        raise failed or StopIteration
+
+    def _draw(self) -> int:
+        """A number below the size. Many are drawn at once, which are those that one by one would be."""
+        self._before_draws = self._generator.bit_generator.state
+        self._draws = self._generator.integers(self._size, size=_DRAWN_AT_ONCE).tolist()[::-1]
+        return self._draws.pop()
+
+    def _shuffle_rest(self) -> None:
+        if self._draws:  # go back behind the last that was used
+            self._generator.bit_generator.state = self._before_draws
+            self._generator.integers(self._size, size=_DRAWN_AT_ONCE - len(self._draws))
+        self._generator.shuffle(self._buffer)
+        self._buffer.reverse()
+
+
+class Cached(DatasetValue):
+    """The elements, kept in memory from the first pass of a walk on that reaches the end. Errors are not kept."""
+
+    def __init__(self, parent: DatasetValue) -> None:
+        self._parent = parent
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        complete: list[list[Element]] = walk.kept(self, list)
+        return iter(complete[0]) if complete else _FillingIterator(self._parent.open(walk), complete)
+
+
+class _FillingIterator(Iterator[Element]):
+    __slots__ = ("_complete", "_elements", "_parent")
+
+    def __init__(self, parent: Iterator[Element], complete: list[list[Element]]) -> None:
+        self._parent = parent
+        self._complete = complete
+        self._elements: list[Element] = []
+
+    def __next__(self) -> Element:
+        try:
+            element = next(self._parent)
+        except StopIteration:
+            if not self._complete:
+                self._complete.append(self._elements)
+            raise
+        self._elements.append(element)
+        return element
+
+
+# -- errors --------------------------------------------------------------------------------------------
+
+
+class ErrorsIgnored(DatasetValue):
+    """The elements that can be made.
+
+    Args:
+        parent: The elements.
+        logs: Whether each error is logged as a warning.
+    """
+
+    def __init__(self, parent: DatasetValue, logs: bool) -> None:
+        self._parent = parent
+        self._logs = logs
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _ErrorsIgnoredIterator(walk, self._parent.open(walk), self._logs)
+
+
+class _ErrorsIgnoredIterator(Iterator[Element]):
+    __slots__ = ("_logs", "_parent", "_walk")
+
+    def __init__(self, walk: Walk, parent: Iterator[Element], logs: bool) -> None:
+        self._walk = walk
+        self._parent = parent
+        self._logs = logs
+
+    def __next__(self) -> Element:
+        while True:
+            try:
+                return next(self._parent)
+            except (StopIteration, CancelledError):
+                raise
+            except Exception as error:  # noqa: BLE001 (that is what was asked for)
+                if self._logs:
+                    logging.getLogger("tfray").warning("ignore_errors: left out an element: %s", error)
+            self._walk.look()

@@ -1,0 +1,359 @@
+"""What a dataset is at run time, and where a program is in it.
+
+A `DatasetValue` is a sequence of elements that can be walked through over and over. `open` gives an iterator for one
+walk, a state machine that outlives its errors:
+
+- ``next()`` returns an element, or raises `StopIteration` at the end, and at every call after that.
+- Any other `Exception` stands at the place of an element that could not be made. The iterator that is asked again goes
+  on behind it.
+- `Interrupted`, which is no `Exception`, stands for no element: the walk was ended from outside, or nobody waits for
+  the element any longer. It passes through every iterator and changes as little as it can.
+
+Opening does no work and raises nothing: that is left to the first ``next()``. So errors have a place among elements.
+No iterator is a generator, for a generator is over after its first error, unless that is what is wanted.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import chain
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from tfray.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, NotAnError, OpError
+from tfray.framework.op_def import Array, KernelContext
+from tfray.ops.kernels.random_streams import RandomStreams
+
+Element = tuple[Any, ...]
+"""One array for each component."""
+
+AUTOTUNE: Final = -1
+"""Stands for a number of parallel calls, or of prefetched elements, that is left to the dataset."""
+
+LOOK_S: Final = 0.25
+"""How often who waits for a function of the user's looks whether its iterator was closed."""
+
+Kept = TypeVar("Kept")
+
+_deadline: Final[ContextVar[float | None]] = ContextVar("tfray_dataset_deadline", default=None)
+"""`time.monotonic` value after which the step that asks for an element gives up. Other threads know of none."""
+
+
+class Interrupted(NotAnError):
+    """Leaves the iterators of a walk that is closed, or that a step no longer waits for. Carries the step's error."""
+
+    def __init__(self, error: OpError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Walk:
+    """What belongs to one walk of an iterator through a dataset, from its initialisation on.
+
+    Attributes:
+        streams: The random numbers of the functions. They begin anew with the walk, not with a repetition within it.
+    """
+
+    def __init__(self) -> None:
+        self.streams = RandomStreams()
+        self._kept: weakref.WeakKeyDictionary[DatasetValue, Any] = weakref.WeakKeyDictionary()
+        self._lines: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def kept(self, dataset: DatasetValue, make: Callable[[], Kept]) -> Kept:
+        """What `dataset` keeps from one of its passes within the walk to the next, made by `make` the first time."""
+        with self._lock:
+            if dataset not in self._kept:
+                self._kept[dataset] = make()
+            kept: Kept = self._kept[dataset]
+            return kept
+
+    def add_line(self, line: Any) -> None:
+        """Call ``line.close()`` when the walk is closed, if `line` is still there."""
+        with self._lock:
+            self._lines.add(line)
+        if self._is_closed:
+            line.close()
+
+    def look(self) -> None:
+        """Raise `Interrupted` when the walk was closed, or the step has no time left: for turns that make nothing."""
+        if self._is_closed:
+            raise Interrupted(CancelledError("the iterator was closed while it made an element"))
+        self.remaining_s()
+
+    def remaining_s(self) -> float | None:
+        """Seconds that the step still waits; None without limit. Raises `Interrupted` when there are none."""
+        deadline = _deadline.get()
+        if deadline is None:
+            return None
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise Interrupted(DeadlineExceededError("the step ran past its timeout while it waited for an element"))
+        return remaining
+
+    def close(self) -> None:
+        """End its threads, and whoever waits in it. What a function of the user's does is not ended."""
+        with self._lock:
+            self._is_closed = True
+            lines = list(self._lines)
+        for line in lines:
+            line.close()
+
+    release = close
+    """As a resource of a device: its session is closed."""
+
+
+class DatasetValue(ABC):
+    """A sequence of elements."""
+
+    @abstractmethod
+    def open(self, walk: Walk) -> Iterator[Element]:
+        """An iterator for a new pass; the beginning of this module says what it does."""
+
+
+@contextmanager
+def walked(dataset: DatasetValue, ctx: KernelContext) -> Iterator[Iterator[Element]]:
+    """The elements, for an operation that walks through all of them. Its session may be closed meanwhile."""
+    walk = Walk()
+    key = "walk", id(walk)
+    ctx.resources.lookup_or_create(key, lambda: walk)
+    try:
+        yield dataset.open(walk)
+    except Interrupted as interrupted:
+        raise interrupted.error from None
+    finally:
+        ctx.resources.remove(key)
+        walk.close()
+
+
+# -- functions of elements -----------------------------------------------------------------------------
+
+
+OpenFunction = Callable[[], Any]
+"""Context manager that yields a function of a compiled region, with buffers of its own."""
+
+
+class ElementFunction:
+    """A function of elements: a compiled region, and what it takes besides.
+
+    Args:
+        open_function: Opens the region.
+        captures: Its further arguments.
+        draws: Whether it has random operations.
+    """
+
+    def __init__(self, open_function: OpenFunction, captures: tuple[Any, ...], draws: bool = False) -> None:
+        self._open = open_function
+        self._captures = captures
+        self._draws = draws
+
+    def open(self, walk: Walk) -> OpenedFunction:
+        """The function for one thread of a walk."""
+        return OpenedFunction(self._open(), self._captures, walk.streams if self._draws else None)
+
+
+class OpenedFunction:
+    """A function of elements with buffers of its own, which others get when it is dropped.
+
+    Attributes:
+        call: The function itself. Not to be used beyond the life of this object.
+    """
+
+    __slots__ = ("_opened", "call")
+
+    def __init__(self, opened: Any, captures: tuple[Any, ...], streams: RandomStreams | None) -> None:
+        function: Callable[..., Element] = opened.__enter__()
+        self._opened = opened
+
+        def with_captures(*element: Any) -> Element:
+            return function(*element, *captures)
+
+        def with_streams(*element: Any) -> Element:
+            assert streams is not None
+            with streams.used():
+                return function(*element, *captures)
+
+        self.call = with_streams if streams is not None else with_captures if captures else function
+
+    def __del__(self) -> None:
+        opened = getattr(self, "_opened", None)
+        if opened is not None:
+            opened.__exit__(None, None, None)
+
+
+# -- iterators of iterators ----------------------------------------------------------------------------
+
+
+def chained(sources: Iterator[Iterator[Element]]) -> Iterator[Element]:
+    """The elements of iterators, one after the other. An error of `sources` stands where its iterator would."""
+    return chain.from_iterable(_Sources(sources))
+
+
+class _Sources(Iterator[Iterator[Element]]):
+    """`chain` would be over after an error of its source: here it is an iterator that raises the error."""
+
+    __slots__ = ("_sources",)
+
+    def __init__(self, sources: Iterator[Iterator[Element]]) -> None:
+        self._sources = sources
+
+    def __next__(self) -> Iterator[Element]:
+        try:
+            return next(self._sources)
+        except StopIteration:
+            raise
+        except Exception as error:  # noqa: BLE001 (raised in its place)
+            return _raising(error)
+
+
+def _raising(error: Exception) -> Iterator[Element]:
+    raise error
+    yield ()
+
+
+# -- iterators of programs -----------------------------------------------------------------------------
+
+
+class IteratorResource:
+    """The place in a dataset at which the steps of a program are. Steps take turns.
+
+    Args:
+        name: Name of the iterator, for errors.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._dataset: DatasetValue | None = None
+        self._walk = Walk()
+        self._elements: Iterator[Element] | None = None
+        self._position = 0
+        """Elements that were taken, those included that were errors."""
+        self._is_at_end = False
+        self._is_released = False
+        self._skipped = 0
+        """Elements to pass over at the beginning, because a checkpoint says that they were taken."""
+        self._lock = threading.Lock()
+
+    @property
+    def initialized(self) -> bool:
+        """Whether there is a dataset to iterate over."""
+        return self._elements is not None
+
+    def restart(self, dataset: DatasetValue, deadline: float | None = None) -> None:
+        """Begin at the first element of `dataset`."""
+        with self._turn(deadline):
+            self._skipped = 0
+            self._begin(dataset)
+
+    def start(self, dataset: DatasetValue, deadline: float | None = None) -> None:
+        """Begin at the first element of `dataset`, unless it has begun already."""
+        if self._elements is None:
+            with self._turn(deadline):
+                if self._elements is None:
+                    self._begin(dataset)
+
+    def _begin(self, dataset: DatasetValue) -> None:
+        self._walk.close()
+        self._dataset, self._walk, self._elements = dataset, Walk(), None
+        elements = dataset.open(self._walk)
+        self._position, self._is_at_end = 0, False
+        while self._position < self._skipped:
+            try:
+                next(elements)
+            except StopIteration:
+                raise InvalidArgumentError(
+                    f"iterator {self.name!r} was saved after {self._skipped} elements, and its dataset has only "
+                    f"{self._position}: it is another one"
+                ) from None
+            except Exception:  # noqa: BLE001, S110 (the error was raised when the element was taken)
+                pass
+            self._position += 1
+            self._walk.look()
+        self._elements, self._skipped = elements, 0
+
+    @contextmanager
+    def _turn(self, deadline: float | None) -> Iterator[None]:
+        """Have the iterator to oneself, until the step's deadline."""
+        wait_s = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
+        if not self._lock.acquire(timeout=wait_s):
+            raise DeadlineExceededError(f"the step ran past its timeout: another step uses iterator {self.name!r}")
+        try:
+            if self._is_released:
+                raise CancelledError(f"iterator {self.name!r} is closed, as is its session")
+            if deadline is None:
+                yield
+                return
+            token = _deadline.set(deadline)
+            try:
+                yield
+            finally:
+                _deadline.reset(token)
+        except Interrupted as interrupted:
+            raise interrupted.error from None
+        finally:
+            self._lock.release()
+
+    def state(self) -> dict[str, Array]:
+        """How many elements were taken, those included that were errors: for a checkpoint."""
+        with self._turn(None):
+            return {"position": np.array(self._position or self._skipped, np.int64)}
+
+    def restore_state(self, arrays: Mapping[str, Array]) -> None:
+        """Go to where the iterator was: its dataset is begun anew, and what was taken is passed over.
+
+        An iterator that has not begun goes there when it does.
+        """
+        with self._turn(None):
+            self._skipped = int(arrays["position"])
+            if self._dataset is not None:
+                self._begin(self._dataset)
+
+    def next(self, deadline: float | None = None) -> Element | None:
+        """The next element, or None at the end.
+
+        Args:
+            deadline: `time.monotonic` value after which to give up. The element is there for the next caller.
+
+        Raises:
+            OpError: The element could not be made. The next call gives the one after it.
+            DeadlineExceededError: There was no time left.
+            CancelledError: The session was closed.
+        """
+        if deadline is not None:
+            with self._turn(deadline):
+                return self._taken()
+        with self._lock:  # `_turn` takes longer than many an element
+            return self._taken()
+
+    def _taken(self) -> Element | None:
+        if self._is_released or self._elements is None:
+            raise CancelledError(f"iterator {self.name!r} is closed, as is its session")
+        if self._is_at_end:
+            return None
+        try:
+            element = next(self._elements)
+        except StopIteration:
+            self._is_at_end = True
+            return None
+        except Interrupted as interrupted:
+            raise interrupted.error from None
+        except Exception as error:
+            self._position += 1
+            if isinstance(error, (ValueError, TypeError, OSError)) and not isinstance(error, OpError):
+                raise InvalidArgumentError(f"the dataset failed: {type(error).__name__}: {error}") from error
+            raise
+        self._position += 1
+        return element
+
+    def release(self) -> None:
+        """End the threads behind the iterator, and the steps that wait for it: its session is closed."""
+        self._is_released = True
+        self._walk.close()

@@ -1,0 +1,390 @@
+"""Sparse tensors in other forms: transposed, reshaped, cut, joined, and with elements taken out or added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_shape, constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import normalize_axis
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.broadcast_ops import fill, ones_like, where, zeros_like
+from tfray.ops.arrays.gather_ops import gather
+from tfray.ops.arrays.join_ops import concat, size_along, stack
+from tfray.ops.arrays.partition_ops import setdiff1d
+from tfray.ops.arrays.shape_ops import cast, expand_dims, host_ints, identity, index_tensor, reshape
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.checks.check_ops import assert_equal, assert_less_equal
+from tfray.ops.kernels.coordinates import check_coordinates, coordinates, positions
+from tfray.ops.math.arithmetic_ops import maximum, minimum
+from tfray.ops.math.comparison_ops import equal, greater_equal, less, logical_and
+from tfray.ops.math.reduction_ops import reduce_all, reduce_max
+from tfray.ops.math.segment_ops import unsorted_segment_sum
+from tfray.ops.sparse.sparse_ops import as_sparse, sparse_reorder, sparse_tensor_to_dense
+
+
+def _as_int64(value: Any) -> Tensor:
+    return cast(convert_to_tensor(value, preferred_dtype=dtypes.int64), dtypes.int64)
+
+
+def rank_of(sparse: SparseTensor, what: str) -> int:
+    """The rank of a sparse tensor.
+
+    Raises:
+        ValueError: It is not known while the graph is built.
+    """
+    rank = sparse.dense_shape.shape.with_rank(1).sizes[0]
+    if rank is None:
+        rank = sparse.indices.shape.with_rank(2).sizes[1]
+    if rank is None:
+        raise ValueError(f"{what} needs a sparse tensor of known rank; got {sparse!r}")
+    return rank
+
+
+# -- order of dimensions -------------------------------------------------------------------------------
+
+
+def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+    """Put the dimensions of a sparse tensor in another order.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        perm: For each dimension of the result the one of `sp_input`; reversed when None.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "SparseTranspose"):
+        sparse = as_sparse(sp_input)
+        if perm is None:
+            perm = np.arange(rank_of(sparse, "sparse_transpose"))[::-1]
+        perm = index_tensor(perm)
+        moved = SparseTensor(
+            gather(sparse.indices, perm, axis=1), sparse.values, gather(sparse.dense_shape, perm, axis=0)
+        )
+        return sparse_reorder(moved)
+
+
+def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    """Give a sparse tensor another shape with as many elements, absent ones included.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        shape: The new shape, an integer vector; one size may be -1: what is left.
+        name: Name of the operation.
+    """
+    sparse = as_sparse(sp_input)
+    indices, dense_shape = add_op(SPARSE_RESHAPE, sparse.indices, sparse.dense_shape, _as_int64(shape), name=name)
+    return SparseTensor(indices, identity(sparse.values), dense_shape)
+
+
+def _sparse_reshape_kernel(ctx: KernelContext, indices: Array, old: Array, new: Array) -> tuple[Array, Array]:
+    old_sizes, new_sizes = host_ints(ctx, old), host_ints(ctx, new)
+    check_coordinates(indices, None, old_sizes)
+    total, known = _count(old_sizes), _count([size for size in new_sizes if size != -1])
+    if -1 in new_sizes and new_sizes.count(-1) == 1 and known and total % known == 0:
+        new_sizes = [total // known if size == -1 else size for size in new_sizes]
+    if _count(new_sizes) != total or min(new_sizes, default=0) < 0:
+        raise InvalidArgumentError(f"a tensor of shape {old_sizes} cannot have shape {host_ints(ctx, new)}")
+    return coordinates(positions(indices, old_sizes), new_sizes), np.array(new_sizes, np.int64)
+
+
+def _count(sizes: Sequence[int]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def _sparse_reshape_shape(op: Operation) -> list[TensorShape]:
+    indices, old, new = (tensor.shape for tensor in op.inputs)
+    indices = indices.with_rank(2).merge_with([None, old.with_rank(1).sizes[0]])
+    return [TensorShape([indices.sizes[0], new.with_rank(1).sizes[0]]), new]
+
+
+SPARSE_RESHAPE = register(
+    OpDef(
+        name="SparseReshape",
+        inputs=("input_indices: int64", "input_shape: int64", "new_shape: int64"),
+        outputs=("output_indices: int64", "output_shape: int64"),
+        shape=_sparse_reshape_shape,
+        kernels=on_cpu(_sparse_reshape_kernel),
+    )
+)
+
+
+def sparse_expand_dims(sp_input: Any, axis: int | None = None, name: str | None = None) -> SparseTensor:
+    """Insert a dimension of size 1.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        axis: Where it stands in the result; negative ones count from the end, None is the last place.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "ExpandDims"):
+        sparse = as_sparse(sp_input)
+        rank = rank_of(sparse, "sparse_expand_dims")
+        axis = normalize_axis(-1 if axis is None else int(axis), rank + 1)
+        zeros = zeros_like(sparse.indices[:, :1]) if rank else zeros_like(expand_dims(sparse.indices, -1)[:, 0])
+        indices = concat([sparse.indices[:, :axis], zeros, sparse.indices[:, axis:]], 1)
+        one = np.ones(1, np.int64)
+        dense_shape = concat([sparse.dense_shape[:axis], one, sparse.dense_shape[axis:]], 0)
+        return SparseTensor(indices, sparse.values, dense_shape)
+
+
+# -- fewer and more elements ---------------------------------------------------------------------------
+
+
+def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+    """Keep some elements of a sparse tensor.
+
+    Args:
+        sp_input: A `SparseTensor` of ``n`` elements.
+        to_retain: Shape ``[n]``, bool: which to keep.
+    """
+    sparse, flags = as_sparse(sp_input), convert_to_tensor(to_retain, dtypes.bool_)
+    flags.shape.assert_is_compatible_with(sparse.values.shape)
+    kept = reshape(where(flags), [-1])
+    return SparseTensor(gather(sparse.indices, kept), gather(sparse.values, kept), identity(sparse.dense_shape))
+
+
+def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """Cut a block out of a sparse tensor.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        start: Where the block begins in each dimension, an integer vector.
+        size: Its size in each dimension; it ends where the tensor does.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "SparseSlice"):
+        sparse, start, size = as_sparse(sp_input), _as_int64(start), _as_int64(size)
+        sizes = maximum(minimum(size, sparse.dense_shape - start), 0)
+        moved = sparse.indices - start
+        inside = reduce_all(logical_and(greater_equal(moved, 0), less(moved, sizes)), 1)
+        return sparse_retain(SparseTensor(moved, sparse.values, sizes), inside)
+
+
+class _Required:
+    """Marks an argument that is to be passed by name."""
+
+
+_REQUIRED: Final = _Required()
+
+
+def sparse_split(
+    keyword_required: Any = _REQUIRED,
+    sp_input: Any = None,
+    num_split: int | None = None,
+    axis: int | None = None,
+    name: str | None = None,
+    split_dim: int | None = None,
+) -> list[SparseTensor]:
+    """Cut a sparse tensor into parts along a dimension. Arguments are passed by name.
+
+    Args:
+        keyword_required: Not to be used.
+        sp_input: A `SparseTensor`.
+        num_split: Number of parts. Where it does not divide the size, the first parts are larger by one.
+        axis: The dimension.
+        name: Name scope of the operations.
+        split_dim: Old name of `axis`.
+
+    Raises:
+        ValueError: Arguments are missing, or passed by position.
+    """
+    axis = split_dim if axis is None else axis
+    if keyword_required is not _REQUIRED or sp_input is None or num_split is None or axis is None:
+        raise ValueError("sparse_split takes sp_input=, num_split= and axis=, all by name")
+    with get_default_graph().name_scope(name or "SparseSplit"):
+        sparse = as_sparse(sp_input)
+        rank = rank_of(sparse, "sparse_split")
+        axis = normalize_axis(int(axis), rank)
+        whole = sparse.dense_shape[axis]
+        size, rest = whole // num_split, whole % num_split
+        parts = []
+        for index in range(num_split):
+            begin = minimum(rest, index) + size * index
+            length = size + cast(less(index, rest), dtypes.int64)
+            start = [begin if i == axis else np.int64(0) for i in range(rank)]
+            extent = [length if i == axis else sparse.dense_shape[i] for i in range(rank)]
+            parts.append(sparse_slice(sparse, stack(start), stack(extent)))
+        return parts
+
+
+def sparse_concat(
+    axis: int,
+    sp_inputs: Sequence[Any],
+    name: str | None = None,
+    expand_nonconcat_dim: bool = False,
+    concat_dim: int | None = None,
+    expand_nonconcat_dims: bool | None = None,
+) -> SparseTensor:
+    """Join sparse tensors along a dimension.
+
+    Args:
+        axis: The dimension; negative ones count from the end.
+        sp_inputs: `SparseTensor`s of one rank and dtype.
+        name: Name scope of the operations.
+        expand_nonconcat_dim: Let other dimensions differ: the largest counts. Without, they must agree.
+        concat_dim: Old name of `axis`.
+        expand_nonconcat_dims: Newer name of `expand_nonconcat_dim`.
+    """
+    axis = axis if concat_dim is None else concat_dim
+    expands = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
+    with get_default_graph().name_scope(name or "SparseConcat"):
+        sparse = [as_sparse(each) for each in sp_inputs]
+        if not sparse:
+            raise ValueError("sparse_concat needs at least one sparse tensor")
+        rank = rank_of(sparse[0], "sparse_concat")
+        axis = normalize_axis(int(axis), rank)
+        shapes = [each.dense_shape for each in sparse]
+        offset: Any = np.int64(0)
+        indices = []
+        for each in sparse:
+            indices.append(each.indices + stack([offset if i == axis else np.int64(0) for i in range(rank)]))
+            offset = each.dense_shape[axis] + offset
+        largest = reduce_max(stack(shapes), 0)
+        if not expands:
+            others = [i for i in range(rank) if i != axis]
+            checks = [
+                assert_equal(
+                    gather(shape, others), gather(shapes[0], others), message="sparse_concat: shapes must agree"
+                )
+                for shape in shapes[1:]
+            ]
+            with get_default_graph().control_dependencies([check for check in checks if check is not None]):
+                largest = identity(largest)
+        shape = concat([largest[:axis], expand_dims(offset, 0), largest[axis + 1 :]], 0)
+        return sparse_reorder(SparseTensor(concat(indices, 0), concat([each.values for each in sparse], 0), shape))
+
+
+def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+    """Give a sparse tensor another dense shape, its elements staying where they are.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        new_shape: Sizes that are at least the old ones; when None the smallest that hold all elements.
+
+    Raises:
+        ValueError: The shapes are known, and `new_shape` is smaller or of another rank.
+        InvalidArgumentError: While running: `new_shape` is smaller.
+    """
+    sparse = as_sparse(sp_input)
+    if new_shape is None:
+        wanted = maximum(reduce_max(concat([sparse.indices, zeros_like(stack([sparse.dense_shape])) - 1], 0), 0) + 1, 0)
+        return SparseTensor(identity(sparse.indices), identity(sparse.values), wanted)
+    wanted = _as_int64(new_shape)
+    wanted.shape.assert_is_compatible_with(sparse.dense_shape.shape)
+    known, before = constant_value(wanted), constant_shape(sparse.dense_shape)
+    if known is not None and before.is_fully_defined() and (known < np.array(before.as_list())).any():
+        raise ValueError(f"the new shape {known.tolist()} is smaller than {before}")
+    check = assert_less_equal(sparse.dense_shape, wanted, message="sparse_reset_shape: the new shape is smaller")
+    with get_default_graph().control_dependencies([] if check is None else [check]):
+        return SparseTensor(identity(sparse.indices), identity(sparse.values), identity(wanted))
+
+
+class FilledRows(NamedTuple):
+    """What `sparse_fill_empty_rows` returns.
+
+    Attributes:
+        sp_ordered_output: The `SparseTensor`, in row-major order.
+        empty_row_indicator: Shape ``[rows]``, bool: which rows were empty.
+    """
+
+    sp_ordered_output: SparseTensor
+    empty_row_indicator: Tensor
+
+
+def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> FilledRows:
+    """Put an element at the beginning of every row that has none.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        default_value: The element, a scalar.
+        name: Name scope of the operations.
+
+    Returns:
+        ``(sp_ordered_output, empty_row_indicator)``: the filled tensor, and which rows were filled.
+    """
+    with get_default_graph().name_scope(name or "SparseFillEmptyRows"):
+        sparse = as_sparse(sp_input)
+        default = convert_to_tensor(default_value, sparse.dtype)
+        rows = sparse.indices[:, 0]
+        counts = unsorted_segment_sum(ones_like(rows), rows, sparse.dense_shape[0])
+        is_empty = equal(counts, 0)
+        filled = where(is_empty)
+        others = fill(stack([shape_of(filled)[0], size_along(sparse.indices, 1) - 1]), np.int64(0))
+        indices = concat([sparse.indices, concat([filled, others], 1)], 0)
+        values = concat([sparse.values, fill(shape_of(filled)[:1], default)], 0)
+        return FilledRows(sparse_reorder(SparseTensor(indices, values, sparse.dense_shape)), is_empty)
+
+
+# -- ids and words -------------------------------------------------------------------------------------
+
+
+def sparse_merge(
+    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+) -> SparseTensor:
+    """Combine ids and their values into one sparse tensor that is indexed by the ids.
+
+    Args:
+        sp_ids: A `SparseTensor` of shape ``[..., n]`` of integers, or a list of them, one per new dimension.
+        sp_values: A `SparseTensor` with the same positions.
+        vocab_size: Size of the new last dimension, or a list with one size for each of `sp_ids`.
+        name: Name scope of the operations.
+        already_sorted: The ids of each row are in order already.
+
+    Returns:
+        Shape ``[..., vocab_size]``: in each row the values, each at its id.
+    """
+    with get_default_graph().name_scope(name or "SparseMerge"):
+        many = sp_ids if isinstance(sp_ids, (list, tuple)) and not hasattr(sp_ids, "_fields") else [sp_ids]
+        sizes = vocab_size if isinstance(vocab_size, (list, tuple)) else [vocab_size]
+        if len(many) != len(sizes):
+            raise ValueError(f"sparse_merge takes one vocab_size for each of sp_ids, got {len(sizes)} for {len(many)}")
+        ids, values = [as_sparse(each, "sp_ids") for each in many], as_sparse(sp_values, "sp_values")
+        columns = [expand_dims(_as_int64(each.values), 1) for each in ids]
+        indices = concat([ids[0].indices[:, :-1], *columns], 1)
+        tail = [reshape(_as_int64(size), [1]) for size in sizes]
+        merged = SparseTensor(indices, values.values, concat([ids[0].dense_shape[:-1], *tail], 0))
+        return merged if already_sorted else sparse_reorder(merged)
+
+
+def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Tensor:
+    """Which ids occur in each row of a sparse tensor.
+
+    Args:
+        sp_input: A `SparseTensor` of shape ``[..., n]`` of integers in ``[0, vocab_size)``.
+        vocab_size: Size of the last dimension of the result.
+        name: Name scope of the operations.
+
+    Returns:
+        Shape ``[..., vocab_size]``, bool.
+    """
+    with get_default_graph().name_scope(name or "SparseToIndicator"):
+        sparse = as_sparse(sp_input)
+        flags = SparseTensor(sparse.indices, fill(shape_of(sparse.values), True), sparse.dense_shape)
+        merged = sparse_merge(sparse, flags, vocab_size)
+        # An id that comes twice is there once.
+        return sparse_tensor_to_dense(merged, False, validate_indices=False)
+
+
+def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+    """Leave rows out of an `IndexedSlices`.
+
+    Args:
+        a: The rows.
+        mask_indices: The indices to leave out.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "sparse_mask"):
+        left = setdiff1d(a.indices, convert_to_tensor(mask_indices, a.indices.dtype))
+        return IndexedSlices(gather(a.values, left.idx), left.out, a.dense_shape)

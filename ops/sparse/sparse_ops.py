@@ -1,0 +1,303 @@
+"""Sparse tensors: made, fed, put in order, turned into dense ones and back.
+
+What has to be found out about positions takes an operation here; the values then go through gathers and sums by
+segment, which have gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_shape
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, on_every_device, register
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
+from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.ops.arrays.broadcast_ops import fill, where
+from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.arrays.gather_ops import gather, gather_nd
+from tfray.ops.arrays.join_ops import stack
+from tfray.ops.arrays.shape_ops import cast, host_ints, invert_permutation
+from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.arrays.source_ops import placeholder
+from tfray.ops.kernels.coordinates import ascending_positions, check_coordinates, coordinates, positions
+from tfray.ops.math.arithmetic_ops import subtract
+from tfray.ops.math.comparison_ops import not_equal
+from tfray.ops.math.reduction_ops import reduce_sum
+
+# -- what sparse operations share ----------------------------------------------------------------------
+
+
+def as_sparse(value: Any, what: str = "sp_input") -> SparseTensor:
+    """`value` as a `SparseTensor`.
+
+    Raises:
+        TypeError: It is neither a `SparseTensor` nor a `SparseTensorValue`.
+    """
+    if isinstance(value, (SparseTensor, SparseTensorValue)):
+        return SparseTensor.from_value(value)
+    raise TypeError(f"{what} must be a tf.SparseTensor, not {value!r}")
+
+
+# -- made ----------------------------------------------------------------------------------------------
+
+
+def sparse_placeholder(dtype: DTypeLike, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor whose value must be fed.
+
+    Args:
+        dtype: Dtype of the elements.
+        shape: Shape of the dense tensor, if it is known; dimensions may be None.
+        name: Prefix of the names of the three placeholders.
+
+    Returns:
+        A `SparseTensor`, fed with a `SparseTensorValue`, or with indices, values and shape.
+    """
+    prefix = "" if name is None else f"{name}/"
+    dense_shape: Any = shape
+    rank = None if shape is None or isinstance(shape, Tensor) else as_shape(shape).rank
+    if isinstance(shape, Tensor):
+        rank = shape.shape.with_rank(1).sizes[0]
+    elif shape is None or not as_shape(shape).is_fully_defined():
+        dense_shape = placeholder(dtypes.int64, [rank], f"{prefix}shape" if name else None)
+    else:
+        dense_shape = np.array(as_shape(shape).as_list(), np.int64)
+    values = placeholder(dtype, [None], f"{prefix}values" if name else None)
+    indices = placeholder(dtypes.int64, [None, rank], f"{prefix}indices" if name else None)
+    return SparseTensor(indices, values, dense_shape)
+
+
+def sparse_eye(
+    num_rows: Any, num_columns: Any = None, dtype: DTypeLike = dtypes.float32, name: str | None = None
+) -> SparseTensor:
+    """The identity matrix as a sparse tensor.
+
+    Args:
+        num_rows: Number of rows.
+        num_columns: Number of columns; as many as rows when None.
+        dtype: Dtype of the ones.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "eye"):
+        rows = cast(convert_to_tensor(num_rows), dtypes.int64)
+        columns = rows if num_columns is None else cast(convert_to_tensor(num_columns), dtypes.int64)
+        size = where(rows < columns, rows, columns)
+        diagonal = range_(size, dtype=dtypes.int64)
+        ones = fill([size], cast(convert_to_tensor(1), dtype))
+        return SparseTensor(stack([diagonal, diagonal], 1), ones, stack([rows, columns]))
+
+
+def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+    """The elements of a dense tensor that are not zero. Public as ``tf.sparse.from_dense``."""
+    with get_default_graph().name_scope(name or "dense_to_sparse"):
+        tensor = convert_to_tensor(tensor)
+        nothing = b"" if tensor.dtype is dtypes.string else np.zeros((), tensor.dtype.numpy)
+        indices = where(not_equal(tensor, nothing))
+        return SparseTensor(indices, gather_nd(tensor, indices), shape_of(tensor, out_type=dtypes.int64))
+
+
+# -- to dense ------------------------------------------------------------------------------------------
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Put values at places of a tensor that holds a default value elsewhere.
+
+    Args:
+        sparse_indices: Shape ``[n, rank]``: the places; ``[n]`` for a vector, a scalar for one place of a vector.
+        output_shape: Shape of the result, an integer vector.
+        sparse_values: Shape ``[n]``, or a scalar for all places.
+        default_value: Scalar of the same dtype.
+        validate_indices: Check that the places are in row-major order and distinct.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: While running: a place outside the shape, or one out of order.
+    """
+    inputs = sparse_indices, output_shape, sparse_values, default_value
+    return add_op(SPARSE_TO_DENSE, *inputs, name=name, validate_indices=validate_indices)
+
+
+def _sparse_to_dense_kernel(ctx: KernelContext, indices: Array, shape: Array, values: Array, default: Array) -> Array:
+    sizes = host_ints(ctx, shape)
+    places = ctx.to_host(indices).astype(np.int64, copy=False)
+    places = places if places.ndim == 2 else places.reshape(-1, 1)
+    check_coordinates(places, None, sizes)
+    if np.ndim(values) and values.shape != places.shape[:1]:
+        raise InvalidArgumentError(f"{values.shape[0]} values do not fit {places.shape[0]} indices")
+    if ctx.attr("validate_indices"):
+        ascending_positions(places, None, sizes)
+    dense = ctx.xp.full(sizes, default, ctx.output_dtype())
+    dense.reshape(-1)[ctx.asarray(positions(places, sizes))] = values
+    return dense
+
+
+def _sparse_to_dense_shape(op: Operation) -> list[TensorShape]:
+    indices, shape, values, default = (tensor.shape for tensor in op.inputs)
+    shape.assert_has_rank(1)
+    default.assert_has_rank(0)
+    if indices.rank is not None:
+        if indices.rank > 2 or (values.rank or 0) > 1:
+            raise ValueError("indices have at most two dimensions, and values at most one")
+        count = indices.sizes[0] if indices.rank else 1
+        if values.rank == 1:
+            values.assert_is_compatible_with([count])
+        shape.assert_is_compatible_with([indices.sizes[1] if indices.rank == 2 else 1])
+    return [constant_shape(op.inputs[1])]
+
+
+def _sparse_to_dense_gradient(op: Operation, d_dense: Tensor) -> list[Tensor | None]:
+    indices, _, values, _ = op.inputs
+    if indices.shape.rank is None or values.shape.rank is None:
+        raise ValueError("sparse_to_dense: the gradient needs indices and values of known rank")
+    places = indices if indices.shape.rank == 2 else stack([indices], -1)
+    d_values = gather_nd(d_dense, places)
+    d_default = subtract(reduce_sum(d_dense), reduce_sum(d_values))
+    return [None, None, d_values if values.shape.rank else reduce_sum(d_values), d_default]
+
+
+SPARSE_TO_DENSE = register(
+    OpDef(
+        name="SparseToDense",
+        inputs=("sparse_indices: Tindices", "output_shape: Tindices", "sparse_values: T", "default_value: T"),
+        outputs=("dense: T",),
+        types={"T": dtypes.VALUES, "Tindices": dtypes.INDICES},
+        attrs=("validate_indices",),
+        shape=_sparse_to_dense_shape,
+        kernels=on_every_device(_sparse_to_dense_kernel),
+        gradient=_sparse_to_dense_gradient,
+    )
+)
+
+
+def sparse_tensor_to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Tensor:
+    """The dense tensor of a sparse one.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        default_value: What absent elements become; 0, False or ``""`` when None.
+        validate_indices: Check that the elements are in row-major order and distinct.
+        name: Name of the operation.
+    """
+    sparse = as_sparse(sp_input)
+    if default_value is None:
+        default_value = b"" if sparse.dtype is dtypes.string else np.zeros((), sparse.dtype.numpy)
+    return sparse_to_dense(
+        sparse.indices, sparse.dense_shape, sparse.values, default_value, validate_indices, name or "SparseToDense"
+    )
+
+
+# -- in order ------------------------------------------------------------------------------------------
+
+
+def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """Put the elements of a sparse tensor in row-major order; those with equal positions stay as they are.
+
+    Args:
+        sp_input: A `SparseTensor`.
+        name: Name of the operation.
+    """
+    sparse = as_sparse(sp_input)
+    indices, values = add_op(SPARSE_REORDER, sparse.indices, sparse.values, sparse.dense_shape, name=name)
+    return SparseTensor(indices, values, sparse.dense_shape)
+
+
+def _sparse_reorder_kernel(ctx: KernelContext, indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
+    sizes = host_ints(ctx, shape)
+    check_coordinates(indices, values, sizes)
+    places = positions(indices, sizes)
+    if (places[1:] >= places[:-1]).all():
+        return indices, values
+    order = places.argsort(kind="stable")
+    return indices[order], values[order]
+
+
+def _sparse_reorder_shape(op: Operation) -> list[TensorShape]:
+    indices, values, shape = (tensor.shape for tensor in op.inputs)
+    merged = indices.merge_with(values.with_rank(1).concatenate(shape.with_rank(1)))
+    return [merged, merged[:1]]
+
+
+def _sparse_reorder_gradient(op: Operation, _: Tensor | None, d_values: Tensor | None) -> list[Tensor | None]:
+    if d_values is None:
+        return [None, None, None]
+    indices, values, shape = op.inputs
+    numbers = range_(shape_of(values, out_type=dtypes.int64)[0])
+    _, order = add_op(SPARSE_REORDER, indices, numbers, shape)
+    return [None, gather(d_values, invert_permutation(order)), None]
+
+
+SPARSE_REORDER = register(
+    OpDef(
+        name="SparseReorder",
+        inputs=("input_indices: int64", "input_values: T", "input_shape: int64"),
+        outputs=("output_indices: int64", "output_values: T"),
+        types={"T": dtypes.VALUES},
+        shape=_sparse_reorder_shape,
+        kernels=on_cpu(_sparse_reorder_kernel),
+        gradient=_sparse_reorder_gradient,
+    )
+)
+
+
+class DistinctCoordinates(NamedTuple):
+    """What `distinct_coordinates` returns.
+
+    Attributes:
+        distinct: Shape ``[m, rank]``, int64: the coordinates in row-major order, each once.
+        group: Shape ``[n]``, int64: which of these each of the given ones is.
+    """
+
+    distinct: Tensor
+    group: Tensor
+
+
+def distinct_coordinates(indices: Any, dense_shape: Any, name: str | None = None) -> DistinctCoordinates:
+    """Sort coordinates and leave repetitions out.
+
+    Args:
+        indices: Shape ``[n, rank]``, int64, in any order.
+        dense_shape: Shape ``[rank]``, int64: what they are within.
+        name: Name of the operation.
+    """
+    return DistinctCoordinates(*add_op(DISTINCT_COORDINATES, indices, dense_shape, name=name))
+
+
+def _distinct_coordinates_kernel(ctx: KernelContext, indices: Array, shape: Array) -> tuple[Array, Array]:
+    sizes = host_ints(ctx, shape)
+    check_coordinates(indices, None, sizes)
+    places = positions(indices, sizes)
+    if (places[1:] > places[:-1]).all():
+        return indices, np.arange(len(places))
+    distinct, group = np.unique(places, return_inverse=True)
+    return coordinates(distinct, sizes), group.astype(np.int64, copy=False)
+
+
+def _distinct_coordinates_shape(op: Operation) -> list[TensorShape]:
+    indices = op.inputs[0].shape.with_rank(2).merge_with([None, op.inputs[1].shape.with_rank(1).sizes[0]])
+    return [TensorShape([None, indices.sizes[1]]), indices[:1]]
+
+
+DISTINCT_COORDINATES = register(
+    OpDef(
+        name="DistinctCoordinates",
+        inputs=("indices: int64", "dense_shape: int64"),
+        outputs=("distinct: int64", "group: int64"),
+        shape=_distinct_coordinates_shape,
+        kernels=on_cpu(_distinct_coordinates_kernel),
+    )
+)

@@ -1,0 +1,1 @@
+"""Variables, and the updates of optimizers."""

@@ -1,0 +1,328 @@
+"""Optimizer updates with L1 and L2 penalties: they shrink weights towards 0 in closed form, some to exactly 0.
+
+Each comes in a dense and a sparse form, which changes the rows of its indices and no others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.framework.op_def import Array
+from tfray.ops.state.training_ops import adagrad
+from tfray.ops.state.updates import Formula, add_either, register_updates
+
+
+def apply_proximal_gradient_descent(
+    var: Any, alpha: Any, l1: Any, l2: Any, delta: Any, indices: Any = None, name: str | None = None
+) -> Any:
+    """Update by proximal gradient descent::
+
+        moved = var - alpha * delta
+        var = sign(moved) * max(abs(moved) - alpha * l1, 0) / (1 + alpha * l2)
+
+    Args:
+        var: The variable, of a floating dtype.
+        alpha: Scalar, the learning rate.
+        l1: Scalar, weight of the L1 penalty.
+        l2: Scalar, weight of the L2 penalty.
+        delta: The gradient, of the variable's shape; with `indices` the gradient of these rows.
+        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
+        name: Name of the operation.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+
+    References:
+        Duchi and Singer, "Efficient Learning using Forward-Backward Splitting", 2009.
+    """
+    return add_either(_PROXIMAL_GRADIENT_DESCENT, var, (), (alpha, l1, l2), delta, indices, name)
+
+
+def _proximal_gradient_descent(xp: Any, temporaries: Any, gradient: Array, var: Array, *scalars: Any) -> None:
+    rate, low, high, shrink = scalars
+    step, _ = temporaries
+    xp.multiply(gradient, rate, out=step)
+    xp.subtract(var, step, out=var)
+    # Taking off what lies within the threshold is the same as shrinking the absolute value.
+    xp.clip(var, low, high, out=step)
+    xp.subtract(var, step, out=var)
+    xp.multiply(var, shrink, out=var)
+
+
+def _choose_proximal_gradient_descent(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+    rate, l1, l2 = scalars
+    return _proximal_gradient_descent, [rate, -rate * l1, rate * l1, 1 / (1 + rate * l2)]
+
+
+_PROXIMAL_GRADIENT_DESCENT: Final = register_updates(
+    "ProximalGradientDescent", (), ("alpha", "l1", "l2"), _choose_proximal_gradient_descent
+)
+
+
+def apply_proximal_adagrad(
+    var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any, indices: Any = None, name: str | None = None
+) -> Any:
+    """Update by Adagrad with penalties::
+
+        accum += grad ** 2
+        rate = lr / sqrt(accum)
+        moved = var - rate * grad
+        var = sign(moved) * max(abs(moved) - rate * l1, 0) / (1 + rate * l2)
+
+    Args:
+        var: The variable, of a floating dtype.
+        accum: Its slot, positive where `grad` may be 0.
+        lr: Scalar, the learning rate.
+        l1: Scalar, weight of the L1 penalty.
+        l2: Scalar, weight of the L2 penalty.
+        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
+        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
+        name: Name of the operation.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+
+    References:
+        Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization",
+        2011.
+    """
+    return add_either(_PROXIMAL_ADAGRAD, var, (accum,), (lr, l1, l2), grad, indices, name)
+
+
+def _proximal_adagrad(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, *scalars: Any) -> None:
+    lr, low, high, damping = scalars
+    root, step = temporaries
+    xp.multiply(gradient, gradient, out=step)
+    xp.add(accum, step, out=accum)
+    xp.sqrt(accum, out=root)
+    # With all lengths times the root the threshold is one number, and one division is left.
+    xp.multiply(var, root, out=var)
+    xp.multiply(gradient, lr, out=step)
+    xp.subtract(var, step, out=var)
+    xp.clip(var, low, high, out=step)
+    xp.subtract(var, step, out=var)
+    xp.add(root, damping, out=root)
+    xp.divide(var, root, out=var)
+
+
+def _choose_proximal_adagrad(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+    lr, l1, l2 = scalars
+    if isinstance(l1, float) and l1 == l2 == 0:
+        return adagrad, [lr]
+    return _proximal_adagrad, [lr, -lr * l1, lr * l1, lr * l2]
+
+
+_PROXIMAL_ADAGRAD: Final = register_updates("ProximalAdagrad", ("accum",), ("lr", "l1", "l2"), _choose_proximal_adagrad)
+
+
+def apply_adagrad_da(
+    var: Any,
+    gradient_accumulator: Any,
+    gradient_squared_accumulator: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    global_step: Any,
+    grad: Any,
+    indices: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Update by Adagrad with dual averaging::
+
+        gradient_accumulator += grad
+        gradient_squared_accumulator += grad ** 2
+        beyond = sign(gradient_accumulator) * max(abs(gradient_accumulator) - l1 * global_step, 0)
+        var = -lr * beyond / (l2 * global_step * lr + sqrt(gradient_squared_accumulator))
+
+    Args:
+        var: The variable, of a floating dtype.
+        gradient_accumulator: Slot, the sum of the gradients.
+        gradient_squared_accumulator: Slot, the sum of their squares, positive where `grad` may be 0.
+        lr: Scalar, the learning rate.
+        l1: Scalar, weight of the L1 penalty.
+        l2: Scalar, weight of the L2 penalty.
+        global_step: Scalar of a floating dtype, the number of this step, counted from 1.
+        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
+        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
+        name: Name of the operation.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+
+    References:
+        Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization",
+        2011.
+    """
+    slots = (gradient_accumulator, gradient_squared_accumulator)
+    return add_either(_ADAGRAD_DA, var, slots, (lr, l1, l2, global_step), grad, indices, name)
+
+
+def _adagrad_da(
+    xp: Any, temporaries: Any, gradient: Array, var: Array, sums: Array, squares: Array, *scalars: Any
+) -> None:
+    minus_lr, low, high, damping = scalars
+    step, root = temporaries
+    xp.add(sums, gradient, out=sums)
+    xp.multiply(gradient, gradient, out=step)
+    xp.add(squares, step, out=squares)
+    xp.clip(sums, low, high, out=step)
+    xp.subtract(sums, step, out=step)
+    xp.multiply(step, minus_lr, out=step)
+    xp.sqrt(squares, out=root)
+    xp.add(root, damping, out=root)
+    xp.divide(step, root, out=var)
+
+
+def _choose_adagrad_da(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+    lr, l1, l2, step = scalars
+    return _adagrad_da, [-lr, -l1 * step, l1 * step, l2 * step * lr]
+
+
+_ADAGRAD_DA: Final = register_updates(
+    "AdagradDA",
+    ("gradient_accumulator", "gradient_squared_accumulator"),
+    ("lr", "l1", "l2", "global_step"),
+    _choose_adagrad_da,
+)
+
+
+def apply_ftrl(
+    var: Any,
+    accum: Any,
+    linear: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    l2_shrinkage: Any,
+    lr_power: Any,
+    grad: Any,
+    indices: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Update by FTRL-Proximal ("follow the regularised leader")::
+
+        new_accum = accum + grad ** 2
+        linear += grad + 2 * l2_shrinkage * var - (new_accum ** -lr_power - accum ** -lr_power) / lr * var
+        quadratic = new_accum ** -lr_power / lr + 2 * l2
+        var = (sign(linear) * l1 - linear) / quadratic if abs(linear) > l1 else 0
+        accum = new_accum
+
+    Args:
+        var: The variable, of a floating dtype.
+        accum: Slot, the sum of the squared gradients.
+        linear: Slot, the coefficients of the linear term.
+        lr: Scalar, the learning rate.
+        l1: Scalar, weight of the L1 penalty.
+        l2: Scalar, weight of the L2 penalty.
+        l2_shrinkage: Scalar, weight of an L2 penalty whose gradient is added to `grad` in the linear term.
+        lr_power: Scalar, at most 0: how the learning rate falls. -0.5 makes it fall as in Adagrad, 0 not at all.
+        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
+        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
+        name: Name of the operation.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+
+    References:
+        McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013.
+    """
+    return add_either(_FTRL, var, (accum, linear), (lr, l1, l2, l2_shrinkage, lr_power), grad, indices, name)
+
+
+def _ftrl(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, linear: Array, *scalars: Any) -> None:
+    power, *others = scalars
+    xp.power(accum, power, out=temporaries[1])
+    xp.multiply(gradient, gradient, out=temporaries[0])
+    xp.add(accum, temporaries[0], out=accum)
+    xp.power(accum, power, out=temporaries[0])
+    _follow(xp, temporaries, gradient, var, linear, *others)
+
+
+def _ftrl_by_roots(
+    xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, linear: Array, *scalars: Any
+) -> None:
+    _grow_by_roots(xp, temporaries, gradient, accum)
+    _follow(xp, temporaries, gradient, var, linear, *scalars)
+
+
+def _ftrl_without_penalties(
+    xp: Any,
+    temporaries: Any,
+    gradient: Array,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    minus_inverse_lr: Any,
+    most: Any,
+) -> None:
+    _grow_by_roots(xp, temporaries, gradient, accum)
+    quadratic, change = temporaries
+    xp.subtract(quadratic, change, out=change)
+    xp.multiply(change, minus_inverse_lr, out=change)
+    xp.multiply(change, var, out=change)
+    xp.add(change, gradient, out=change)
+    xp.add(linear, change, out=linear)
+    xp.multiply(quadratic, minus_inverse_lr, out=quadratic)
+    xp.minimum(quadratic, most, out=quadratic)
+    xp.divide(linear, quadratic, out=var)
+
+
+def _grow_by_roots(xp: Any, temporaries: Any, gradient: Array, accum: Array) -> None:
+    """Add to `accum`; leave its new and its old root in `temporaries`."""
+    new, old = temporaries
+    xp.sqrt(accum, out=old)
+    xp.multiply(gradient, gradient, out=new)
+    xp.add(accum, new, out=accum)
+    xp.sqrt(accum, out=new)
+
+
+def _follow(xp: Any, powers: Any, gradient: Array, var: Array, linear: Array, *scalars: Any) -> None:
+    """Update `linear` and `var`, given the new and the old powers of the accumulator, which are overwritten."""
+    inverse_lr, low, high, l2_twice, shrinkage_twice, least = scalars
+    quadratic, change = powers
+    xp.subtract(quadratic, change, out=change)
+    xp.multiply(change, inverse_lr, out=change)
+    xp.subtract(shrinkage_twice, change, out=change)
+    xp.multiply(change, var, out=change)
+    xp.add(change, gradient, out=change)
+    xp.add(linear, change, out=linear)
+    xp.multiply(quadratic, inverse_lr, out=quadratic)
+    xp.add(quadratic, l2_twice, out=quadratic)
+    xp.maximum(quadratic, least, out=quadratic)  # before any gradient has come it may be 0, and so is `linear`
+    xp.clip(linear, low, high, out=change)
+    xp.subtract(change, linear, out=change)
+    xp.divide(change, quadratic, out=var)
+
+
+def _choose_ftrl(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+    lr, l1, l2, l2_shrinkage, lr_power = scalars
+    least = float(np.finfo(np.float32).tiny)
+    by_roots = isinstance(lr_power, float) and lr_power == -0.5
+    if by_roots and l1 == l2 == l2_shrinkage == 0:
+        return _ftrl_without_penalties, [-_inverse(lr), -least]
+    rest = [_inverse(lr), -l1, l1, 2 * l2, 2 * l2_shrinkage, least]
+    return (_ftrl_by_roots, rest) if by_roots else (_ftrl, [-lr_power, *rest])
+
+
+def _inverse(number: Any) -> Any:
+    return math.inf if isinstance(number, float) and number == 0 else 1 / number
+
+
+_FTRL: Final = register_updates(
+    "Ftrl", ("accum", "linear"), ("lr", "l1", "l2", "l2_shrinkage", "lr_power"), _choose_ftrl
+)

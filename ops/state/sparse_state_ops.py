@@ -1,0 +1,383 @@
+"""Variables by rows: gathering some, and updating some in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.gather_ops import first_outside
+from tfray.ops.kernels.row_sums import add_rows
+from tfray.ops.state.state_ops import VARIABLE_SHAPE, add_access, colocated_with
+
+
+def check_rows(ctx: KernelContext, indices: Array, count: int, name: str) -> None:
+    """Raise `InvalidArgumentError` unless all `indices` are rows of the variable `name`, which has `count`.
+
+    On a GPU nothing is checked: the host would wait for the device in every step.
+    """
+    if ctx.xp is not np or indices.size == 0:
+        return
+    wrong = first_outside(indices, count)
+    if wrong is not None:
+        raise InvalidArgumentError(
+            f"row {wrong} is not in [0, {count}), the rows of variable {name!r}", op_name=ctx.op_name
+        )
+
+
+# -- gathering -----------------------------------------------------------------------------------------
+
+
+def resource_gather(ref: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Read rows of a variable, and no others.
+
+    Args:
+        ref: The variable, of rank 1 or more.
+        indices: The rows, an integer tensor of any shape.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``indices.shape + variable.shape[1:]``. The gradient is `IndexedSlices` of as many rows.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+    """
+    return add_access(RESOURCE_GATHER, ref, convert_to_tensor(indices, preferred_dtype=dtypes.int32), name=name)
+
+
+def _resource_gather_kernel(ctx: KernelContext, resource: Any, indices: Array, out: Array | None = None) -> Array:
+    array = resource.read()
+    check_rows(ctx, indices, array.shape[0], resource.name)
+    if ctx.xp is not np:
+        return array.take(indices, axis=0, out=out)
+    # The indices are good: mode="clip" lets NumPy fill `out` without a copy of its own.
+    rows = array.take(indices, axis=0, out=out, mode="clip")
+    return np.array(rows, object) if isinstance(rows, bytes) else rows
+
+
+def _resource_gather_shape(op: Operation) -> list[TensorShape]:
+    shape: TensorShape = op.attrs["shape"]
+    if shape.rank == 0:
+        raise ValueError("a scalar variable has no rows")
+    return [op.inputs[1].shape.concatenate(shape[1:])]
+
+
+def _resource_gather_gradient(op: Operation, d_output: Tensor) -> list[Any]:
+    handle, indices = op.inputs
+    shape: TensorShape = op.attrs["shape"]
+    if shape.is_fully_defined():
+        dense_shape = convert_to_tensor(np.array(shape.as_list(), np.int32))
+    else:
+        with colocated_with(handle):
+            dense_shape = add_op(VARIABLE_SHAPE, handle, shape=shape, out_type=dtypes.int32)
+    if indices.shape.rank != 1:
+        count = array_ops.reshape(array_ops.size(indices), [1])
+        d_output = array_ops.reshape(d_output, array_ops.concat([count, dense_shape[1:]], 0))
+        indices = array_ops.reshape(indices, [-1])
+    return [IndexedSlices(d_output, indices, dense_shape), None]
+
+
+RESOURCE_GATHER = register(
+    OpDef(
+        name="ResourceGather",
+        inputs=("handle: resource", "indices: Tindices"),
+        outputs=("output: dtype",),
+        attrs=("shape",),
+        types={"dtype": dtypes.VALUES, "Tindices": dtypes.INDICES},
+        shape=_resource_gather_shape,
+        kernels=on_every_device(out_kernel(_resource_gather_kernel)),
+        gradient=_resource_gather_gradient,
+        stateful=True,
+        access="read",
+    )
+)
+
+
+# -- updating ------------------------------------------------------------------------------------------
+
+
+def _scatter_kernel(write: Callable[[Any, Array, Array, Array], None]) -> Callable[..., Array]:
+    """The kernel that lets ``write(xp, array, indices, updates)`` change rows; `indices` is a vector."""
+
+    def kernel(ctx: KernelContext, resource: Any, indices: Array, updates: Array) -> Array:
+        with resource.lock:
+            array = resource.read()
+            row = array.shape[1:]
+            if updates.shape not in ((), indices.shape + row):
+                raise InvalidArgumentError(
+                    f"variable {resource.name!r} has rows of shape {row}: updates of shape {updates.shape} "
+                    f"do not fit indices of shape {indices.shape}"
+                )
+            check_rows(ctx, indices, array.shape[0], resource.name)
+            if updates.shape == ():
+                updates = ctx.xp.broadcast_to(updates, indices.shape + row)
+            write(ctx.xp, array, indices.reshape(-1), updates.reshape(-1, *row) if indices.ndim != 1 else updates)
+            return array
+
+    return kernel
+
+
+def _scatter_shape(op: Operation) -> list[TensorShape]:
+    shape: TensorShape = op.attrs["shape"]
+    indices, updates = op.inputs[1].shape, op.inputs[2].shape
+    if shape.rank == 0:
+        raise ValueError("a scalar variable has no rows")
+    if updates.rank != 0:
+        updates.assert_is_compatible_with(indices.concatenate(shape[1:]))
+    return [shape]
+
+
+def _scatter(name: str, write: Callable[[Any, Array, Array, Array], None], types: tuple[DType, ...]) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            inputs=("handle: resource", "indices: Tindices", "updates: dtype"),
+            outputs=("new_value: dtype",),
+            attrs=("shape",),
+            types={"dtype": types, "Tindices": dtypes.INDICES},
+            shape=_scatter_shape,
+            kernels=on_every_device(_scatter_kernel(write)),
+            gradient=not_differentiable,
+            stateful=True,
+            access="update",
+        )
+    )
+
+
+def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Tensor:
+    """Set rows of a variable, ``ref[indices[i]] = updates[i]``.
+
+    Args:
+        ref: The variable, of rank 1 or more.
+        indices: The rows, an integer tensor of any shape. Where one occurs twice, the last update stays.
+        updates: Shape ``indices.shape + ref.shape[1:]``, or a scalar for all.
+        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
+        name: Name of the operation.
+
+    Returns:
+        The new value of the whole variable.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+    """
+    return add_access(SCATTER_UPDATE, ref, indices, updates, name=name)
+
+
+def _write_update(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    array[indices] = updates
+
+
+SCATTER_UPDATE = _scatter("ScatterUpdate", _write_update, dtypes.VALUES)
+
+
+def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Add to rows of a variable, ``ref[indices[i]] += updates[i]``; equal indices add up. See `scatter_update`."""
+    return add_access(SCATTER_ADD, ref, indices, updates, name=name)
+
+
+def _write_add(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    if xp is np:
+        add_rows(array, indices, updates)
+    else:
+        xp.add.at(array, indices, updates)
+
+
+SCATTER_ADD = _scatter("ScatterAdd", _write_add, dtypes.NUMERIC)
+
+
+def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Subtract from rows of a variable, ``ref[indices[i]] -= updates[i]``. See `scatter_add`."""
+    return add_access(SCATTER_SUB, ref, indices, updates, name=name)
+
+
+def _write_sub(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    if xp is np:
+        add_rows(array, indices, updates, subtract=True)
+    else:
+        xp.subtract.at(array, indices, updates)
+
+
+SCATTER_SUB = _scatter("ScatterSub", _write_sub, dtypes.NUMERIC)
+
+
+def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Multiply rows of a variable, ``ref[indices[i]] *= updates[i]``. See `scatter_add`."""
+    return add_access(SCATTER_MUL, ref, indices, updates, name=name)
+
+
+def _write_mul(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    _apply_at(xp, np.multiply, array, indices, updates)
+
+
+def _apply_at(xp: Any, ufunc: np.ufunc, array: Array, indices: Array, updates: Array) -> None:
+    """``ufunc.at``, on the host where the device has none."""
+    if xp is np:
+        ufunc.at(array, indices, updates)
+    else:
+        host = array.get()
+        ufunc.at(host, indices.get(), updates.get())
+        array.set(host)
+
+
+SCATTER_MUL = _scatter("ScatterMul", _write_mul, dtypes.NUMERIC)
+
+
+def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``, integers rounding down. See `scatter_add`."""
+    return add_access(SCATTER_DIV, ref, indices, updates, name=name)
+
+
+def _write_div(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    _apply_at(xp, np.floor_divide if array.dtype.kind in "iu" else np.true_divide, array, indices, updates)
+
+
+SCATTER_DIV = _scatter("ScatterDiv", _write_div, dtypes.NUMERIC)
+
+
+def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Lower rows of a variable, ``ref[indices[i]] = min(ref[indices[i]], updates[i])``. See `scatter_add`."""
+    return add_access(SCATTER_MIN, ref, indices, updates, name=name)
+
+
+def _write_min(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    xp.minimum.at(array, indices, updates)
+
+
+SCATTER_MIN = _scatter("ScatterMin", _write_min, dtypes.REAL)
+
+
+def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Raise rows of a variable, ``ref[indices[i]] = max(ref[indices[i]], updates[i])``. See `scatter_add`."""
+    return add_access(SCATTER_MAX, ref, indices, updates, name=name)
+
+
+def _write_max(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+    xp.maximum.at(array, indices, updates)
+
+
+SCATTER_MAX = _scatter("ScatterMax", _write_max, dtypes.REAL)
+
+
+# -- updating elements by their full index -------------------------------------------------------------
+
+
+def _scatter_nd_kernel(write: Callable[[Any, Array, tuple[Array, ...], Array], None]) -> Callable[..., Array]:
+    """The kernel that lets ``write(xp, array, places, updates)`` change elements at a tuple of index arrays."""
+
+    def kernel(ctx: KernelContext, resource: Any, indices: Array, updates: Array) -> Array:
+        with resource.lock:
+            array = resource.read()
+            depth = indices.shape[-1]
+            if depth > array.ndim or updates.shape != indices.shape[:-1] + array.shape[depth:]:
+                raise InvalidArgumentError(
+                    f"variable {resource.name!r} has shape {array.shape}: updates of shape {updates.shape} "
+                    f"do not fit indices of shape {indices.shape}"
+                )
+            for axis in range(depth):
+                check_rows(ctx, indices[..., axis], array.shape[axis], resource.name)
+            write(ctx.xp, array, tuple(indices[..., axis] for axis in range(depth)), updates)
+            return array
+
+    return kernel
+
+
+def _scatter_nd_shape(op: Operation) -> list[TensorShape]:
+    shape: TensorShape = op.attrs["shape"]
+    indices, updates = op.inputs[1].shape, op.inputs[2].shape
+    if indices.rank == 0:
+        raise ValueError("indices need at least one dimension, that of the index")
+    depth = None if indices.rank is None else indices.sizes[-1]
+    if depth is not None and shape.rank is not None:
+        if depth > shape.rank:
+            raise ValueError(f"an index of {depth} entries does not fit shape {shape}")
+        updates.assert_is_compatible_with(indices[:-1].concatenate(shape[depth:]))
+    return [shape]
+
+
+def _scatter_nd(
+    name: str, write: Callable[[Any, Array, tuple[Array, ...], Array], None], types: tuple[DType, ...]
+) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            inputs=("handle: resource", "indices: Tindices", "updates: dtype"),
+            outputs=("new_value: dtype",),
+            attrs=("shape",),
+            types={"dtype": types, "Tindices": dtypes.INDICES},
+            shape=_scatter_nd_shape,
+            kernels=on_every_device(_scatter_nd_kernel(write)),
+            gradient=not_differentiable,
+            stateful=True,
+            access="update",
+        )
+    )
+
+
+def scatter_nd_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """Set elements or slices of a variable, ``ref[indices[i]] = updates[i]``.
+
+    Args:
+        ref: The variable.
+        indices: Shape ``[..., k]``: each vector along the last dimension indexes the first k dimensions.
+        updates: Shape ``indices.shape[:-1] + ref.shape[k:]``.
+        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
+        name: Name of the operation.
+
+    Returns:
+        The new value of the whole variable.
+
+    Raises:
+        InvalidArgumentError: While running: an index that the variable does not have.
+    """
+    return add_access(SCATTER_ND_UPDATE, ref, indices, updates, name=name)
+
+
+def _write_nd_update(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+    array[places] = updates
+
+
+SCATTER_ND_UPDATE = _scatter_nd("ScatterNdUpdate", _write_nd_update, dtypes.VALUES)
+
+
+def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Add to elements or slices of a variable; equal indices add up. See `scatter_nd_update`."""
+    return add_access(SCATTER_ND_ADD, ref, indices, updates, name=name)
+
+
+def _write_nd_add(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+    xp.add.at(array, places, updates)
+
+
+SCATTER_ND_ADD = _scatter_nd("ScatterNdAdd", _write_nd_add, dtypes.NUMERIC)
+
+
+def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    """Subtract from elements or slices of a variable; equal indices add up. See `scatter_nd_update`."""
+    return add_access(SCATTER_ND_SUB, ref, indices, updates, name=name)
+
+
+def _write_nd_sub(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+    xp.subtract.at(array, places, updates)
+
+
+SCATTER_ND_SUB = _scatter_nd("ScatterNdSub", _write_nd_sub, dtypes.NUMERIC)

@@ -1,0 +1,329 @@
+"""How optimizer updates run: a variable and its slots change in one pass over their memory.
+
+An update is written once, as a formula of in-place array operations. The dense form runs it on tiles that stay
+in the cache, several threads side by side; the sparse form on copies of the rows that the gradient names, which
+are then written back. Nothing as large as the variable is allocated. Half-precision values are computed in
+float32, tile by tile. On a GPU one tile is the whole array.
+
+All updates hold the locks of every variable that they change, so that concurrent steps never interleave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.cpu_threads import parallel_for, scratch, thread_count
+from tfray.framework.graph import Operation
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.tensor_shape import SCALAR, TensorShape
+from tfray.ops.kernels.row_sums import group_equal, sum_groups
+from tfray.ops.state.sparse_state_ops import check_rows
+from tfray.ops.state.state_ops import add_access, handle_of
+
+TILE_BYTES: Final = 1 << 20
+"""Bytes of each array in a tile: long enough that handing over the interpreter's lock does not show."""
+
+Formula = Callable[..., None]
+"""``formula(xp, (t, u), gradient, variable, *slots, *scalars)``: updates `variable` and `slots` in place.
+
+``t`` and ``u`` are uninitialised arrays of the same shape. Arrays and scalars (of rank 0) have one dtype."""
+
+
+# -- running ---------------------------------------------------------------------------------------------
+
+
+def as_numbers(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
+    """Scalar inputs in a form to compute with: Python numbers; on a GPU arrays, as it would wait for the former."""
+    if ctx.xp is np:
+        return [value.item() for value in values]
+    return [value.astype(_working_dtype(ctx.xp, value)) for value in values]
+
+
+def _working_dtype(xp: Any, array: Array) -> Any:
+    """The dtype in which updates of `array` are computed."""
+    return array.dtype if array.dtype.itemsize > 2 else xp.float32
+
+
+def as_operands(xp: Any, scalars: Sequence[Any], gradient: Array) -> list[Array]:
+    """The scalars of a formula in the form in which it takes them."""
+    # Arrays of rank 0: NumPy is slow to take a Python number beside an array.
+    return [xp.asarray(scalar, _working_dtype(xp, gradient)) for scalar in scalars]
+
+
+def locked(resources: Sequence[Any], work: Callable[[], None]) -> None:
+    """Run `work` while holding the locks of `resources`, taken in one order everywhere."""
+    held = sorted({id(resource.lock): resource.lock for resource in resources}.items())
+    for _, lock in held:
+        lock.acquire()
+    try:
+        work()
+    finally:
+        for _, lock in held:
+            lock.release()
+
+
+def own_array(ctx: KernelContext, resource: Any) -> Array:
+    """The array of a variable, in C order and writable: one that was put there from outside may not be."""
+    array = resource.read()
+    if not array.flags.c_contiguous or not getattr(array.flags, "writeable", True):
+        array = resource.array = ctx.xp.array(array, order="C")
+    return array
+
+
+def apply_dense(ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, *scalars: Any) -> None:
+    """Update a variable and its slots by a gradient of their shape.
+
+    Args:
+        ctx: The kernel's context.
+        formula: The update.
+        resources: The variable and its slots.
+        gradient: The gradient.
+        *scalars: The formula's scalars, see `as_numbers`.
+    """
+    operands = as_operands(ctx.xp, scalars, gradient)
+
+    def work() -> None:
+        arrays = [own_array(ctx, resource) for resource in resources]
+        _check_shapes(resources, arrays, gradient)
+        flat = ctx.xp.asarray(gradient).reshape(-1)
+        if any(ctx.xp.may_share_memory(flat, array) for array in arrays):
+            flat = flat.copy()  # the gradient is a view of what is updated
+        _run_tiles(ctx.xp, formula, [flat, *(array.reshape(-1) for array in arrays)], operands)
+
+    locked(resources, work)
+
+
+def _check_shapes(resources: Sequence[Any], arrays: Sequence[Array], gradient: Array) -> None:
+    for resource, array in zip(resources, arrays, strict=True):
+        if array.shape != gradient.shape:
+            raise InvalidArgumentError(
+                f"variable {resource.name!r} has shape {array.shape}, the gradient {gradient.shape}"
+            )
+
+
+def _run_tiles(xp: Any, formula: Formula, flats: Sequence[Array], scalars: Sequence[Any]) -> None:
+    size = flats[0].size
+    count = _tile_count(flats[0].nbytes) if xp is np else 1
+    if count == 1:
+        run_tile(xp, formula, flats, scalars)
+        return
+
+    def tile(index: int) -> None:
+        part = slice(index * size // count, (index + 1) * size // count)
+        run_tile(xp, formula, [flat[part] for flat in flats], scalars)
+
+    parallel_for(tile, count)
+
+
+def _tile_count(size_bytes: int) -> int:
+    """Into how many tiles to cut an array: as many for each thread."""
+    if size_bytes <= TILE_BYTES:
+        return 1
+    threads = thread_count()
+    return -(-size_bytes // (TILE_BYTES * threads)) * threads
+
+
+def run_tile(xp: Any, formula: Formula, arrays: Sequence[Array], scalars: Sequence[Any]) -> None:
+    """Run `formula` on a gradient and the arrays to update."""
+    gradient, *updated = arrays
+    if gradient.dtype.itemsize > 2:
+        formula(xp, _temporaries(xp, gradient), *arrays, *scalars)
+        return
+    wide = [array.astype(xp.float32) for array in arrays]
+    formula(xp, _temporaries(xp, wide[0]), *wide, *scalars)
+    for array, new in zip(updated, wide[1:], strict=True):
+        array[...] = new
+
+
+def _temporaries(xp: Any, like: Array) -> tuple[Array, Array]:
+    if xp is np:
+        return scratch("update_t", like.shape, like.dtype), scratch("update_u", like.shape, like.dtype)
+    return xp.empty_like(like), xp.empty_like(like)
+
+
+def apply_sparse(
+    ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, indices: Array, *scalars: Any
+) -> None:
+    """Update rows of a variable and its slots.
+
+    Args:
+        ctx: The kernel's context.
+        formula: The update.
+        resources: The variable and its slots.
+        gradient: Shape ``[n, ...]``, the gradients of the rows.
+        indices: Shape ``[n]``, the rows; the gradients of equal ones add up.
+        *scalars: The formula's scalars, see `as_numbers`.
+    """
+    operands = as_operands(ctx.xp, scalars, gradient)
+
+    def work() -> None:
+        arrays = [own_array(ctx, resource) for resource in resources]
+        rows, summed = distinct_rows(ctx, resources, arrays, gradient, indices)
+
+        def tile(part: slice) -> None:
+            copies = [array.take(rows[part], axis=0) for array in arrays]
+            run_tile(ctx.xp, formula, [summed[part], *copies], operands)
+            for array, copy in zip(arrays, copies, strict=True):
+                array[rows[part]] = copy
+
+        run_row_tiles(ctx.xp, tile, summed)
+
+    locked(resources, work)
+
+
+def run_row_tiles(xp: Any, tile: Callable[[slice], None], rows: Array) -> None:
+    """Call `tile` with slices that together cover the first dimension of `rows`."""
+    size = rows.shape[0]
+    count = min(size, _tile_count(rows.nbytes)) if xp is np else 1
+    if count <= 1:
+        tile(slice(0, size))
+    else:
+        parallel_for(lambda index: tile(slice(index * size // count, (index + 1) * size // count)), count)
+
+
+def distinct_rows(
+    ctx: KernelContext, resources: Sequence[Any], arrays: Sequence[Array], gradient: Array, indices: Array
+) -> tuple[Array, Array]:
+    """The rows that a sparse gradient names, ascending and each once, and the sum of the gradients of each."""
+    for resource, array in zip(resources, arrays, strict=True):
+        if gradient.shape != indices.shape + array.shape[1:] or array.shape != arrays[0].shape:
+            raise InvalidArgumentError(
+                f"variable {resource.name!r} has shape {array.shape}, the sparse gradient {gradient.shape} "
+                f"for {indices.shape[0]} rows"
+            )
+    if ctx.xp is not np:
+        rows, position = ctx.xp.unique(indices, return_inverse=True)
+        summed = ctx.xp.zeros((rows.size, *gradient.shape[1:]), gradient.dtype)
+        ctx.xp.add.at(summed, position, gradient)
+        return rows, summed
+    check_rows(ctx, indices, arrays[0].shape[0], resources[0].name)
+    rows, order, starts = group_equal(indices)
+    return rows, sum_groups(gradient, order, starts)
+
+
+# -- building --------------------------------------------------------------------------------------------
+
+Chooser = Callable[[Any, list[Any]], tuple[Formula, list[Any]]]
+"""``chooser(xp, scalars)``: the formula, and the scalars that it takes, from those of the operation as numbers."""
+
+
+def register_updates(
+    name: str, slots: Sequence[str], scalars: Sequence[str], choose: Chooser, dtype: Sequence[Any] = dtypes.FLOATS
+) -> tuple[OpDef, OpDef]:
+    """Register ``Apply<name>`` and ``SparseApply<name>``: one formula, on all rows or on some.
+
+    Args:
+        name: Name of the formula.
+        slots: Names of the inputs for slots, which follow ``var``.
+        scalars: Names of the scalar inputs, which follow the slots; then come ``grad`` and ``indices``.
+        choose: What makes the formula's scalars of the operation's.
+        dtype: Dtypes of the variable.
+    """
+    count = 1 + len(slots)
+
+    def dense_kernel(ctx: KernelContext, *inputs: Any) -> None:
+        *values, gradient = inputs[count:]
+        formula, numbers = choose(ctx.xp, as_numbers(ctx, values))
+        apply_dense(ctx, formula, inputs[:count], gradient, *numbers)
+
+    def sparse_kernel(ctx: KernelContext, *inputs: Any) -> None:
+        *values, gradient, indices = inputs[count:]
+        formula, numbers = choose(ctx.xp, as_numbers(ctx, values))
+        apply_sparse(ctx, formula, inputs[:count], gradient, indices, *numbers)
+
+    inputs = ["var: resource", *(f"{slot}: resource" for slot in slots), *(f"{scalar}: Tscalar" for scalar in scalars)]
+    types = {"dtype": tuple(dtype), "Tscalar": tuple(dtype)}
+
+    def definition(prefix: str, tail: Sequence[str], kernel: Any, shape: Any, more: dict[str, Any]) -> OpDef:
+        return register(
+            OpDef(
+                name=prefix + name,
+                inputs=(*inputs, *tail),
+                outputs=(),
+                attrs=("shape",),
+                types={**types, **more},
+                shape=shape,
+                kernels=on_every_device(kernel),
+                stateful=True,
+                access="update",
+            )
+        )
+
+    return (
+        definition("Apply", ["grad: dtype"], dense_kernel, dense_shape, {}),
+        definition(
+            "SparseApply",
+            ["grad: dtype", "indices: Tindices"],
+            sparse_kernel,
+            sparse_shape,
+            {"Tindices": dtypes.INDICES},
+        ),
+    )
+
+
+def add_either(
+    definitions: tuple[OpDef, OpDef],
+    var: Any,
+    slots: Sequence[Any],
+    scalars: Sequence[Any],
+    grad: Any,
+    indices: Any,
+    name: str | None,
+) -> Any:
+    """Add the dense one of two definitions of `register_updates`, or with `indices` the sparse one."""
+    dense, sparse = definitions
+    if indices is None:
+        return add_update(dense, var, slots, *scalars, grad, name=name)
+    return add_update(sparse, var, slots, *scalars, grad, indices, name=name)
+
+
+def add_update(definition: OpDef, var: Any, slots: Sequence[Any], *inputs: Any, name: str | None, **attrs: Any) -> Any:
+    """Add an update of `var` and its `slots` to the graph.
+
+    Raises:
+        InvalidArgumentError: A slot has another shape or dtype than the variable, or as `Graph.create_op`.
+    """
+    handle, dtype, shape = handle_of(var)
+    handles = []
+    for slot in slots:
+        slot_handle, slot_dtype, slot_shape = handle_of(slot)
+        if slot_dtype is not dtype or not slot_shape.is_compatible_with(shape):
+            raise InvalidArgumentError(
+                f"{definition.name}: slot {slot_handle.op.name!r} is {slot_dtype.name} {slot_shape}, "
+                f"expected {dtype.name} {shape} as the variable {handle.op.name!r}"
+            )
+        handles.append(slot_handle)
+    return add_access(definition, var, *handles, *inputs, name=name, **attrs)
+
+
+def dense_shape(op: Operation) -> list[TensorShape]:
+    """Shape function: the input ``grad`` is like the variable, all other inputs are scalars."""
+    for argument, tensor in zip(op.op_def.input_arguments, op.inputs, strict=True):
+        try:
+            tensor.shape.merge_with(op.attrs["shape"] if argument.name == "grad" else SCALAR)
+        except ValueError as error:
+            raise ValueError(f"{argument.name}: {error}") from error
+    return []
+
+
+def sparse_shape(op: Operation) -> list[TensorShape]:
+    """Shape function: the inputs ``grad`` and ``indices`` are rows of the variable, all others are scalars."""
+    shape: TensorShape = op.attrs["shape"]
+    by_name = {
+        argument.name: tensor.shape for argument, tensor in zip(op.op_def.input_arguments, op.inputs, strict=True)
+    }
+    rows = by_name.pop("indices").merge_with(TensorShape([None]))
+    if shape.rank == 0:
+        raise ValueError("a scalar variable has no rows")
+    gradient = by_name.pop("grad")
+    if shape.rank is not None:
+        gradient.merge_with(rows.concatenate(shape[1:]))
+    for name, value in by_name.items():
+        if not value.is_compatible_with(SCALAR):
+            raise ValueError(f"{name} has shape {value}, expected a scalar")
+    return []

@@ -1,0 +1,1 @@
+"""Text, and what it encodes: numbers, records, examples."""

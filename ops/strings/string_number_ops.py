@@ -1,0 +1,239 @@
+"""Numbers as text, text as numbers, and numbers that stand for strings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import like_input
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.kernels import string_hashes
+from tfray.ops.kernels.text import as_strings, filled
+from tfray.ops.strings.decoding_ops import parse_numbers
+
+
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Numbers and bools as text.
+
+    Args:
+        input: Any shape; strings stay as they are.
+        precision: Digits behind the point of floats; -1 for six.
+        scientific: Whether floats have an exponent.
+        shortest: Whether floats have one only where that is shorter.
+        width: Least width, filled up on the left; -1 for none.
+        fill: What with: a space (the default), ``0``, ``+`` or a space for a sign, ``-`` to fill up on the right.
+        name: Name of the operation.
+
+    Returns:
+        Strings of the shape of `input`.
+
+    Raises:
+        InvalidArgumentError: The options contradict each other or the dtype.
+    """
+    tensor = convert_to_tensor(input)
+    form = _format(tensor.dtype, precision, scientific, shortest, width, fill)
+    return add_op(AS_STRING, tensor, name=name, format=form)
+
+
+def _format(dtype: DType, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> str:
+    if fill not in ("", " ", "0", "+", "-"):
+        raise InvalidArgumentError(f"AsString: fill is {fill!r}, expected at most one of ' 0+-'")
+    if scientific and shortest:
+        raise InvalidArgumentError("AsString: a number is not both scientific and shortest")
+    start = "%" + fill + (str(width) if width >= 0 else "")
+    if dtype.is_differentiable:
+        digits = f".{precision}" if precision >= 0 else ""
+        return start + digits + ("e" if scientific else "g" if shortest else "f")
+    if precision >= 0 or scientific or shortest:
+        raise InvalidArgumentError(f"AsString: {dtype.name} has no precision and no exponent")
+    return start + "d" if dtype.is_integer else "%s"
+
+
+def _as_string_kernel(ctx: KernelContext, numbers: Array) -> Array:
+    array = np.asarray(numbers)
+    if array.dtype.kind == "O":
+        return array
+    form = ctx.attr("format")
+    if array.dtype.kind == "b":
+        texts = [b"true" if value else b"false" for value in array.reshape(-1).tolist()]
+    elif array.dtype.kind == "c":
+        texts = [f"({form % v.real},{form % v.imag})".encode() for v in array.reshape(-1).tolist()]
+    else:
+        wide = array if array.dtype.kind in "iuf" else array.astype(np.float32)
+        texts = [(form % value).encode() for value in wide.reshape(-1).tolist()]
+    return filled(array.shape, texts)
+
+
+AS_STRING = register(
+    OpDef(
+        name="AsString",
+        inputs=("input: T",),
+        outputs=("output: string",),
+        attrs=("format",),
+        types={"T": dtypes.VALUES},
+        shape=like_input(0),
+        kernels=on_cpu(_as_string_kernel),
+    )
+)
+
+
+def string_to_number(
+    string_tensor: Any = None, out_type: DTypeLike = dtypes.float32, name: str | None = None, input: Any = None
+) -> Tensor:
+    """The numbers that strings spell.
+
+    Args:
+        string_tensor: Strings, any shape.
+        out_type: ``float32``, ``float64``, ``int32`` or ``int64``.
+        name: Name of the operation.
+        input: Another name of `string_tensor`.
+
+    Raises:
+        InvalidArgumentError: At run time: a string is no number of that dtype.
+    """
+    strings = input if string_tensor is None else string_tensor
+    return add_op(STRING_TO_NUMBER, strings, name=name, out_type=as_dtype(out_type))
+
+
+def _string_to_number_kernel(ctx: KernelContext, strings: Array) -> Array:
+    strings = as_strings(strings)
+    try:
+        return parse_numbers(strings.reshape(-1).tolist(), ctx.output_dtype()).reshape(strings.shape)
+    except ValueError as error:
+        raise InvalidArgumentError(str(error)) from error
+
+
+STRING_TO_NUMBER = register(
+    OpDef(
+        name="StringToNumber",
+        inputs=("string_tensor: string",),
+        outputs=("output: out_type",),
+        types={"out_type": (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)},
+        shape=like_input(0),
+        kernels=on_cpu(_string_to_number_kernel),
+    )
+)
+
+
+# -- hashes --------------------------------------------------------------------------------------------
+
+
+def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+    """A number from 0 to `num_buckets` - 1 for each string: FarmHash, the same everywhere and always.
+
+    Args:
+        input: Strings, any shape.
+        num_buckets: How many buckets there are.
+        name: Name of the operation.
+
+    Returns:
+        int64 of the shape of `input`.
+    """
+    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=num_buckets)
+
+
+def _fast_kernel(ctx: KernelContext, strings: Array) -> Array:
+    strings = as_strings(strings)
+    hashes = string_hashes.fingerprint64(strings.reshape(-1).tolist())
+    return (hashes % np.uint64(ctx.attr("num_buckets"))).astype(np.int64).reshape(strings.shape)
+
+
+def _bucket_shape(op: Operation) -> list[TensorShape]:
+    if op.attrs["num_buckets"] < 1:
+        raise ValueError(f"num_buckets is {op.attrs['num_buckets']}, expected at least 1")
+    return [op.inputs[0].shape]
+
+
+STRING_TO_HASH_BUCKET_FAST = register(
+    OpDef(
+        name="StringToHashBucketFast",
+        inputs=("input: string",),
+        outputs=("output: int64",),
+        attrs=("num_buckets",),
+        shape=_bucket_shape,
+        kernels=on_cpu(_fast_kernel),
+    )
+)
+
+
+def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Sequence[int], name: str | None = None) -> Tensor:
+    """As `string_to_hash_bucket_fast`, by SipHash under a key, so that nobody can choose strings that collide.
+
+    Args:
+        input: Strings, any shape.
+        num_buckets: How many buckets there are.
+        key: Two numbers of 64 bits.
+        name: Name of the operation.
+    """
+    if len(key) != 2:
+        raise InvalidArgumentError(f"StringToHashBucketStrong: key has {len(key)} numbers, expected two")
+    return add_op(
+        STRING_TO_HASH_BUCKET_STRONG, input, name=name, num_buckets=num_buckets, key=[int(part) for part in key]
+    )
+
+
+def _strong_kernel(ctx: KernelContext, strings: Array) -> Array:
+    strings, key, count = as_strings(strings), ctx.attr("key"), ctx.attr("num_buckets")
+    buckets = [string_hashes.siphash(string, key) % count for string in strings.reshape(-1).tolist()]
+    return np.array(buckets, np.int64).reshape(strings.shape)
+
+
+STRING_TO_HASH_BUCKET_STRONG = register(
+    OpDef(
+        name="StringToHashBucketStrong",
+        inputs=("input: string",),
+        outputs=("output: int64",),
+        attrs=("num_buckets", "key"),
+        shape=_bucket_shape,
+        kernels=on_cpu(_strong_kernel),
+    )
+)
+
+
+def string_to_hash_bucket(
+    string_tensor: Any = None, num_buckets: int = 1, name: str | None = None, input: Any = None
+) -> Tensor:
+    """As `string_to_hash_bucket_fast`, by the hash of the first versions of TensorFlow.
+
+    Args:
+        string_tensor: Strings, any shape.
+        num_buckets: How many buckets there are.
+        name: Name of the operation.
+        input: Another name of `string_tensor`.
+    """
+    strings = input if string_tensor is None else string_tensor
+    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=num_buckets)
+
+
+def _old_kernel(ctx: KernelContext, strings: Array) -> Array:
+    strings, count = as_strings(strings), ctx.attr("num_buckets")
+    buckets = [string_hashes.murmur64(string) % count for string in strings.reshape(-1).tolist()]
+    return np.array(buckets, np.int64).reshape(strings.shape)
+
+
+STRING_TO_HASH_BUCKET = register(
+    OpDef(
+        name="StringToHashBucket",
+        inputs=("string_tensor: string",),
+        outputs=("output: int64",),
+        attrs=("num_buckets",),
+        shape=_bucket_shape,
+        kernels=on_cpu(_old_kernel),
+    )
+)

@@ -1,0 +1,519 @@
+"""Strings element by element: joining, cutting, changing and matching them. All run on the CPU."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import like_input
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
+from tfray.ops.kernels.text import as_strings, check_unit, decoded, filled, mapped
+
+# -- joining -------------------------------------------------------------------------------------------
+
+
+def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
+    """Join the strings of several tensors, element by element.
+
+    Args:
+        inputs: String tensors of one shape; scalars go with any shape.
+        separator: What to put between them.
+        name: Name of the operation.
+
+    Returns:
+        Strings of that shape.
+    """
+    return add_op(STRING_JOIN, list(inputs), name=name, separator=separator)
+
+
+def _string_join_kernel(ctx: KernelContext, *inputs: Array) -> Array:
+    arrays = [as_strings(array) for array in inputs]
+    shape = next((array.shape for array in arrays if array.ndim), ())
+    for array in arrays:
+        if array.ndim and array.shape != shape:
+            raise InvalidArgumentError(f"strings of shapes {shape} and {array.shape} are not joined")
+    flat = [np.broadcast_to(array, shape).reshape(-1).tolist() for array in arrays]
+    return filled(shape, map(ctx.attr("separator").encode().join, zip(*flat, strict=True)))
+
+
+def _string_join_shape(op: Operation) -> list[TensorShape]:
+    if any(tensor.shape.rank is None for tensor in op.inputs):
+        return [UNKNOWN]
+    shape = TensorShape([])
+    for tensor in op.inputs:
+        if tensor.shape.rank != 0:
+            shape = tensor.shape if shape.rank == 0 else shape.merge_with(tensor.shape)
+    return [shape]
+
+
+STRING_JOIN = register(
+    OpDef(
+        name="StringJoin",
+        inputs=("inputs: string*",),
+        outputs=("output: string",),
+        attrs=("separator",),
+        shape=_string_join_shape,
+        kernels=on_cpu(_string_join_kernel),
+    )
+)
+
+
+# -- the same shape ------------------------------------------------------------------------------------
+
+
+def string_strip(input: Any, name: str | None = None) -> Tensor:
+    """Take white space off both ends of strings.
+
+    Args:
+        input: Strings, any shape.
+        name: Name of the operation.
+    """
+    return add_op(STRING_STRIP, input, name=name)
+
+
+def _string_strip_kernel(ctx: KernelContext, strings: Array) -> Array:
+    return mapped(bytes.strip, strings)
+
+
+STRING_STRIP = register(
+    OpDef(
+        name="StringStrip",
+        inputs=("input: string",),
+        outputs=("output: string",),
+        shape=like_input(0),
+        kernels=on_cpu(_string_strip_kernel),
+    )
+)
+
+
+def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Strings in lower case.
+
+    Args:
+        input: Strings, any shape.
+        encoding: ``utf-8`` to change letters of all languages; empty for those of ASCII only.
+        name: Name of the operation.
+    """
+    return add_op(STRING_LOWER, input, name=name, encoding=_encoding(encoding, "StringLower"))
+
+
+def _encoding(encoding: str, what: str) -> str:
+    if encoding not in ("", "utf-8"):
+        raise InvalidArgumentError(f"{what}: encoding is {encoding!r}, expected 'utf-8' or ''")
+    return encoding
+
+
+def _string_lower_kernel(ctx: KernelContext, strings: Array) -> Array:
+    if not ctx.attr("encoding"):
+        return mapped(bytes.lower, strings)
+    return mapped(lambda string: decoded(string).lower().encode(), strings)
+
+
+STRING_LOWER = register(
+    OpDef(
+        name="StringLower",
+        inputs=("input: string",),
+        outputs=("output: string",),
+        attrs=("encoding",),
+        shape=like_input(0),
+        kernels=on_cpu(_string_lower_kernel),
+    )
+)
+
+
+def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Strings in upper case. See `string_lower`."""
+    return add_op(STRING_UPPER, input, name=name, encoding=_encoding(encoding, "StringUpper"))
+
+
+def _string_upper_kernel(ctx: KernelContext, strings: Array) -> Array:
+    if not ctx.attr("encoding"):
+        return mapped(bytes.upper, strings)
+    return mapped(lambda string: decoded(string).upper().encode(), strings)
+
+
+STRING_UPPER = register(
+    OpDef(
+        name="StringUpper",
+        inputs=("input: string",),
+        outputs=("output: string",),
+        attrs=("encoding",),
+        shape=like_input(0),
+        kernels=on_cpu(_string_upper_kernel),
+    )
+)
+
+
+def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """Lengths of strings, int32.
+
+    Args:
+        input: Strings, any shape.
+        name: Name of the operation.
+        unit: ``BYTE`` or ``UTF8_CHAR``: what to count.
+    """
+    return add_op(STRING_LENGTH, input, name=name, unit=check_unit(unit, "StringLength"))
+
+
+def _string_length_kernel(ctx: KernelContext, strings: Array) -> Array:
+    strings = as_strings(strings)
+    items = strings.reshape(-1).tolist()
+    if ctx.attr("unit") == "UTF8_CHAR":
+        lengths = [len(string) - sum(byte & 0xC0 == 0x80 for byte in string) for string in items]
+    else:
+        lengths = list(map(len, items))
+    return np.array(lengths, np.int32).reshape(strings.shape)
+
+
+STRING_LENGTH = register(
+    OpDef(
+        name="StringLength",
+        inputs=("input: string",),
+        outputs=("output: int32",),
+        attrs=("unit",),
+        shape=like_input(0),
+        kernels=on_cpu(_string_length_kernel),
+    )
+)
+
+
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """Parts of strings.
+
+    Args:
+        input: Strings, any shape.
+        pos: Where each part starts, int32 or int64; negative counts from the end. Broadcast against `input`.
+        len: How long each part is at most, of the dtype and shape of `pos`.
+        name: Name of the operation.
+        unit: ``BYTE`` or ``UTF8_CHAR``: what positions and lengths count.
+
+    Raises:
+        InvalidArgumentError: At run time: a position is outside of its string.
+    """
+    return add_op(SUBSTR, input, pos, len, name=name, unit=check_unit(unit, "Substr"))
+
+
+def _substr_kernel(ctx: KernelContext, strings: Array, positions: Array, lengths: Array) -> Array:
+    strings, positions, lengths = np.broadcast_arrays(as_strings(strings), positions, lengths)
+    parts = zip(strings.reshape(-1).tolist(), positions.reshape(-1).tolist(), lengths.reshape(-1).tolist(), strict=True)
+    if ctx.attr("unit") == "UTF8_CHAR":
+        return filled(strings.shape, [_part(decoded(s), at, count).encode() for s, at, count in parts])
+    return filled(strings.shape, [_part(s, at, count) for s, at, count in parts])
+
+
+def _part(string: Any, at: int, count: int) -> Any:
+    start = at + len(string) if at < 0 else at
+    if not 0 <= start <= len(string):
+        raise InvalidArgumentError(f"position {at} is outside of {string[:80]!r}, which is {len(string)} long")
+    return string[start : start + count if count >= 0 else len(string)]
+
+
+def _substr_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_is_compatible_with(op.inputs[2].shape)
+    return [broadcast_shapes(op.inputs[0].shape, op.inputs[1].shape)]
+
+
+SUBSTR = register(
+    OpDef(
+        name="Substr",
+        inputs=("input: string", "pos: T", "len: T"),
+        outputs=("output: string",),
+        attrs=("unit",),
+        types={"T": dtypes.INDICES},
+        shape=_substr_shape,
+        kernels=on_cpu(_substr_kernel),
+    )
+)
+
+
+# -- patterns ------------------------------------------------------------------------------------------
+
+_POSIX: Final = {
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "alnum": "a-zA-Z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": r"\t\n\v\f\r ",
+    "blank": r"\t ",
+    "punct": r"!-/:-@\[-`{-~",
+    "xdigit": "0-9A-Fa-f",
+    "word": r"\w",
+    "cntrl": r"\x00-\x1f\x7f",
+    "print": " -~",
+    "graph": "!-~",
+}
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: bytes) -> re.Pattern[str]:
+    """A pattern of RE2, as far as Python's own understands it."""
+    text = re.sub(r"\[:(\w+):\]", lambda match: _POSIX.get(match[1], match[0]), decoded(pattern))
+    text = re.sub(r"\\z", r"\\Z", text)
+    try:
+        return re.compile(text, re.ASCII)
+    except re.error as error:
+        raise InvalidArgumentError(f"{decoded(pattern)!r} is not a regular expression: {error}") from error
+
+
+def _as_text(string: bytes) -> str:
+    return string.decode("utf-8", "surrogateescape")
+
+
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """Whether strings match a regular expression from end to end.
+
+    Args:
+        input: Strings, any shape.
+        pattern: A string scalar.
+        name: Name of the operation.
+
+    Returns:
+        Bools of the shape of `input`.
+
+    Raises:
+        InvalidArgumentError: At run time: `pattern` is no regular expression.
+    """
+    return add_op(REGEX_FULL_MATCH, input, pattern, name=name)
+
+
+def _regex_full_match_kernel(ctx: KernelContext, strings: Array, pattern: Array) -> Array:
+    strings, match = as_strings(strings), _compiled(as_strings(pattern)[()]).fullmatch
+    found = [match(_as_text(string)) is not None for string in strings.reshape(-1).tolist()]
+    return np.array(found, np.bool_).reshape(strings.shape)
+
+
+def _pattern_shape(op: Operation) -> list[TensorShape]:
+    for tensor in op.inputs[1:]:
+        tensor.shape.assert_has_rank(0)
+    return [op.inputs[0].shape]
+
+
+REGEX_FULL_MATCH = register(
+    OpDef(
+        name="RegexFullMatch",
+        inputs=("input: string", "pattern: string"),
+        outputs=("output: bool",),
+        shape=_pattern_shape,
+        kernels=on_cpu(_regex_full_match_kernel),
+    )
+)
+
+
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Tensor:
+    r"""Replace what matches a regular expression.
+
+    Args:
+        input: Strings, any shape.
+        pattern: A string scalar.
+        rewrite: What to put in place: ``\1`` to ``\9`` stand for groups, ``\0`` for the whole match.
+        replace_global: Whether every match is replaced, or the first one.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: At run time: `pattern` is no regular expression, or `rewrite` names a group that it
+            does not have.
+    """
+    return add_op(REGEX_REPLACE, input, pattern, rewrite, name=name, replace_global=replace_global)
+
+
+def _regex_replace_kernel(ctx: KernelContext, strings: Array, pattern: Array, rewrite: Array) -> Array:
+    compiled = _compiled(as_strings(pattern)[()])
+    pieces = _rewrite_pieces(_as_text(as_strings(rewrite)[()]), compiled.groups)
+    count = 0 if ctx.attr("replace_global") else 1
+
+    def replacement(match: re.Match[str]) -> str:
+        return "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
+
+    def replaced(string: bytes) -> bytes:
+        return compiled.sub(replacement, _as_text(string), count).encode("utf-8", "surrogateescape")
+
+    return mapped(replaced, strings)
+
+
+def _rewrite_pieces(rewrite: str, groups: int) -> list[str | int]:
+    pieces: list[str | int] = []
+    for text in re.split(r"(\\.?)", rewrite, flags=re.DOTALL):
+        if not text.startswith("\\"):
+            pieces.append(text)
+        elif text == "\\\\":
+            pieces.append("\\")
+        elif text[1:].isdecimal() and int(text[1:]) <= groups:
+            pieces.append(int(text[1:]))
+        else:
+            raise InvalidArgumentError(f"rewrite {rewrite!r} has {text!r}; the pattern has {groups} groups")
+    return pieces
+
+
+REGEX_REPLACE = register(
+    OpDef(
+        name="RegexReplace",
+        inputs=("input: string", "pattern: string", "rewrite: string"),
+        outputs=("output: string",),
+        attrs=("replace_global",),
+        shape=_pattern_shape,
+        kernels=on_cpu(_regex_replace_kernel),
+    )
+)
+
+
+# -- other alphabets -----------------------------------------------------------------------------------
+
+
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+    """Strings in the web's base 64, with ``-`` and ``_``.
+
+    Args:
+        input: Strings, any shape.
+        pad: Whether to fill up with ``=``.
+        name: Name of the operation.
+    """
+    return add_op(ENCODE_BASE64, input, name=name, pad=pad)
+
+
+def _encode_base64_kernel(ctx: KernelContext, strings: Array) -> Array:
+    if ctx.attr("pad"):
+        return mapped(base64.urlsafe_b64encode, strings)
+    return mapped(lambda string: base64.urlsafe_b64encode(string).rstrip(b"="), strings)
+
+
+ENCODE_BASE64 = register(
+    OpDef(
+        name="EncodeBase64",
+        inputs=("input: string",),
+        outputs=("output: string",),
+        attrs=("pad",),
+        shape=like_input(0),
+        kernels=on_cpu(_encode_base64_kernel),
+    )
+)
+
+
+def decode_base64(input: Any, name: str | None = None) -> Tensor:
+    """What strings in the web's base 64 stand for.
+
+    Args:
+        input: Strings, any shape, filled up with ``=`` or not.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: At run time: a string is not base 64.
+    """
+    return add_op(DECODE_BASE64, input, name=name)
+
+
+def _decode_base64_kernel(ctx: KernelContext, strings: Array) -> Array:
+    return mapped(_from_base64, strings)
+
+
+def _from_base64(string: bytes) -> bytes:
+    bare = string.rstrip(b"=")
+    standard = bare.translate(bytes.maketrans(b"-_", b"+/"))
+    try:
+        if b"+" in bare or b"/" in bare:
+            raise binascii.Error("it has the letters of another alphabet")
+        return base64.b64decode(standard + b"=" * (-len(bare) % 4), validate=True)
+    except binascii.Error as error:
+        raise InvalidArgumentError(f"{string[:80]!r} is not base 64 of the web: {error}") from error
+
+
+DECODE_BASE64 = register(
+    OpDef(
+        name="DecodeBase64",
+        inputs=("input: string",),
+        outputs=("output: string",),
+        shape=like_input(0),
+        kernels=on_cpu(_decode_base64_kernel),
+    )
+)
+
+
+def unicode_transcode(
+    input: Any,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Strings in another encoding.
+
+    Args:
+        input: Strings, any shape.
+        input_encoding: Theirs, by a name that Python knows.
+        output_encoding: ``UTF-8``, ``UTF-16-BE`` or ``UTF-32-BE``.
+        errors: What becomes of bytes that mean nothing: ``replace``, ``ignore`` or ``strict``.
+        replacement_char: The code of what replaces them.
+        replace_control_characters: Whether control characters are replaced as well.
+        name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: There is no such encoding. At run time: a string is malformed and `errors` is strict.
+    """
+    for encoding in (input_encoding, output_encoding):
+        try:
+            codecs.lookup(encoding)
+        except LookupError as error:
+            raise InvalidArgumentError(f"UnicodeTranscode: {encoding!r} is not the name of an encoding") from error
+    if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE") or errors not in ("replace", "ignore", "strict"):
+        raise InvalidArgumentError(f"UnicodeTranscode: output_encoding={output_encoding!r}, errors={errors!r}")
+    return add_op(
+        UNICODE_TRANSCODE,
+        input,
+        name=name,
+        input_encoding=input_encoding,
+        output_encoding=output_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+        replace_control_characters=replace_control_characters,
+    )
+
+
+def _unicode_transcode_kernel(ctx: KernelContext, strings: Array) -> Array:
+    source, target, errors = ctx.attr("input_encoding"), ctx.attr("output_encoding"), ctx.attr("errors")
+    replacement = chr(ctx.attr("replacement_char"))
+    controls = dict.fromkeys([*range(32), *range(127, 160)], "" if errors == "ignore" else replacement)
+
+    def transcoded(string: bytes) -> bytes:
+        try:
+            text = string.decode(source, errors)
+        except UnicodeDecodeError as error:
+            raise InvalidArgumentError(f"{string[:80]!r} is not {source}: {error}") from error
+        if errors == "replace" and replacement != "\ufffd":
+            text = text.replace("\ufffd", replacement)
+        return (text.translate(controls) if ctx.attr("replace_control_characters") else text).encode(target)
+
+    return mapped(transcoded, strings)
+
+
+UNICODE_TRANSCODE = register(
+    OpDef(
+        name="UnicodeTranscode",
+        inputs=("input: string",),
+        outputs=("output: string",),
+        attrs=(
+            "input_encoding",
+            "output_encoding",
+            "errors",
+            "replacement_char",
+            "replace_control_characters",
+        ),
+        shape=like_input(0),
+        kernels=on_cpu(_unicode_transcode_kernel),
+    )
+)

@@ -1,0 +1,232 @@
+"""Strings taken apart, and strings of a tensor put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import normalize_axis
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.ops.arrays.shape_ops import reshape
+from tfray.ops.kernels.text import as_strings, filled
+from tfray.ops.math.reduction_ops import axes_tensor
+
+
+def string_split(
+    source: Any, sep: Any = None, skip_empty: bool = True, delimiter: Any = None, name: str | None = None
+) -> SparseTensor:
+    """Split each string of a vector at a delimiter.
+
+    Args:
+        source: Shape ``[n]``, string.
+        sep: A string scalar whose bytes are delimiters, each of them; a space when None. When it is empty, every
+            byte is an element of its own.
+        skip_empty: Whether to leave out empty elements.
+        delimiter: The older name of `sep`.
+        name: Name of the operation.
+
+    Returns:
+        A `SparseTensor` of shape ``[n, most elements]``, row i the elements of string i.
+    """
+    if delimiter is None:
+        delimiter = " " if sep is None else sep
+    return SparseTensor(*add_op(STRING_SPLIT, source, delimiter, name=name, skip_empty=skip_empty))
+
+
+def _string_split_kernel(ctx: KernelContext, source: Array, delimiter: Array) -> list[Array]:
+    split = _splitter(as_strings(delimiter)[()])
+    rows = [split(string) for string in source.tolist()]
+    if ctx.attr("skip_empty"):
+        rows = [[part for part in row if part] for row in rows]
+    return _sparse_rows(rows)
+
+
+def _splitter(delimiter: bytes) -> Callable[[bytes], list[bytes]]:
+    if not delimiter:
+        return lambda string: [string[i : i + 1] for i in range(len(string))]
+    if len(delimiter) == 1:
+        return lambda string: string.split(delimiter)
+    pattern = re.compile(b"[" + re.escape(delimiter) + b"]")
+    return pattern.split
+
+
+def _sparse_rows(rows: list[list[bytes]]) -> list[Array]:
+    lengths = np.array([len(row) for row in rows], np.int64)
+    total = int(lengths.sum())
+    indices = np.empty((total, 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(rows)), lengths)
+    indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    values = filled((total,), [part for row in rows for part in row])
+    return [indices, values, np.array([len(rows), lengths.max(initial=0)], np.int64)]
+
+
+def _string_split_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(1)
+    op.inputs[1].shape.assert_has_rank(0)
+    return [TensorShape([None, 2]), TensorShape([None]), TensorShape([2])]
+
+
+STRING_SPLIT = register(
+    OpDef(
+        name="StringSplit",
+        inputs=("input: string", "delimiter: string"),
+        outputs=("indices: int64", "values: string", "shape: int64"),
+        attrs=("skip_empty",),
+        shape=_string_split_shape,
+        kernels=on_cpu(_string_split_kernel),
+    )
+)
+
+
+def string_split_v2(
+    input: Any = None,
+    sep: Any = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: Any = None,
+    name: str | None = None,
+) -> SparseTensor:
+    """Split strings as Python's ``split`` does: ``tf.strings.split``.
+
+    Args:
+        input: Shape ``[n]`` or a scalar, string.
+        sep: A string scalar, the whole of which is the delimiter; runs of white space when None or empty.
+        maxsplit: How often to split at most; -1 for no limit.
+        result_type: ``SparseTensor``.
+        source: The older name of `input`.
+        name: Name of the operation.
+
+    Returns:
+        A `SparseTensor` of shape ``[n, most elements]``.
+    """
+    if result_type != "SparseTensor":
+        raise InvalidArgumentError(f"StringSplitV2: result_type is {result_type!r}, expected 'SparseTensor'")
+    strings = convert_to_tensor(source if input is None else input, dtypes.string)
+    if strings.shape.rank == 0:
+        strings = reshape(strings, [1])
+    return SparseTensor(*add_op(STRING_SPLIT_V2, strings, "" if sep is None else sep, name=name, maxsplit=maxsplit))
+
+
+def _string_split_v2_kernel(ctx: KernelContext, source: Array, separator: Array) -> list[Array]:
+    sep, limit = as_strings(separator)[()] or None, ctx.attr("maxsplit")
+    return _sparse_rows([string.split(sep, limit) for string in source.tolist()])
+
+
+STRING_SPLIT_V2 = register(
+    OpDef(
+        name="StringSplitV2",
+        inputs=("input: string", "sep: string"),
+        outputs=("indices: int64", "values: string", "shape: int64"),
+        attrs=("maxsplit",),
+        shape=_string_split_shape,
+        kernels=on_cpu(_string_split_v2_kernel),
+    )
+)
+
+
+def string_bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of strings, each a string of its own.
+
+    Args:
+        input: A scalar, or shape ``[n]``.
+        name: Name scope of the operations.
+
+    Returns:
+        A vector for a scalar, else a `SparseTensor` of shape ``[n, most bytes]``.
+    """
+    with get_default_graph().name_scope(name or "StringsBytesSplit"):
+        strings = convert_to_tensor(input, dtypes.string)
+        if strings.shape.rank == 0:
+            return string_split(reshape(strings, [1]), "").values
+        return string_split(strings, "")
+
+
+# -- putting together ----------------------------------------------------------------------------------
+
+
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keep_dims: bool = False,
+    separator: str = "",
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keepdims: bool | None = None,
+) -> Tensor:
+    """Join the strings along dimensions of a tensor.
+
+    Args:
+        inputs: Strings, any shape.
+        axis: The dimension, or a list of them, to join along one after the other; None for all, the last one first.
+        keep_dims: Whether the dimensions stay, with size 1.
+        separator: What to put between the strings.
+        name: Name of the operation.
+        reduction_indices: The older name of `axis`.
+        keepdims: The newer name of `keep_dims`.
+    """
+    strings = convert_to_tensor(inputs, dtypes.string)
+    axis = reduction_indices if axis is None else axis
+    axes = axes_tensor(strings, axis)
+    attrs = {"keep_dims": bool(keep_dims or keepdims), "separator": separator, "over_all": axis is None}
+    return add_op(REDUCE_JOIN, strings, axes, name=name, **attrs)
+
+
+def _joined_axes(axes: Any, rank: int, over_all: bool) -> list[int]:
+    """The dimensions in the order in which they are joined."""
+    if over_all:
+        return list(range(rank - 1, -1, -1))
+    found = [normalize_axis(int(axis), rank) for axis in np.ravel(axes)]
+    if len(set(found)) < len(found):
+        raise ValueError(f"axis {np.ravel(axes).tolist()} names a dimension twice")
+    return found
+
+
+def _reduce_join_kernel(ctx: KernelContext, strings: Array, axes: Array) -> Array:
+    strings = as_strings(strings)
+    try:
+        joined = _joined_axes(axes, strings.ndim, ctx.attr("over_all"))
+    except ValueError as error:
+        raise InvalidArgumentError(str(error)) from error
+    kept = [axis for axis in range(strings.ndim) if axis not in joined]
+    left = tuple(strings.shape[axis] for axis in kept)
+    count = int(np.prod([strings.shape[axis] for axis in joined], dtype=np.int64))
+    rows = strings.transpose(kept + joined[::-1]).reshape(int(np.prod(left, dtype=np.int64)), count)
+    shape = left
+    if ctx.attr("keep_dims"):
+        shape = tuple(1 if axis in joined else size for axis, size in enumerate(strings.shape))
+    return filled(shape, map(ctx.attr("separator").encode().join, rows.tolist()))
+
+
+def _reduce_join_shape(op: Operation) -> list[TensorShape]:
+    source, axes, keep = op.inputs[0].shape, constant_value(op.inputs[1]), op.attrs["keep_dims"]
+    if source.rank is None:
+        return [TensorShape([]) if op.attrs["over_all"] and not keep else UNKNOWN]
+    if axes is None and not op.attrs["over_all"]:
+        return [TensorShape([None] * source.rank) if keep else UNKNOWN]
+    joined = _joined_axes(axes, source.rank, op.attrs["over_all"])
+    if keep:
+        return [TensorShape([1 if axis in joined else size for axis, size in enumerate(source.as_list())])]
+    return [TensorShape([size for axis, size in enumerate(source.as_list()) if axis not in joined])]
+
+
+REDUCE_JOIN = register(
+    OpDef(
+        name="ReduceJoin",
+        inputs=("inputs: string", "reduction_indices: Tidx"),
+        outputs=("output: string",),
+        attrs=("keep_dims", "separator", "over_all"),
+        types={"Tidx": dtypes.INDICES},
+        shape=_reduce_join_shape,
+        kernels=on_cpu(_reduce_join_kernel),
+    )
+)

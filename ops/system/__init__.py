@@ -1,0 +1,1 @@
+"""What connects a graph to the rest: checkpoints, files, other devices, replicas, summaries, Python."""

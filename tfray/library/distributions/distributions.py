@@ -1,0 +1,25 @@
+"""The names of ``tf.distributions``."""
+
+# isort: skip_file
+from tfray.library.distributions.continuous_distributions import (
+    Beta as Beta,
+    Exponential as Exponential,
+    Gamma as Gamma,
+    Laplace as Laplace,
+    Normal as Normal,
+    StudentT as StudentT,
+    Uniform as Uniform,
+)
+from tfray.library.distributions.discrete_distributions import (
+    Bernoulli as Bernoulli,
+    Categorical as Categorical,
+    Dirichlet as Dirichlet,
+    Multinomial as Multinomial,
+)
+from tfray.library.distributions.distribution import (
+    FULLY_REPARAMETERIZED as FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED as NOT_REPARAMETERIZED,
+    Distribution as Distribution,
+    RegisterKL as RegisterKL,
+    kl_divergence as kl_divergence,
+)

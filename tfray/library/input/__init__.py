@@ -1,0 +1,1 @@
+"""Input: datasets, queues, readers, tables."""

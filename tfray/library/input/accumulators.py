@@ -1,0 +1,207 @@
+"""`tf.ConditionalAccumulator` and its sparse form, as programs use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.scopes import current_container
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.ops.arrays.shape_ops import cast
+from tfray.ops.dataflow import accumulator_ops
+
+
+def _as_int64(value: Any) -> Tensor:
+    return cast(convert_to_tensor(value), dtypes.int64)
+
+
+class ConditionalAccumulatorBase:
+    """What accumulators of gradients have in common.
+
+    Args:
+        dtype: Dtype of the gradients.
+        shape: Their shape, as far as it is known.
+        accumulator_ref: Handle of the accumulator.
+    """
+
+    def __init__(self, dtype: DTypeLike, shape: ShapeLike, accumulator_ref: Tensor) -> None:
+        self._dtype = as_dtype(dtype)
+        self._shape = TensorShape(shape)
+        self._accumulator_ref = accumulator_ref
+
+    @property
+    def accumulator_ref(self) -> Tensor:
+        """The handle of the accumulator."""
+        return self._accumulator_ref
+
+    @property
+    def name(self) -> str:
+        """Name of the accumulator's operation."""
+        return self._accumulator_ref.op.name
+
+    @property
+    def dtype(self) -> DType:
+        """Dtype of the gradients."""
+        return self._dtype
+
+    def num_accumulated(self, name: str | None = None) -> Tensor:
+        """Number of gradients that have come since the last ones were taken: an int32 scalar.
+
+        Args:
+            name: Name of the operation.
+        """
+        return accumulator_ops.accumulator_num_accumulated(self._accumulator_ref, name)
+
+    def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
+        """An operation that sets the time step; gradients of older ones are dropped from then on.
+
+        Args:
+            new_global_step: Integer scalar.
+            name: Name of the operation.
+        """
+        step = _as_int64(new_global_step)
+        return accumulator_ops.accumulator_set_global_step(self._accumulator_ref, step, name)
+
+
+class ConditionalAccumulator(ConditionalAccumulatorBase):
+    """Adds gradients up, and gives their mean or sum when enough have come.
+
+    Args:
+        dtype: Dtype of the gradients.
+        shape: Their shape; None when it is not known.
+        shared_name: Accumulators of equal shared names on one device are one, across sessions.
+        name: Name of the accumulator's operation.
+        reduction_type: ``"MEAN"`` or ``"SUM"``.
+    """
+
+    def __init__(
+        self,
+        dtype: DTypeLike,
+        shape: ShapeLike = None,
+        shared_name: str | None = None,
+        name: str = "conditional_accumulator",
+        reduction_type: str = "MEAN",
+    ) -> None:
+        container = current_container()
+        handle = accumulator_ops.conditional_accumulator(
+            as_dtype(dtype), shape, reduction_type, container, shared_name or "", name
+        )
+        super().__init__(dtype, shape, handle)
+
+    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
+        """An operation that adds a gradient, unless it was computed before the accumulator's time step.
+
+        Args:
+            grad: The gradient.
+            local_step: Integer scalar: the time step of the values from which it was computed.
+            name: Name of the operation.
+
+        Raises:
+            ValueError: It has another shape.
+        """
+        grad = convert_to_tensor(grad, self._dtype)
+        grad.shape.assert_is_compatible_with(self._shape)
+        step = _as_int64(local_step)
+        return accumulator_ops.accumulator_apply_gradient(self._accumulator_ref, step, grad, name)
+
+    def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
+        """Wait until enough gradients have come and take the mean or sum of all there are; a new time step begins.
+
+        Args:
+            num_required: int32 scalar: how many are enough.
+            name: Name of the operation.
+
+        Raises:
+            InvalidArgumentError: While running: `num_required` is less than 1.
+        """
+        handle = self._accumulator_ref
+        return accumulator_ops.accumulator_take_gradient(handle, num_required, self._dtype, self._shape, name)
+
+
+class SparseConditionalAccumulator(ConditionalAccumulatorBase):
+    """Adds up gradients of which only some rows are given; the mean of a row is over those that have it.
+
+    Args:
+        dtype: Dtype of the gradients.
+        shape: Their shape, all rows counted; None when it is not known.
+        shared_name: Accumulators of equal shared names on one device are one, across sessions.
+        name: Name of the accumulator's operation.
+        reduction_type: ``"MEAN"`` or ``"SUM"``.
+    """
+
+    def __init__(
+        self,
+        dtype: DTypeLike,
+        shape: ShapeLike = None,
+        shared_name: str | None = None,
+        name: str = "sparse_conditional_accumulator",
+        reduction_type: str = "MEAN",
+    ) -> None:
+        container = current_container()
+        handle = accumulator_ops.sparse_conditional_accumulator(
+            as_dtype(dtype), shape, reduction_type, container, shared_name or "", name
+        )
+        super().__init__(dtype, shape, handle)
+
+    def apply_indexed_slices_grad(self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None) -> Operation:
+        """An operation that adds a gradient; see `apply_grad`.
+
+        Args:
+            grad: The gradient.
+            local_step: As of `apply_grad`.
+            name: Name of the operation.
+        """
+        return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
+
+    def apply_grad(
+        self,
+        grad_indices: Any,
+        grad_values: Any,
+        grad_shape: Any = None,
+        local_step: Any = 0,
+        name: str | None = None,
+    ) -> Operation:
+        """An operation that adds rows of a gradient, unless it was computed before the accumulator's time step.
+
+        Args:
+            grad_indices: Integer vector: which rows.
+            grad_values: The rows.
+            grad_shape: Integer vector: the shape of the gradient, all rows counted; None when it is not known.
+            local_step: Integer scalar: the time step of the values from which it was computed.
+            name: Name of the operation.
+        """
+        values = convert_to_tensor(grad_values, self._dtype)
+        shape = None if grad_shape is None else _as_int64(grad_shape)
+        return accumulator_ops.sparse_accumulator_apply_gradient(
+            self._accumulator_ref, _as_int64(local_step), _as_int64(grad_indices), values, shape, name
+        )
+
+    def take_grad(self, num_required: Any, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Wait until enough gradients have come and take the mean or sum of all there are; a new time step begins.
+
+        Args:
+            num_required: int32 scalar: how many are enough.
+            name: Name of the operation.
+
+        Returns:
+            Indices of rows, the rows, and the shape, all rows counted.
+        """
+        handle = self._accumulator_ref
+        indices, values, shape = accumulator_ops.sparse_accumulator_take_gradient(
+            handle, num_required, self._dtype, self._shape, name
+        )
+        return indices, values, shape
+
+    def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
+        """As `take_grad`, as `IndexedSlices`.
+
+        Args:
+            num_required: As of `take_grad`.
+            name: Name of the operation.
+        """
+        indices, values, shape = self.take_grad(num_required, name)
+        return IndexedSlices(values, indices, shape)

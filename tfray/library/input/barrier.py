@@ -1,0 +1,113 @@
+"""`Barrier`, as programs use it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.scopes import current_container
+from tfray.library.input.queues import as_shape_list, as_type_list
+from tfray.ops.dataflow import barrier_ops
+
+
+class Barrier:
+    """Joins components that come at different times, or from different places, by their keys.
+
+    Args:
+        types: Dtype of each component of an element.
+        shapes: Shape of each component; None when it is not known.
+        shared_name: Barriers of equal shared names on one device are one, across sessions.
+        name: Name of the barrier's operation.
+
+    Raises:
+        ValueError: A shape is not fully known, or the lists differ in length.
+    """
+
+    def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
+        self._types = as_type_list(types)
+        self._shapes = as_shape_list(shapes, len(self._types))
+        self._barrier_ref = barrier_ops.barrier(self._types, self._shapes, current_container(), shared_name or "", name)
+        self._name = self._barrier_ref.op.name.rpartition("/")[2]
+
+    @property
+    def barrier_ref(self) -> Tensor:
+        """The handle of the barrier."""
+        return self._barrier_ref
+
+    @property
+    def name(self) -> str:
+        """Name of the barrier's operation."""
+        return self._barrier_ref.op.name
+
+    def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
+        """An operation that gives one component of several elements.
+
+        Args:
+            component_index: Which component.
+            keys: String vector: the elements' keys.
+            values: The component of each, along the first axis.
+            name: Name of the operation.
+
+        Raises:
+            ValueError: There is no such component.
+            InvalidArgumentError: While running: one has been given already.
+            CancelledError: While running: the barrier is closed, and a key is new.
+        """
+        if not 0 <= component_index < len(self._types):
+            raise ValueError(f"the barrier has {len(self._types)} components, and none with index {component_index}")
+        keys = convert_to_tensor(keys, dtypes.string)
+        values = convert_to_tensor(values, self._types[component_index])
+        name = name or f"{self._name}_BarrierInsertMany"
+        return barrier_ops.barrier_insert_many(self._barrier_ref, component_index, keys, values, name)
+
+    def take_many(
+        self, num_elements: Any, allow_small_batch: bool = False, timeout: None = None, name: str | None = None
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Take complete elements in the order in which their keys came, waiting until there are enough.
+
+        Args:
+            num_elements: int32 scalar.
+            allow_small_batch: Of a closed barrier take what is left, if that is anything.
+            timeout: Accepted for TensorFlow 1's sake, without effect: give the step a timeout.
+            name: Name of the operation.
+
+        Returns:
+            Indices that tell in which order the keys came, the keys, and the list of the components.
+
+        Raises:
+            OutOfRangeError: While running: the barrier is closed, and there will not be enough.
+        """
+        name = name or f"{self._name}_BarrierTakeMany"
+        indices, keys, *values = barrier_ops.barrier_take_many(
+            self._barrier_ref, num_elements, self._types, self._shapes, allow_small_batch, name
+        )
+        return indices, keys, values
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
+        """An operation that closes the barrier: elements that have begun can be completed, others not be added.
+
+        Args:
+            cancel_pending_enqueues: Forget elements that are not complete.
+            name: Name of the operation.
+        """
+        return barrier_ops.barrier_close(
+            self._barrier_ref, cancel_pending_enqueues, name or f"{self._name}_BarrierClose"
+        )
+
+    def ready_size(self, name: str | None = None) -> Tensor:
+        """Number of complete elements: an int32 scalar.
+
+        Args:
+            name: Name of the operation.
+        """
+        return barrier_ops.barrier_ready_size(self._barrier_ref, name or f"{self._name}_BarrierReadySize")
+
+    def incomplete_size(self, name: str | None = None) -> Tensor:
+        """Number of elements of which components are missing: an int32 scalar.
+
+        Args:
+            name: Name of the operation.
+        """
+        return barrier_ops.barrier_incomplete_size(self._barrier_ref, name or f"{self._name}_BarrierIncompleteSize")

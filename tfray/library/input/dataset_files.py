@@ -1,0 +1,142 @@
+"""Datasets that read files: lines, records, and tables through pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.graph import Tensor
+from tfray.framework.op_def import OpDef
+from tfray.framework.tensor_shape import TensorShape
+from tfray.library.input.datasets import Dataset
+from tfray.ops.dataflow import dataset_ops
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files, without their ends, as string scalars.
+
+    Args:
+        filenames: String tensor of any shape, or a dataset of strings.
+        compression_type: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        buffer_size: Accepted for TensorFlow 1's sake.
+    """
+
+    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
+        definition = dataset_ops.TEXT_LINES
+        super().__init__(_of_files(definition, filenames, compression_type or ""), dtypes.string, TensorShape([]))
+
+
+class TFRecordDataset(Dataset):
+    """The records of TFRecord files, as string scalars.
+
+    Args:
+        filenames: String tensor of any shape, or a dataset of strings.
+        compression_type: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        buffer_size: Accepted for TensorFlow 1's sake.
+        num_parallel_reads: Files to read in turn; one after the other when None.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: int | None = None,
+    ) -> None:
+        definition = dataset_ops.TF_RECORDS
+        cycle = num_parallel_reads or 1
+        variant = _of_files(definition, filenames, compression_type or "", cycle_length=cycle)
+        super().__init__(variant, dtypes.string, TensorShape([]))
+
+
+class FixedLengthRecordDataset(Dataset):
+    """The records of files of records of one length, as string scalars.
+
+    Args:
+        filenames: String tensor of any shape, or a dataset of strings.
+        record_bytes: Length of a record.
+        header_bytes: Bytes to skip at the beginning of each file.
+        footer_bytes: Bytes to leave out at its end.
+        buffer_size: Accepted for TensorFlow 1's sake.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: Any,
+        header_bytes: Any = None,
+        footer_bytes: Any = None,
+        buffer_size: Any = None,
+    ) -> None:
+        sizes = [convert_to_tensor(size or 0, dtypes.int64) for size in (record_bytes, header_bytes, footer_bytes)]
+        definition = dataset_ops.FIXED_LENGTH_RECORDS
+        super().__init__(_of_files(definition, filenames, *sizes), dtypes.string, TensorShape([]))
+
+
+class ParquetDataset(Dataset):
+    """The rows of Parquet files, each a dictionary of its columns, read through `pyarrow.dataset`.
+
+    tfray's own: TensorFlow 1 has no reader for Parquet.
+
+    Args:
+        filenames: A path or a list of paths; folders and the URIs of Arrow's filesystems will do.
+        columns: Which columns; all when None.
+        file_format: ``parquet``, ``ipc`` (Arrow files), ``csv`` or ``orc``.
+
+    Raises:
+        InvalidArgumentError: There is nothing to read there, or a column is no number, string or list of these.
+    """
+
+    def __init__(self, filenames: Any, columns: Sequence[str] | None = None, file_format: str = "parquet") -> None:
+        paths = [str(path) for path in (filenames if isinstance(filenames, (list, tuple)) else [filenames])]
+        schema = dataset_ops.open_arrow(paths, file_format).schema
+        names = list(columns or schema.names)
+        kinds = {name: _arrow_kind(schema.field(name).type, name) for name in names}
+        types = {name: dtype for name, (dtype, _) in kinds.items()}
+        shapes = {name: shape for name, (_, shape) in kinds.items()}
+        ordered = sorted(names)  # as flattened dictionaries are
+        attrs: dict[str, Any] = {
+            "format": file_format,
+            "columns": ordered,
+            "output_types": [types[name] for name in ordered],
+        }
+        super().__init__(add_op(dataset_ops.ARROW, convert_to_tensor(paths, dtypes.string), **attrs), types, shapes)
+
+
+class ArrowDataset(ParquetDataset):
+    """The rows of Arrow files (the IPC format), each a dictionary of its columns; see `ParquetDataset`."""
+
+    def __init__(self, filenames: Any, columns: Sequence[str] | None = None) -> None:
+        super().__init__(filenames, columns, "ipc")
+
+
+def _of_files(definition: OpDef, filenames: Any, *options: Any, cycle_length: int = 1) -> Tensor:
+    if isinstance(filenames, Dataset) or cycle_length > 1:
+        names = filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(filenames)
+        records = names.interleave(
+            lambda name: Dataset(add_op(definition, name, *options), dtypes.string, TensorShape([])), cycle_length
+        )
+        return records._variant
+    return add_op(definition, convert_to_tensor(filenames, dtypes.string), *options)
+
+
+def _arrow_kind(arrow_type: Any, name: str) -> tuple[DType, TensorShape]:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_list(arrow_type) or types.is_large_list(arrow_type):
+        return _arrow_kind(arrow_type.value_type, name)[0], TensorShape([None])
+    if types.is_fixed_size_list(arrow_type):
+        return _arrow_kind(arrow_type.value_type, name)[0], TensorShape([arrow_type.list_size])
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type) or types.is_binary(arrow_type):
+        return dtypes.string, TensorShape([])
+    try:
+        return as_dtype(arrow_type.to_pandas_dtype()), TensorShape([])
+    except (TypeError, NotImplementedError):
+        raise InvalidArgumentError(
+            f"column {name!r} has the type {arrow_type}: only numbers, bools, strings and lists of these become tensors"
+        ) from None

@@ -1,0 +1,767 @@
+"""Input as a dataset: a sequence of elements that the graph reads one by one.
+
+A dataset describes its elements; an iterator walks through them as steps run, on the device where it lives. An element
+is a tensor or a nested structure of tensors. Sparse tensors travel as strings, those that `serialize_sparse` makes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator as PythonIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError, OutOfRangeError
+from tfray.framework import dtypes, nest
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import add_op, convert_to_tensor, make_array
+from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import OpDef
+from tfray.framework.random_seed import get_seed
+from tfray.framework.region import Region
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
+from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.framework.traversal import reachable_backward
+from tfray.library.input.function_effects import with_effects
+from tfray.ops.dataflow import dataset_ops, iterator_ops
+from tfray.ops.resources.datasets import AUTOTUNE as AUTOTUNE
+from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse, serialize_many_sparse, serialize_sparse
+from tfray.ops.system.script_ops import function_token
+from tfray.session import Session
+
+
+class Dataset:
+    """A sequence of elements. Made by the functions whose names begin with ``from_``, and from other datasets.
+
+    An element that cannot be made is an error of the step that asks for it; the next step gets the element after it.
+    `tf.data.experimental.ignore_errors` leaves such elements out.
+
+    Attributes:
+        output_shapes: Static shape of each component, in the structure of an element.
+    """
+
+    def __init__(self, variant: Tensor, kinds: Any, shapes: Any) -> None:
+        self._variant = variant
+        self._kinds = kinds
+        self.output_shapes = shapes
+
+    @property
+    def output_types(self) -> Any:
+        """Dtype of each component, in the structure of an element."""
+        return _dtypes_of(self._kinds)
+
+    @property
+    def output_classes(self) -> Any:
+        """The class of each component: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
+        return nest.map_structure(_class_of, self._kinds)
+
+    @property
+    def _types(self) -> list[Any]:
+        return nest.flatten(self._kinds)
+
+    @property
+    def _shapes(self) -> list[TensorShape]:
+        return nest.flatten(self.output_shapes)
+
+    def _like(self, definition: OpDef, *inputs: Any, **attrs: Any) -> Dataset:
+        """A dataset made from this one, with elements of the same kind."""
+        return Dataset(add_op(definition, self._variant, *inputs, **attrs), self._kinds, self.output_shapes)
+
+    def __repr__(self) -> str:
+        return f"<Dataset of {self.output_types!r} {self.output_shapes!r}>"
+
+    # -- sources ---------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_tensors(tensors: Any) -> Dataset:
+        """One element: `tensors`, a tensor or a nested structure."""
+        structure = _as_element(tensors)
+        leaves = nest.flatten(structure)
+        variant = add_op(dataset_ops.TENSORS, [_carrier(leaf) for leaf in leaves])
+        return _dataset_of(variant, structure, [leaf.shape for leaf in leaves])
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any) -> Dataset:
+        """The slices of `tensors`, a tensor or a nested structure, along their first axes, which agree in size.
+
+        Raises:
+            ValueError: A tensor is a scalar.
+        """
+        structure = _as_element(tensors)
+        leaves = nest.flatten(structure)
+        for leaf in leaves:
+            if leaf.shape.rank == 0:
+                raise ValueError(f"from_tensor_slices: {leaf!r} is a scalar, and has no slices")
+        slices = [serialize_many_sparse(leaf) if isinstance(leaf, SparseTensor) else leaf for leaf in leaves]
+        return _dataset_of(add_op(dataset_ops.SLICES, slices), structure, [_rest(leaf.shape) for leaf in leaves])
+
+    @staticmethod
+    def from_generator(generator: Any, output_types: Any, output_shapes: Any = None, args: Any = None) -> Dataset:
+        """The elements of the iterators that `generator` returns.
+
+        Args:
+            generator: A function of the arrays `args` that returns an iterable.
+            output_types: Dtypes, in the structure of an element.
+            output_shapes: Static shapes in the same structure; unknown when None.
+            args: Tensors to call it with.
+        """
+        if not callable(generator):
+            raise TypeError(f"from_generator: {generator!r} is not a function")
+        types = nest.map_structure(as_dtype, output_types)
+        shapes = _shapes_like(types, output_shapes)
+
+        def flat_elements(*arguments: Any) -> PythonIterator[list[Any]]:
+            # No generator: it would be over after an error, also where that of the program goes on.
+            return map(partial(_flat_like, types), generator(*arguments))
+
+        attrs: dict[str, Any] = {
+            "token": function_token(flat_elements),
+            "output_types": nest.flatten(types),
+            "output_shapes": nest.flatten(shapes),
+        }
+        arguments = [convert_to_tensor(value) for value in args or ()]
+        return Dataset(add_op(dataset_ops.GENERATOR, arguments, **attrs), types, shapes)
+
+    @staticmethod
+    def range(*args: Any) -> Dataset:
+        """int64 scalars: ``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``."""
+        start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
+        bounds = [convert_to_tensor(value, dtypes.int64) for value in (start, stop, step)]
+        return Dataset(add_op(dataset_ops.RANGE, *bounds), dtypes.int64, TensorShape([]))
+
+    @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
+        """The names of the files that match a pattern, or one of several; shuffled unless `shuffle` is False.
+
+        Raises:
+            InvalidArgumentError: At run time, nothing matches.
+        """
+        names = Dataset.from_tensor_slices(add_op(dataset_ops.MATCHING, convert_to_tensor(file_pattern, dtypes.string)))
+        return names if shuffle is False else names.shuffle(1 << 20, seed)
+
+    @staticmethod
+    def zip(datasets: Any) -> Dataset:
+        """Elements of several datasets side by side, in the structure of `datasets`, up to the end of the shortest."""
+        parents = nest.flatten(datasets)
+        for parent in parents:
+            if not isinstance(parent, Dataset):
+                raise TypeError(f"zip takes a nested structure of datasets, not {parent!r}")
+        types = nest.pack_sequence_as(datasets, [parent._kinds for parent in parents])
+        shapes = nest.pack_sequence_as(datasets, [parent.output_shapes for parent in parents])
+        return Dataset(add_op(dataset_ops.ZIP, [parent._variant for parent in parents]), types, shapes)
+
+    @staticmethod
+    def from_ray_dataset(dataset: Any, columns: Sequence[str] | None = None, batch_size: int = 1024) -> Dataset:
+        """The rows of a Ray dataset, each a dictionary of its columns.
+
+        The dataset is read where the iterator lives, block by block.
+
+        Args:
+            dataset: A `ray.data.Dataset` with columns of numbers or strings.
+            columns: Which columns; all when None.
+            batch_size: Rows to fetch at a time.
+        """
+        chosen = list(columns or dataset.schema().names)
+        sample = next(iter(dataset.limit(1).iter_batches(batch_format="numpy", batch_size=1)))
+        examples = {name: make_array(np.asarray(sample[name])) for name in chosen}
+        types = {name: as_dtype(array.dtype) for name, array in examples.items()}
+        shapes = {name: TensorShape(array.shape[1:]) for name, array in examples.items()}
+
+        def rows() -> PythonIterator[dict[str, Any]]:
+            for batch in dataset.iter_batches(batch_format="numpy", batch_size=batch_size):
+                for values in zip(*(batch[name] for name in chosen), strict=True):
+                    yield dict(zip(chosen, values, strict=True))
+
+        return Dataset.from_generator(rows, types, shapes)
+
+    # -- element by element ----------------------------------------------------------------------
+
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
+        """The results of `map_func`, which is called once, to build its part of the graph.
+
+        All that the part does happens for each element, in the order of the program, whether the results depend on it
+        or not: updates of variables, `tf.print`, `tf.Assert`, `tf.py_func`. Variables are read for each element.
+
+        Args:
+            map_func: Function of an element, its components as arguments when it is a tuple, that returns a tensor
+                or a nested structure.
+            num_parallel_calls: Elements to compute at once, by threads; `AUTOTUNE` for one per core.
+        """
+        traced = _Traced(map_func, self)
+        variant = traced.add(dataset_ops.MAP, self, parallel_calls=num_parallel_calls or 1)
+        return Dataset(variant, traced.kinds, traced.shapes)
+
+    def filter(self, predicate: Callable[..., Any]) -> Dataset:
+        """The elements for which `predicate` returns a true bool scalar."""
+        return self._where(dataset_ops.FILTER, predicate, "filter")
+
+    def _where(self, definition: OpDef, predicate: Callable[..., Any], what: str) -> Dataset:
+        traced = _Traced(predicate, self)
+        if traced.kinds is not dtypes.bool_ or traced.shapes.rank not in (None, 0):
+            raise ValueError(f"{what}: the predicate returns {traced.kinds!r} {traced.shapes}, expected a bool scalar")
+        return Dataset(traced.add(definition, self), self._kinds, self.output_shapes)
+
+    def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
+        """The elements of the datasets that `map_func` returns, one dataset after the other."""
+        return self.interleave(map_func, cycle_length=1)
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: int = 1,
+        block_length: int = 1,
+        num_parallel_calls: int | None = None,
+    ) -> Dataset:
+        """The elements of the datasets that `map_func` returns: `block_length` of each of `cycle_length` in turn.
+
+        Args:
+            map_func: Function of an element that returns a dataset.
+            cycle_length: Datasets that are open at once.
+            block_length: Elements to take of each before the next has its turn.
+            num_parallel_calls: Accepted for TensorFlow 1's sake; `prefetch` gives the result a thread.
+        """
+        traced = _Traced(map_func, self)
+        made = traced.returned
+        if not isinstance(made, Dataset):
+            raise TypeError(f"the function must return a dataset, not {made!r}")
+        attrs: dict[str, Any] = {"cycle_length": max(1, cycle_length), "block_length": block_length}
+        return Dataset(traced.add(dataset_ops.INTERLEAVE, self, **attrs), made._kinds, made.output_shapes)
+
+    def concatenate(self, dataset: Dataset) -> Dataset:
+        """The elements of this dataset, then those of another, which have the same structure and dtypes."""
+        if self._types != dataset._types:
+            raise TypeError(f"cannot concatenate elements of {self.output_types!r} and {dataset.output_types!r}")
+        shapes = [_common(a, b) for a, b in zip(self._shapes, dataset._shapes, strict=True)]
+        variant = add_op(dataset_ops.CONCATENATE, [self._variant, dataset._variant])
+        return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, shapes))
+
+    @staticmethod
+    def _chosen(datasets: Sequence[Dataset], choices: Dataset) -> Dataset:
+        first = datasets[0]
+        if any(other._types != first._types for other in datasets):
+            raise TypeError("the datasets must have elements of the same dtypes")
+        shapes = first._shapes
+        for other in datasets[1:]:
+            shapes = [_common(a, b) for a, b in zip(shapes, other._shapes, strict=True)]
+        variant = add_op(dataset_ops.CHOOSE, choices._variant, [dataset._variant for dataset in datasets])
+        return Dataset(variant, first._kinds, nest.pack_sequence_as(first._kinds, shapes))
+
+    def take(self, count: Any) -> Dataset:
+        """The first `count` elements, not counting errors; all when it is -1."""
+        return self._like(dataset_ops.TAKE, convert_to_tensor(count, dtypes.int64))
+
+    def skip(self, count: Any) -> Dataset:
+        """All but the first `count` elements; none when it is -1. An error among these makes it count anew."""
+        return self._like(dataset_ops.SKIP, convert_to_tensor(count, dtypes.int64))
+
+    def shard(self, num_shards: Any, index: Any) -> Dataset:
+        """Every `num_shards`-th element, from the one at `index` on: what one of several replicas reads."""
+        counts = [convert_to_tensor(value, dtypes.int64) for value in (num_shards, index)]
+        return self._like(dataset_ops.SHARD, *counts)
+
+    def repeat(self, count: Any = None) -> Dataset:
+        """The elements `count` times over, errors too; without end when it is None or -1, unless there are none."""
+        return self._like(dataset_ops.REPEAT, convert_to_tensor(-1 if count is None else count, dtypes.int64))
+
+    def shuffle(
+        self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None
+    ) -> Dataset:
+        """The elements in an order drawn from a buffer.
+
+        Args:
+            buffer_size: int64 scalar: elements among which one is drawn. As many as there are give a uniform order.
+            seed: With the graph's, determines the order (see `tf.set_random_seed`).
+            reshuffle_each_iteration: Whether every pass has an order of its own (default True).
+        """
+        first, second = get_seed(seed)
+        counts = [convert_to_tensor(value or 0, dtypes.int64) for value in (buffer_size, first, second)]
+        reshuffle = reshuffle_each_iteration is not False
+        return self._like(dataset_ops.SHUFFLE, *counts, reshuffle=reshuffle)
+
+    def cache(self, filename: str = "") -> Dataset:
+        """The elements, kept in memory from the first complete pass of an iterator on. Errors are not kept.
+
+        Args:
+            filename: Must be empty: elements are not kept in files. Write them with `tf.python_io.TFRecordWriter`.
+        """
+        if filename:
+            raise InvalidArgumentError("cache keeps elements in memory: write files with tf.python_io.TFRecordWriter")
+        return self._like(dataset_ops.CACHE)
+
+    def enumerate(self, start: int = 0) -> Dataset:
+        """Pairs of an int64 index and an element."""
+        return Dataset.zip((Dataset.range(start, np.iinfo(np.int64).max), self))
+
+    # -- batches ---------------------------------------------------------------------------------
+
+    def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
+        """`batch_size` elements at a time, stacked along a new first axis; the last batch may be smaller.
+
+        An error takes the place of its batch, whose elements up to there are lost. The next batch begins behind it.
+
+        Args:
+            batch_size: int64 scalar.
+            drop_remainder: Leave out a last batch that is not full.
+        """
+        size = convert_to_tensor(batch_size, dtypes.int64)
+        variant = add_op(dataset_ops.BATCH, self._variant, size, drop_remainder=bool(drop_remainder))
+        count = _static(size) if drop_remainder else None
+        return Dataset(variant, self._kinds, nest.map_structure(lambda s: _stacked(count, s), self.output_shapes))
+
+    def padded_batch(
+        self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: bool = False
+    ) -> Dataset:
+        """`batch_size` elements at a time, each component padded at its end to one shape and stacked.
+
+        Args:
+            batch_size: int64 scalar.
+            padded_shapes: In the structure of an element, the shapes; sizes None or -1 are those of the largest in
+                the batch. All unknown sizes when None.
+            padding_values: In the same structure, scalars to pad with; 0, or the empty string, when None.
+            drop_remainder: Leave out a last batch that is not full.
+        """
+        if any(not isinstance(kind, DType) for kind in self._types):
+            raise TypeError(
+                "padded_batch takes tensors only: batch takes sparse tensors, tf.sparse_tensor_to_dense makes others"
+            )
+        given = self.output_shapes if padded_shapes is None else padded_shapes
+        shapes = [_padded_shape(shape) for shape in _shape_leaves(self._kinds, given)]
+        if any(shape.rank is None for shape in shapes):
+            raise ValueError("padded_batch: a component of unknown rank needs a padded shape")
+        padding = [None] * len(shapes) if padding_values is None else nest.flatten(padding_values)
+        values = [
+            convert_to_tensor((b"" if dtype is dtypes.string else 0) if value is None else value, dtype)
+            for value, dtype in zip(padding, self._types, strict=True)
+        ]
+        size = convert_to_tensor(batch_size, dtypes.int64)
+        attrs: dict[str, Any] = {"padded_shapes": shapes, "drop_remainder": bool(drop_remainder)}
+        variant = add_op(dataset_ops.PADDED_BATCH, self._variant, size, values, **attrs)
+        count = _static(size) if drop_remainder else None
+        stacked = [_stacked(count, shape) for shape in shapes]
+        return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, stacked))
+
+    def unbatch(self) -> Dataset:
+        """The slices of each element along the first axis."""
+        shapes = nest.map_structure(_rest, self.output_shapes)
+        return Dataset(add_op(dataset_ops.UNBATCH, self._variant), self._kinds, shapes)
+
+    def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False) -> Dataset:
+        """Stretches of `size` elements, each a structure of datasets with one component each.
+
+        Args:
+            size: Elements in a window.
+            shift: Elements from the beginning of a window to that of the next; `size` when None.
+            stride: Elements from one to the next within a window.
+            drop_remainder: Leave out windows that are not full.
+        """
+        counts = [convert_to_tensor(v, dtypes.int64) for v in (size, size if shift is None else shift, stride)]
+        variant = add_op(dataset_ops.WINDOW, self._variant, *counts, drop_remainder=bool(drop_remainder))
+        kinds = [_DatasetKind(dtype, shape) for dtype, shape in zip(self._types, self._shapes, strict=True)]
+        packed = nest.pack_sequence_as(self._kinds, kinds)
+        return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed))
+
+    def prefetch(self, buffer_size: Any) -> Dataset:
+        """The elements, up to `buffer_size` of which a thread makes ahead; `AUTOTUNE` for a few.
+
+        Errors keep their places. The thread ends with the elements, the iterator or the session.
+        """
+        return self._like(dataset_ops.PREFETCH, convert_to_tensor(buffer_size, dtypes.int64))
+
+    # -- use -------------------------------------------------------------------------------------
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """``transformation_func(self)``."""
+        return transformation_func(self)
+
+    def with_options(self, options: Options) -> Dataset:
+        """The dataset itself: no option changes the elements."""
+        return self
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+        """What is left of all elements: ``state = reduce_func(state, element)``, from `initial_state` on.
+
+        The dataset is walked through when the step runs, element by element.
+        """
+        initial = nest.map_structure(convert_to_tensor, initial_state)
+        first = nest.flatten(initial)
+        traced = _Traced(reduce_func, self._beside(initial))
+        if nest.flatten(traced.kinds) != [tensor.dtype for tensor in first]:
+            raise TypeError(
+                f"reduce: the function returns {traced.kinds!r}, and the state is of {[t.dtype for t in first]}"
+            )
+        kept = [_common(a.shape, b) for a, b in zip(first, nest.flatten(traced.shapes), strict=True)]
+        results = traced.add_reduction(self, first, kept)
+        return nest.pack_sequence_as(initial, results)
+
+    def _beside(self, state: Any) -> Dataset:
+        """What stands for elements that are pairs of a state and one of these."""
+        kinds = nest.map_structure(lambda tensor: tensor.dtype, state)
+        shapes = nest.map_structure(lambda tensor: tensor.shape, state)
+        return Dataset(self._variant, (kinds, self._kinds), (shapes, self.output_shapes))
+
+    def _scanned(self, initial_state: Any, scan_func: Callable[..., Any]) -> Dataset:
+        initial = nest.map_structure(convert_to_tensor, initial_state)
+        first = nest.flatten(initial)
+        traced = _Traced(scan_func, self._beside(initial))
+        if type(traced.kinds) is not tuple or len(traced.kinds) != 2:
+            raise TypeError(f"scan: the function must return a pair (state, element), not {traced.returned!r}")
+        dtypes_after, shapes_after = nest.flatten(traced.kinds[0]), nest.flatten(traced.shapes[0])
+        if dtypes_after != [t.dtype for t in first] or any(
+            not a.shape.is_compatible_with(b) for a, b in zip(first, shapes_after, strict=True)
+        ):
+            raise TypeError(f"scan: the function turns the state {first!r} into one of {dtypes_after} {shapes_after}")
+        variant = traced.add(dataset_ops.SCAN, self, first, states=len(first))
+        return Dataset(variant, traced.kinds[1], traced.shapes[1])
+
+    def _grouped(
+        self, key_func: Callable[..., Any], reduce_func: Callable[..., Any], size_func: Callable[[Tensor], Any]
+    ) -> Dataset:
+        def keyed(*components: Any) -> Any:
+            key = convert_to_tensor(key_func(*components), dtypes.int64)
+            return key, convert_to_tensor(size_func(key), dtypes.int64), components
+
+        group = _DatasetKind(self._kinds, self.output_shapes)
+        pair = Dataset(self._variant, (dtypes.int64, group), (TensorShape([]), TensorShape([])))
+        traced = _Traced(reduce_func, pair)
+        made = traced.returned
+        if not isinstance(made, Dataset):
+            raise TypeError(f"group_by_window: reduce_func must return a dataset, not {made!r}")
+        variant = traced.add(dataset_ops.GROUP_BY_WINDOW, self.map(keyed))
+        return Dataset(variant, made._kinds, made.output_shapes)
+
+    def make_one_shot_iterator(self) -> Iterator:
+        """An iterator over the elements, which begins by itself, once in a session.
+
+        Raises:
+            InvalidArgumentError: The dataset depends on a placeholder: use `make_initializable_iterator`.
+        """
+        for op in reachable_backward([self._variant.op]):
+            if op.type == "Placeholder":
+                raise InvalidArgumentError(
+                    f"make_one_shot_iterator: the dataset depends on the placeholder {op.name!r}; "
+                    "use make_initializable_iterator, and feed the placeholder when it is initialised"
+                )
+        handle = add_op(iterator_ops.ITERATOR, name="OneShotIterator", shared_name="")
+        return Iterator(handle, self._kinds, self.output_shapes, source=self._variant)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+        """An iterator over the elements, which begins anew whenever its `initializer` runs.
+
+        Args:
+            shared_name: Name under which sessions on the same device share it; its own when None.
+        """
+        handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
+        iterator = Iterator(handle, self._kinds, self.output_shapes)
+        iterator._initializer = iterator.make_initializer(self)
+        return iterator
+
+    def __iter__(self) -> PythonIterator[Any]:
+        """The elements as NumPy arrays, read in a session of their own in this process."""
+        graph = self._variant.graph
+        with graph.as_default():
+            element = self.make_one_shot_iterator().get_next()
+        # Not `with session`: its defaults would hold in the code between two elements.
+        with contextlib.closing(Session("", graph)) as session:
+            read = session.make_callable(element)
+            while True:
+                try:
+                    value = read()
+                except OutOfRangeError:
+                    return
+                yield value
+
+
+class Options:
+    """Options of a dataset, accepted for TensorFlow 1's sake: none changes the elements."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = Options()
+        object.__setattr__(self, name, value)
+        return value
+
+
+class Iterator:
+    """Where a program is in a dataset. Every run of what depends on `get_next` takes one element.
+
+    Attributes:
+        output_shapes: Static shape of each component, in the structure of an element.
+    """
+
+    def __init__(self, handle: Tensor, kinds: Any, shapes: Any, source: Tensor | None = None) -> None:
+        self._handle = handle
+        self._source = source
+        self._initializer: Operation | None = None
+        self._kinds = kinds
+        self.output_shapes = shapes
+
+    @property
+    def output_types(self) -> Any:
+        """Dtype of each component, in the structure of an element."""
+        return _dtypes_of(self._kinds)
+
+    @property
+    def output_classes(self) -> Any:
+        """The class of each component: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
+        return nest.map_structure(_class_of, self._kinds)
+
+    @staticmethod
+    def from_structure(
+        output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
+    ) -> Iterator:
+        """An iterator that may be initialised with any dataset of such elements; see `make_initializer`."""
+        kinds = _declared_kinds(output_types, output_classes)
+        handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
+        return Iterator(handle, kinds, _shapes_like(kinds, output_shapes))
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> Iterator:
+        """The iterator that is chosen by feeding the value of its `string_handle`."""
+        kinds = _declared_kinds(output_types, output_classes)
+        handle = add_op(iterator_ops.FROM_STRING_HANDLE, convert_to_tensor(string_handle, dtypes.string))
+        return Iterator(handle, kinds, _shapes_like(kinds, output_shapes))
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that begins at the first element.
+
+        Raises:
+            ValueError: The iterator begins by itself, or `make_initializer` makes its initializers.
+        """
+        if self._initializer is None:
+            raise ValueError("the iterator has no initializer of its own: see make_initializer")
+        return self._initializer
+
+    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
+        """An operation that begins at the first element of `dataset`.
+
+        Raises:
+            TypeError: Its elements are of other dtypes or shapes than the iterator's.
+        """
+        wanted, found = nest.flatten(self._kinds), dataset._types
+        shapes = nest.flatten(self.output_shapes)
+        fits = all(a.is_compatible_with(b) for a, b in zip(shapes, dataset._shapes, strict=False))
+        if wanted != found or not fits:
+            mine = f"{self.output_types!r} {self.output_shapes!r}"
+            raise TypeError(f"the iterator has elements of {mine}, not {dataset!r}")
+        result: Operation = add_op(iterator_ops.MAKE_ITERATOR, self._handle, dataset._variant, name=name)
+        return result
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element, as tensors.
+
+        Raises:
+            OutOfRangeError: At run time, there are no more.
+            FailedPreconditionError: At run time, the iterator has not been initialised.
+        """
+        carriers = _carriers(self._kinds, self.output_shapes)
+        attrs: dict[str, Any] = {
+            "output_types": [dtype for dtype, _ in carriers],
+            "output_shapes": [shape for _, shape in carriers],
+        }
+        source = [] if self._source is None else [self._source]
+        components = add_op(iterator_ops.GET_NEXT, self._handle, source, name=name, **attrs)
+        return _unwrapped(self._kinds, self.output_shapes, components)
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """String scalar by which `from_string_handle` finds the iterator."""
+        return add_op(iterator_ops.STRING_HANDLE, self._handle, name=name)
+
+
+# -- functions of elements -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _DatasetKind:
+    """The kind of a component that is itself a dataset, as `Dataset.window` makes them."""
+
+    dtype: Any
+    shape: Any
+
+
+@dataclass(frozen=True)
+class _SparseKind:
+    """The kind of a component that is a sparse tensor."""
+
+    dtype: DType
+
+
+def _dtypes_of(kinds: Any) -> Any:
+    return nest.map_structure(lambda kind: kind.dtype if isinstance(kind, _SparseKind) else kind, kinds)
+
+
+def _class_of(kind: Any) -> type:
+    return {_SparseKind: SparseTensor, _DatasetKind: Dataset}.get(type(kind), Tensor)
+
+
+def _kind_of(leaf: Any) -> Any:
+    return _SparseKind(leaf.dtype) if isinstance(leaf, SparseTensor) else leaf.dtype
+
+
+def _declared_kinds(types: Any, classes: Any) -> Any:
+    types = nest.map_structure(as_dtype, types)
+    if classes is None:
+        return types
+    return nest.map_structure(lambda dtype, cls: _SparseKind(dtype) if cls is SparseTensor else dtype, types, classes)
+
+
+def _carriers(kinds: Any, shapes: Any) -> list[tuple[DType, TensorShape]]:
+    """Dtype and shape of the tensor that stands for each component."""
+    special = {_DatasetKind: (dtypes.variant, TensorShape([])), _SparseKind: (dtypes.string, TensorShape(None))}
+    pairs = zip(nest.flatten(kinds), nest.flatten(shapes), strict=True)
+    return [special.get(type(kind), (kind, shape)) for kind, shape in pairs]
+
+
+def _carrier(leaf: Any) -> Tensor:
+    """The tensor that stands for a component."""
+    return serialize_sparse(leaf) if isinstance(leaf, SparseTensor) else leaf
+
+
+def _unwrapped(kinds: Any, shapes: Any, carriers: Sequence[Tensor]) -> Any:
+    """Components in the structure of an element."""
+
+    def component(kind: Any, shape: TensorShape, carrier: Tensor) -> Any:
+        if isinstance(kind, _DatasetKind):
+            return Dataset(carrier, kind.dtype, kind.shape)
+        return deserialize_sparse(carrier, kind.dtype, shape.rank) if isinstance(kind, _SparseKind) else carrier
+
+    values = map(component, nest.flatten(kinds), nest.flatten(shapes), carriers)
+    return nest.pack_sequence_as(kinds, list(values))
+
+
+def _as_element(value: Any) -> Any:
+    """`value` as an element: dictionaries and tuples are structure, everything else, lists too, becomes a tensor."""
+    if isinstance(value, Mapping):
+        return type(value)((key, _as_element(item)) for key, item in value.items())  # type: ignore[call-arg]
+    if isinstance(value, tuple):
+        items = [_as_element(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    return value if isinstance(value, SparseTensor) else convert_to_tensor(value)
+
+
+class _Traced:
+    """A function of elements as a region.
+
+    Attributes:
+        returned: What the function returned.
+        kinds: Kinds of the results, in the structure of `returned`.
+        shapes: Static shapes.
+    """
+
+    def __init__(self, function: Callable[..., Any], dataset: Dataset) -> None:
+        if not callable(function):
+            raise TypeError(f"{function!r} is not a function")
+        graph = get_default_graph()
+        self.region = Region(graph, runs_often=True)
+        with graph.name_scope(getattr(function, "__name__", "function").strip("<>_") or "function") as scope:
+            pass
+        with self.region.as_default(), self.region.name_scope(scope):
+            carriers = _carriers(dataset._kinds, dataset.output_shapes)
+            parameters = [self.region.add_input(dtype, shape, "component") for dtype, shape in carriers]
+            element = _unwrapped(dataset._kinds, dataset.output_shapes, parameters)
+            returned = function(*element) if type(element) is tuple else function(element)
+            self._set_returned(returned)
+        self._parameters = len(parameters)
+
+    def _set_returned(self, returned: Any) -> None:
+        if isinstance(returned, Dataset):
+            self.returned = returned
+            self.kinds, self.shapes = returned._kinds, returned.output_shapes
+            self.region.outputs = with_effects(self.region, [self.region.own(returned._variant)])
+            return
+        self.returned = _as_element(returned)
+        leaves = nest.flatten(self.returned)
+        self.kinds = nest.map_structure(_kind_of, self.returned)
+        self.shapes = nest.map_structure(lambda leaf: leaf.shape, self.returned)
+        self.region.outputs = with_effects(self.region, [self.region.own(_carrier(leaf)) for leaf in leaves])
+
+    def add_reduction(self, parent: Dataset, initial: Sequence[Tensor], shapes: Sequence[TensorShape]) -> list[Tensor]:
+        """The results of applying the function to a state and every element of `parent`."""
+        graph = get_default_graph()
+        attrs = {
+            "function": self.region,
+            "parameters": self._parameters,
+            "states": len(initial),
+            "output_types": [tensor.dtype for tensor in initial],
+            "output_shapes": list(shapes),
+        }
+        inputs = [graph.own(parent._variant), *initial, *self.region.captures]
+        controls = list(self.region.outer_controls)
+        return list(graph.create_op(dataset_ops.REDUCE.name, inputs, attrs, control_inputs=controls).outputs)
+
+    def add(self, definition: OpDef, parent: Dataset, initial: Sequence[Tensor] = (), **attrs: Any) -> Tensor:
+        """The dataset that `definition` makes of the elements of `parent`, and of a state, with the function."""
+        attrs = {**attrs, "function": self.region, "parameters": self._parameters}
+        controls = list(self.region.outer_controls)
+        graph = get_default_graph()
+        inputs = [graph.own(parent._variant), *map(graph.own, initial), *self.region.captures]
+        return graph.create_op(definition.name, inputs, attrs, control_inputs=controls).outputs[0]
+
+
+# -- shapes ----------------------------------------------------------------------------------------------
+
+
+def _dataset_of(variant: Tensor, structure: Any, shapes: Sequence[TensorShape]) -> Dataset:
+    return Dataset(variant, nest.map_structure(_kind_of, structure), nest.pack_sequence_as(structure, shapes))
+
+
+def _rest(shape: TensorShape) -> TensorShape:
+    return TensorShape(None if shape.rank is None else list(shape.sizes[1:]))
+
+
+def _stacked(count: int | None, shape: TensorShape) -> TensorShape:
+    return TensorShape(None if shape.rank is None else [count, *shape.sizes])
+
+
+def _static(size: Tensor) -> int | None:
+    value = constant_value(size)
+    return None if value is None else int(value)
+
+
+def _common(a: TensorShape, b: TensorShape) -> TensorShape:
+    if a.rank is None or a.rank != b.rank:
+        return TensorShape(None)
+    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
+
+
+def _padded_shape(shape: Any) -> TensorShape:
+    known = as_shape(shape)
+    if known.rank is None:
+        return known
+    return TensorShape([None if size in (None, -1) else size for size in known.sizes])
+
+
+def _shape_leaves(types: Any, shapes: Any) -> list[Any]:
+    """The shapes that stand where `types` has leaves: a shape may itself be a list or tuple."""
+    return [
+        TensorShape([None if size in (None, -1) else size for size in shape])
+        if isinstance(shape, (list, tuple))
+        else shape
+        for shape in nest.flatten_up_to(types, shapes)
+    ]
+
+
+def _shapes_like(types: Any, shapes: Any) -> Any:
+    if shapes is None:
+        return nest.map_structure(lambda _: TensorShape(None), types)
+    return nest.pack_sequence_as(types, [as_shape(shape) for shape in nest.flatten_up_to(types, shapes)])
+
+
+def _flat_like(types: Any, element: Any) -> list[Any]:
+    try:
+        return nest.flatten_up_to(types, element)
+    except ValueError as error:
+        raise InvalidArgumentError(f"the generator gave an element that is not nested as declared: {error}") from None

@@ -1,0 +1,629 @@
+"""The names of ``tf.lookup`` and ``tf.contrib.lookup``: tables between strings and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.library.variables.saveable_resource import SaveableResource
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.dataflow import lookup_ops
+from tfray.ops.math import math_ops
+from tfray.ops.strings import string_number_ops
+
+# -- contents ------------------------------------------------------------------------------------------
+
+
+class TextFileIndex:
+    """What of a line of a text file is meant when it is not a column."""
+
+    WHOLE_LINE: ClassVar[int] = lookup_ops.WHOLE_LINE
+    LINE_NUMBER: ClassVar[int] = lookup_ops.LINE_NUMBER
+
+
+class TableInitializerBase:
+    """Base of what gives a table its contents.
+
+    Attributes:
+        key_dtype: Dtype of the keys.
+        value_dtype: Dtype of the values.
+    """
+
+    def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
+        self.key_dtype = as_dtype(key_dtype)
+        self.value_dtype = as_dtype(value_dtype)
+
+    def shared_name(self) -> str:
+        """Name of the table on its device; empty for that of its operation."""
+        return ""
+
+    def initialize(self, table: Any) -> Operation:
+        """An operation that fills a table."""
+        raise TypeError(f"{type(self).__name__} does not say how to fill {table!r}: define initialize")
+
+
+class KeyValueTensorInitializer(TableInitializerBase):
+    """The contents of a table as two tensors.
+
+    Args:
+        keys: Shape ``[n]``.
+        values: Shape ``[n]``.
+        key_dtype: Dtype of the keys; that of `keys` when None.
+        value_dtype: Dtype of the values; that of `values` when None.
+        name: Name scope of the operations.
+    """
+
+    def __init__(
+        self,
+        keys: Any,
+        values: Any,
+        key_dtype: DTypeLike | None = None,
+        value_dtype: DTypeLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._name = name or "key_value_init"
+        with get_default_graph().name_scope(self._name):
+            self._keys = convert_to_tensor(keys, key_dtype, "keys")
+            self._values = convert_to_tensor(values, value_dtype, "values")
+        super().__init__(self._keys.dtype, self._values.dtype)
+
+    def initialize(self, table: Any) -> Operation:
+        """An operation that fills a table."""
+        return lookup_ops.initialize_table(table.resource_handle, self._keys, self._values, name=self._name)
+
+
+class TextFileInitializer(TableInitializerBase):
+    r"""The contents of a table as a text file, an entry a line.
+
+    Args:
+        filename: Path of the file, or a string scalar.
+        key_dtype: Dtype of the keys.
+        key_index: Number of the column that holds the key, or one of `TextFileIndex`.
+        value_dtype: Dtype of the values.
+        value_index: The same for the value.
+        vocab_size: How many lines to read; all when None.
+        delimiter: What stands between columns.
+        name: Name of the operation.
+    """
+
+    def __init__(
+        self,
+        filename: Any,
+        key_dtype: DTypeLike,
+        key_index: int,
+        value_dtype: DTypeLike,
+        value_index: int,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(key_dtype, value_dtype)
+        for index, dtype, what in ((key_index, self.key_dtype, "key"), (value_index, self.value_dtype, "value")):
+            if index < TextFileIndex.WHOLE_LINE:
+                raise InvalidArgumentError(f"{what}_index is {index}, expected a column or one of TextFileIndex")
+            if index == TextFileIndex.LINE_NUMBER and dtype is not dtypes.int64:
+                raise InvalidArgumentError(f"line numbers are int64, not {dtype.name}: change {what}_dtype")
+        self._filename, self._name = filename, name or "text_file_init"
+        self._indices = (key_index, value_index)
+        self._vocab_size, self._delimiter = vocab_size, delimiter
+
+    def shared_name(self) -> str:
+        """The same for equal contents, so that tables share them."""
+        if isinstance(self._filename, Tensor):
+            return ""
+        size = -1 if self._vocab_size is None else self._vocab_size
+        return f"hash_table_{self._filename}_{size}_{self._indices[0]}_{self._indices[1]}"
+
+    def initialize(self, table: Any) -> Operation:
+        """An operation that fills a table."""
+        graph = get_default_graph()
+        filename = convert_to_tensor(self._filename, dtypes.string, "asset_filepath")
+        graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
+        size = -1 if self._vocab_size is None else self._vocab_size
+        return lookup_ops.initialize_table_from_text_file(
+            table.resource_handle, filename, *self._indices, size, self._delimiter, name=self._name
+        )
+
+
+class TextFileStringTableInitializer(TextFileInitializer):
+    """Line numbers to lines of a text file."""
+
+    def __init__(
+        self,
+        filename: Any,
+        key_column_index: int = TextFileIndex.LINE_NUMBER,
+        value_column_index: int = TextFileIndex.WHOLE_LINE,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            filename,
+            dtypes.int64,
+            key_column_index,
+            dtypes.string,
+            value_column_index,
+            vocab_size,
+            delimiter,
+            name,
+        )
+
+
+class TextFileIdTableInitializer(TextFileInitializer):
+    """Lines of a text file to their numbers."""
+
+    def __init__(
+        self,
+        filename: Any,
+        key_column_index: int = TextFileIndex.WHOLE_LINE,
+        value_column_index: int = TextFileIndex.LINE_NUMBER,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+        key_dtype: DTypeLike = dtypes.string,
+    ) -> None:
+        super().__init__(
+            filename, key_dtype, key_column_index, dtypes.int64, value_column_index, vocab_size, delimiter, name
+        )
+
+
+# -- tables --------------------------------------------------------------------------------------------
+
+
+class LookupInterface:
+    """Base of tables.
+
+    Attributes:
+        key_dtype: Dtype of the keys.
+        value_dtype: Dtype of the values.
+        name: The table's name.
+    """
+
+    def __init__(self, key_dtype: DType, value_dtype: DType, name: str) -> None:
+        self.key_dtype, self.value_dtype, self.name = key_dtype, value_dtype, name
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of keys: a tensor, or a `SparseTensor` of the same positions for one."""
+        with get_default_graph().name_scope(name or f"{self.name}_Lookup"):
+            if isinstance(keys, SparseTensor):
+                return SparseTensor(keys.indices, self._find(keys.values), keys.dense_shape)
+            return self._find(convert_to_tensor(keys, None if isinstance(keys, Tensor) else self._literal_dtype()))
+
+    def _literal_dtype(self) -> DType:
+        """Dtype of keys that are given as Python values."""
+        return self.key_dtype
+
+    def _find(self, keys: Tensor) -> Tensor:
+        raise TypeError(f"{type(self).__name__} does not say how to look up {keys!r}: define _find")
+
+    def _check_keys(self, keys: Tensor) -> Tensor:
+        if keys.dtype is not self.key_dtype:
+            raise TypeError(f"table {self.name!r}: the keys are {keys.dtype.name}, expected {self.key_dtype.name}")
+        return keys
+
+
+class InitializableLookupTableBase(LookupInterface):
+    """A table that is filled once, by `tf.tables_initializer`.
+
+    Args:
+        default_value: The value of keys that are not there.
+        initializer: What gives it its contents.
+        shared_name: Name of the table on its device.
+        name: Name of the operation.
+    """
+
+    def __init__(
+        self,
+        default_value: Any,
+        initializer: TableInitializerBase,
+        shared_name: str | None = None,
+        name: str = "hash_table",
+    ) -> None:
+        handle = lookup_ops.hash_table(
+            initializer.key_dtype,
+            initializer.value_dtype,
+            shared_name or initializer.shared_name(),
+            name=name,
+        )
+        super().__init__(initializer.key_dtype, initializer.value_dtype, handle.op.name.rpartition("/")[2])
+        self.resource_handle = handle
+        with get_default_graph().name_scope(f"{self.name}_init"):
+            self._default = convert_to_tensor(default_value, self.value_dtype, "Const")
+            self.initializer: Operation = initializer.initialize(self)
+        get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, self.initializer)
+
+    @property
+    def init(self) -> Operation:
+        """The operation that fills the table."""
+        return self.initializer
+
+    @property
+    def table_ref(self) -> Tensor:
+        """The older name of `resource_handle`."""
+        return self.resource_handle
+
+    @property
+    def default_value(self) -> Tensor:
+        """The value of keys that are not there."""
+        return self._default
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many entries there are: an int64 scalar."""
+        return lookup_ops.lookup_table_size(self.resource_handle, name or f"{self.name}_Size")
+
+    def _find(self, keys: Tensor) -> Tensor:
+        return lookup_ops.lookup_table_find(self.resource_handle, self._check_keys(keys), self._default)
+
+
+class HashTable(InitializableLookupTableBase):
+    """A table that is filled once.
+
+    Args:
+        initializer: `KeyValueTensorInitializer`, `TextFileInitializer` or one of its kind.
+        default_value: The value of keys that are not there.
+        shared_name: Name of the table on its device.
+        name: Name of the operation.
+    """
+
+    def __init__(
+        self,
+        initializer: TableInitializerBase,
+        default_value: Any,
+        shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(default_value, initializer, shared_name, name or "hash_table")
+
+    def export(self, name: str | None = None) -> list[Tensor]:
+        """All keys and all values."""
+        return lookup_ops.lookup_table_export(self.resource_handle, self.key_dtype, self.value_dtype, name=name)
+
+
+StaticHashTable = HashTable
+
+
+class MutableHashTable(LookupInterface):
+    """A table to which entries are added, and from which they are taken, while it is used.
+
+    Args:
+        key_dtype: ``string``, ``int64`` or ``int32``.
+        value_dtype: Dtype of the values.
+        default_value: The value of keys that are not there; its shape is that of all values.
+        shared_name: Name of the table on its device.
+        name: Name of the operation.
+        checkpoint: Whether a Saver without ``var_list`` saves the entries.
+    """
+
+    def __init__(
+        self,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: Any,
+        shared_name: str | None = None,
+        name: str = "MutableHashTable",
+        checkpoint: bool = True,
+    ) -> None:
+        self._default = convert_to_tensor(default_value, as_dtype(value_dtype))
+        self.resource_handle = lookup_ops.hash_table(
+            key_dtype, value_dtype, shared_name or "", self._default.shape, is_mutable=True, name=name
+        )
+        super().__init__(as_dtype(key_dtype), as_dtype(value_dtype), self.resource_handle.op.name.rpartition("/")[2])
+        if checkpoint:
+            saveable = SaveableResource(self.resource_handle.op.name, self.resource_handle)
+            self.resource_handle.graph.add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many entries there are: an int64 scalar."""
+        return lookup_ops.lookup_table_size(self.resource_handle, name)
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+        """An operation that adds entries, or changes them."""
+        tensor = self._check_keys(convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype))
+        return lookup_ops.lookup_table_insert(
+            self.resource_handle, tensor, convert_to_tensor(values, self.value_dtype), name
+        )
+
+    def remove(self, keys: Any, name: str | None = None) -> Operation:
+        """An operation that takes entries out."""
+        tensor = self._check_keys(convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype))
+        return lookup_ops.lookup_table_remove(self.resource_handle, tensor, name)
+
+    def export(self, name: str | None = None) -> list[Tensor]:
+        """All keys and all values."""
+        return lookup_ops.lookup_table_export(
+            self.resource_handle, self.key_dtype, self.value_dtype, self._default.shape, name
+        )
+
+    def _find(self, keys: Tensor) -> Tensor:
+        return lookup_ops.lookup_table_find(self.resource_handle, self._check_keys(keys), self._default)
+
+
+# -- words that are in no vocabulary -------------------------------------------------------------------
+
+
+class HasherSpec:
+    """How words that are in no vocabulary are spread over buckets.
+
+    Attributes:
+        hasher: ``fasthash``, ``stronghash`` or ``legacy``.
+        key: Two numbers for ``stronghash``.
+    """
+
+    def __init__(self, hasher: str, key: Sequence[int] | None) -> None:
+        self.hasher = hasher
+        self.key = key
+
+    def buckets(self, words: Tensor, count: int) -> Tensor:
+        """A bucket for each word, int64."""
+        if self.hasher == "stronghash":
+            return string_number_ops.string_to_hash_bucket_strong(words, count, self.key or (0, 0))
+        if self.hasher == "legacy":
+            return string_number_ops.string_to_hash_bucket(words, count)
+        return string_number_ops.string_to_hash_bucket_fast(words, count)
+
+
+FastHashSpec = HasherSpec("fasthash", None)
+"""By `tf.string_to_hash_bucket_fast`."""
+
+
+class StrongHashSpec(HasherSpec):
+    """By `tf.string_to_hash_bucket_strong` under a key of two numbers."""
+
+    def __init__(self, key: Sequence[int]) -> None:
+        if len(key) != 2:
+            raise InvalidArgumentError(f"StrongHashSpec: key has {len(key)} numbers, expected two")
+        super().__init__("stronghash", [int(part) for part in key])
+
+
+class IdTableWithHashBuckets(LookupInterface):
+    """Numbers for the keys of a table, and further numbers for all other keys, by their hash.
+
+    Args:
+        table: The table from keys to int64; None when there is none.
+        num_oov_buckets: How many numbers there are for other keys.
+        hasher_spec: How they are chosen.
+        name: Name of the table.
+        key_dtype: Dtype of the keys; that of `table` when None. Integers are hashed as text.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        num_oov_buckets: int,
+        hasher_spec: HasherSpec = FastHashSpec,
+        name: str | None = None,
+        key_dtype: DTypeLike | None = None,
+    ) -> None:
+        if table is None and num_oov_buckets <= 0:
+            raise InvalidArgumentError("a table without keys and without buckets has no numbers to give")
+        if table is not None and table.value_dtype is not dtypes.int64:
+            raise TypeError(f"table {table.name!r} has values of {table.value_dtype.name}, expected int64")
+        dtype = as_dtype(key_dtype) if key_dtype is not None else dtypes.string if table is None else table.key_dtype
+        if not (dtype is dtypes.string or dtype.is_integer):
+            raise TypeError(f"the keys are {dtype.name}, expected string or integers")
+        super().__init__(dtype, dtypes.int64, name or "hash_bucket")
+        self._table, self._buckets, self._hasher = table, num_oov_buckets, hasher_spec
+
+    @property
+    def init(self) -> Operation:
+        """The operation that fills the table behind this one."""
+        return self.initializer
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that fills the table behind this one."""
+        return group(name="init") if self._table is None else self._table.initializer
+
+    @property
+    def resource_handle(self) -> Tensor | None:
+        """The handle of the table behind this one."""
+        return None if self._table is None else self._table.resource_handle
+
+    @property
+    def table_ref(self) -> Tensor | None:
+        """The older name of `resource_handle`."""
+        return self.resource_handle
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many numbers there are: an int64 scalar."""
+        buckets = convert_to_tensor(np.int64(self._buckets))
+        return buckets if self._table is None else math_ops.add(self._table.size(), buckets, name=name)
+
+    def _find(self, keys: Tensor) -> Tensor:
+        self._check_keys(keys)
+        if self._table is None:
+            return self._hasher.buckets(_as_words(keys), self._buckets)
+        table_keys = array_ops.cast(keys, self._table.key_dtype) if keys.dtype.is_integer else keys
+        ids = self._table.lookup(table_keys)
+        if not self._buckets:
+            return ids
+        others = math_ops.add(self._hasher.buckets(_as_words(keys), self._buckets), self._table.size())
+        return array_ops.where(math_ops.not_equal(ids, self._table.default_value), ids, others)
+
+
+def _as_words(keys: Tensor) -> Tensor:
+    return keys if keys.dtype is dtypes.string else string_number_ops.as_string(keys)
+
+
+class StaticVocabularyTable(IdTableWithHashBuckets):
+    """Numbers for the keys of a vocabulary, and for all other keys.
+
+    Args:
+        initializer: Keys to numbers from 0 on; None when there are none.
+        num_oov_buckets: How many numbers there are for other keys, at least one.
+        lookup_key_dtype: Dtype of the keys that are looked up.
+        name: Name of the table.
+    """
+
+    def __init__(
+        self,
+        initializer: TableInitializerBase | None,
+        num_oov_buckets: int,
+        lookup_key_dtype: DTypeLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        if num_oov_buckets <= 0:
+            raise InvalidArgumentError(f"num_oov_buckets is {num_oov_buckets}, expected at least one")
+        table = None if initializer is None else HashTable(initializer, -1)
+        super().__init__(table, num_oov_buckets, FastHashSpec, name, lookup_key_dtype)
+
+
+# -- what programs call --------------------------------------------------------------------------------
+
+
+def index_table_from_file(
+    vocabulary_file: Any,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    key_dtype: DTypeLike = dtypes.string,
+    name: str | None = None,
+    key_column_index: int = TextFileIndex.WHOLE_LINE,
+    value_column_index: int = TextFileIndex.LINE_NUMBER,
+    delimiter: str = "\t",
+) -> Any:
+    """A table from words to their numbers in a vocabulary file with a word in each line.
+
+    Args:
+        vocabulary_file: Path of the file, or a string scalar.
+        num_oov_buckets: How many numbers follow for words that are not in it; 0 gives them `default_value`.
+        vocab_size: How many lines to read; all when None.
+        default_value: The number of words that are not in it.
+        hasher_spec: How the further numbers are chosen.
+        key_dtype: Dtype of the words: ``string``, or an integer one.
+        name: Name of the table.
+        key_column_index: Number of the column with the word.
+        value_column_index: Number of the column with the number.
+        delimiter: What stands between columns.
+    """
+    _check_index_table(vocabulary_file, "vocabulary_file", num_oov_buckets)
+    if vocab_size is not None and vocab_size < 1:
+        raise InvalidArgumentError(f"vocab_size is {vocab_size}, expected at least 1")
+    dtype = as_dtype(key_dtype)
+    initializer = TextFileIdTableInitializer(
+        vocabulary_file,
+        key_column_index,
+        value_column_index,
+        vocab_size,
+        delimiter,
+        key_dtype=dtypes.int64 if dtype.is_integer else dtype,
+    )
+    return _index_table(initializer, num_oov_buckets, default_value, hasher_spec, dtype, name)
+
+
+def index_table_from_tensor(
+    vocabulary_list: Any = None,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    dtype: DTypeLike = dtypes.string,
+    name: str | None = None,
+    mapping: Any = None,
+) -> Any:
+    """A table from words to their numbers in a list. `mapping` is the older name of the list; else see
+    `index_table_from_file`."""
+    words = mapping if vocabulary_list is None else vocabulary_list
+    _check_index_table(words, "vocabulary_list", num_oov_buckets)
+    wanted = as_dtype(dtype)
+    keys = convert_to_tensor(words) if not isinstance(words, Tensor) else words
+    if keys.dtype.is_integer != wanted.is_integer:
+        raise TypeError(f"the vocabulary is {keys.dtype.name}, expected {wanted.name}")
+    if keys.dtype.is_integer:
+        keys = array_ops.cast(keys, dtypes.int64)
+    count = array_ops.size(keys, out_type=dtypes.int64)
+    initializer = KeyValueTensorInitializer(keys, array_ops.range(count), name="table_init")
+    return _index_table(initializer, num_oov_buckets, default_value, hasher_spec, wanted, name)
+
+
+def _check_index_table(vocabulary: Any, what: str, num_oov_buckets: int) -> None:
+    if vocabulary is None or (isinstance(vocabulary, str) and not vocabulary):
+        raise InvalidArgumentError(f"{what} is {vocabulary!r}: which words are there?")
+    if num_oov_buckets < 0:
+        raise InvalidArgumentError(f"num_oov_buckets is {num_oov_buckets}, expected 0 or more")
+
+
+def _index_table(
+    initializer: TableInitializerBase,
+    num_oov_buckets: int,
+    default_value: int,
+    hasher_spec: HasherSpec,
+    key_dtype: DType,
+    name: str | None,
+) -> Any:
+    with get_default_graph().name_scope(name or "string_to_index"):
+        table = HashTable(initializer, default_value)
+        if num_oov_buckets or table.key_dtype is not key_dtype:
+            return IdTableWithHashBuckets(table, num_oov_buckets, hasher_spec, name, key_dtype)
+        return table
+
+
+def index_to_string_table_from_file(
+    vocabulary_file: Any,
+    vocab_size: int | None = None,
+    default_value: str = "UNK",
+    name: str | None = None,
+    key_column_index: int = TextFileIndex.LINE_NUMBER,
+    value_column_index: int = TextFileIndex.WHOLE_LINE,
+    delimiter: str = "\t",
+) -> HashTable:
+    """A table from numbers to the words in a vocabulary file with a word in each line.
+
+    Args:
+        vocabulary_file: Path of the file, or a string scalar.
+        vocab_size: How many lines to read; all when None.
+        default_value: The word of other numbers.
+        name: Name of the table.
+        key_column_index: Number of the column with the number.
+        value_column_index: Number of the column with the word.
+        delimiter: What stands between columns.
+    """
+    _check_index_table(vocabulary_file, "vocabulary_file", 0)
+    with get_default_graph().name_scope(name or "index_to_string"):
+        initializer = TextFileStringTableInitializer(
+            vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter
+        )
+        return HashTable(initializer, default_value)
+
+
+def index_to_string_table_from_tensor(
+    vocabulary_list: Any = None, default_value: str = "UNK", name: str | None = None, mapping: Any = None
+) -> HashTable:
+    """A table from numbers to the words in a list.
+
+    Args:
+        vocabulary_list: The words, shape ``[n]``.
+        default_value: The word of other numbers.
+        name: Name of the table.
+        mapping: The older name of `vocabulary_list`.
+    """
+    words = mapping if vocabulary_list is None else vocabulary_list
+    _check_index_table(words, "vocabulary_list", 0)
+    with get_default_graph().name_scope(name or "index_to_string"):
+        values = convert_to_tensor(words, dtypes.string)
+        keys = array_ops.range(array_ops.size(values, out_type=dtypes.int64))
+        return HashTable(KeyValueTensorInitializer(keys, values, name="table_init"), default_value)
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """An operation that fills every table of the graph.
+
+    Args:
+        name: Name of the operation.
+    """
+    return group(*get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
+
+
+def initialize_all_tables(name: str = "init_all_tables") -> Operation:
+    """The older name of `tables_initializer`."""
+    return tables_initializer(name)

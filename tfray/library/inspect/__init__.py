@@ -1,0 +1,1 @@
+"""Looking at graphs and steps: debugger, profiler, timelines, summaries."""

@@ -1,0 +1,1 @@
+"""Layers, their losses and their columns of features."""

@@ -1,0 +1,337 @@
+"""The base of layers: objects that make variables when they first see an input, and share them from then on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import nest
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Graph, Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.tensor_shape import TensorShape
+from tfray.library.variables.variable_scope import VariableScope, get_variable, get_variable_scope, variable_scope
+
+
+class Layer:
+    """A part of a model with variables of its own.
+
+    ::
+
+        class Scale(tf.layers.Layer):
+            def build(self, input_shape):
+                self.factor = self.add_weight("factor", [input_shape[-1]])
+                super().build(input_shape)
+
+            def call(self, inputs):
+                return inputs * self.factor
+
+    A layer is called with its inputs. The first call opens a variable scope, runs `build` with the shape of the
+    inputs and then `call`; further calls run `call` alone, and so use the same variables.
+
+    Args:
+        trainable: Whether optimizers are to change the variables.
+        name: Name of the variable scope, made unique; by default that of the class, ``max_pooling2d``.
+        dtype: Dtype of variables; when None that of the first inputs if they are floating, else of the variable scope.
+
+    Attributes:
+        built: Whether `build` has run.
+        trainable: As given.
+        input_spec: Accepted for TensorFlow 1's sake.
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | VariableScope | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        _scope: str | VariableScope | None = None,
+        _reuse: Any = None,
+        activity_regularizer: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        self.trainable = trainable
+        self.built = False
+        self.input_spec: Any = None
+        self._dtype = as_dtype(get_variable_scope().dtype if dtype is None else dtype)
+        self._takes_dtype_of_inputs = dtype is None
+        self._reuse = _reuse
+        self._activity_regularizer = activity_regularizer
+        base = name.name if isinstance(name, VariableScope) else name
+        self._base_name = base or snake_case(type(self).__name__)
+        self._name = base or _unique_layer_name(self._base_name)
+        self._scope: VariableScope | None = None
+        self._weights: list[Any] = []
+        self._losses: list[Tensor] = []
+        self._updates: list[Any] = []
+        self._calls: list[tuple[Any, Any]] = []
+        if _scope:
+            with variable_scope(_scope) as scope:
+                self._scope = scope
+
+    # -- what layers override --------------------------------------------------------------------
+
+    def build(self, input_shape: Any) -> None:
+        """Make the variables, given the static shape of the inputs (or a list of shapes)."""
+        self.built = True
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        """Compute the outputs from the inputs."""
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Static shape of the output for an input of that static shape; by default the same."""
+        return TensorShape(input_shape)
+
+    # -- calling ---------------------------------------------------------------------------------
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs; arguments besides the inputs go to `call`."""
+        inputs = nest.map_structure(_as_tensor, inputs)
+        if self._takes_dtype_of_inputs and not self.built:
+            self._dtype = next((t.dtype for t in nest.flatten(inputs) if t.dtype.is_floating), self._dtype)
+        self._enter_first(kwargs.pop("scope", None))
+        assert self._scope is not None
+        reuse = True if self.built else self._reuse
+        graph = get_default_graph()
+        with (
+            variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as scope,
+            graph.name_scope(scope.original_name_scope or None),
+        ):
+            if not self.built:
+                self.build(nest.map_structure(lambda tensor: tensor.shape, inputs))
+                self.built = True
+            outputs = self.call(inputs, *args, **kwargs)
+            self._regularize_activity(outputs)
+        self._calls.append((inputs, outputs))
+        return outputs
+
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling the layer."""
+        return self(inputs, *args, **kwargs)
+
+    def _enter_first(self, scope: Any) -> None:
+        if self._scope is not None:
+            return
+        if self._reuse:
+            context = variable_scope(self._base_name if scope is None else scope)
+        else:
+            context = variable_scope(scope, default_name=self._base_name)
+        with context as opened:
+            self._scope = opened
+
+    def _regularize_activity(self, outputs: Any) -> None:
+        if self._activity_regularizer is None:
+            return
+        graph = get_default_graph()
+        with graph.name_scope("ActivityRegularizer"):
+            for output in nest.flatten(outputs):
+                loss = self._activity_regularizer(output)
+                if loss is not None:
+                    self.add_loss(loss, inputs=outputs)
+
+    # -- variables -------------------------------------------------------------------------------
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Tensor | None] | None = None,
+        trainable: bool | None = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        partitioner: Any = None,
+        **unused: Any,
+    ) -> Any:
+        """Make a variable of the layer, or find it where the layer shares those of another.
+
+        Args:
+            name: Name within the scope of the layer.
+            shape: Shape; a scalar when None.
+            dtype: Dtype; that of the layer when None.
+            initializer: As for `tf.get_variable`.
+            regularizer: Likewise; the loss belongs to the layer too.
+            trainable: Whether optimizers are to change it; by default as the layer.
+            constraint: As for `tf.get_variable`.
+            partitioner: Likewise.
+            **unused: Accepted for TensorFlow 1's sake: ``use_resource``, ``synchronization``, ``aggregation``.
+
+        Returns:
+            The variable.
+        """
+        self._enter_first(None)
+        assert self._scope is not None
+        graph = get_default_graph()
+        before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
+        inside = get_variable_scope().name == self._scope.name
+        with _nothing() if inside else variable_scope(self._scope, reuse=self._reuse, auxiliary_name_scope=False):
+            variable = get_variable(
+                name,
+                () if shape is None else shape,
+                self._dtype if dtype is None else dtype,
+                initializer,
+                regularizer,
+                self.trainable and (trainable is None or trainable),
+                partitioner=partitioner,
+                constraint=constraint,
+            )
+        self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
+        # Whether it is trainable is a matter of this layer, not of the one that made it first.
+        self._weights.append((variable, trainable is None or trainable))
+        return variable
+
+    add_variable = add_weight
+
+    @property
+    def variables(self) -> list[Any]:
+        """All variables of the layer, the trainable ones first."""
+        return self.trainable_variables + self.non_trainable_variables
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables that optimizers change."""
+        return _parts(variable for variable, trainable in self._weights if trainable and self.trainable)
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The variables that optimizers leave alone."""
+        return _parts(variable for variable, trainable in self._weights if not (trainable and self.trainable))
+
+    weights = variables
+    trainable_weights = trainable_variables
+    non_trainable_weights = non_trainable_variables
+
+    def count_params(self) -> int:
+        """Number of elements of all variables."""
+        if not self.built:
+            raise InvalidArgumentError(f"layer {self.name!r} has no variables yet: call or build it first")
+        return sum(variable.shape.num_elements() or 0 for variable in self.variables)
+
+    # -- losses and updates ----------------------------------------------------------------------
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Add losses of the layer, such as of its activations; they go to ``GraphKeys.REGULARIZATION_LOSSES``."""
+        for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
+            self._losses.append(loss)
+            get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Add operations to run with each training step; they go to ``GraphKeys.UPDATE_OPS``."""
+        for update in updates if isinstance(updates, (list, tuple)) else [updates]:
+            self._updates.append(update)
+            get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """Losses of regularizers and those that `add_loss` added."""
+        return list(self._losses)
+
+    @property
+    def updates(self) -> list[Any]:
+        """What `add_update` added; nothing for a layer that is not trainable."""
+        return list(self._updates) if self.trainable else []
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+        return self._name
+
+    @property
+    def scope_name(self) -> str:
+        """Name of the variable scope."""
+        if self._scope is None:
+            raise InvalidArgumentError(f"layer {self._name!r} has no scope yet: it opens one when it is first called")
+        return self._scope.name
+
+    @property
+    def dtype(self) -> DType:
+        """Dtype of variables."""
+        return self._dtype
+
+    @property
+    def graph(self) -> Graph:
+        """The current graph."""
+        return get_default_graph()
+
+    @property
+    def input(self) -> Any:
+        """The inputs of the only call."""
+        return self._only_call()[0]
+
+    @property
+    def output(self) -> Any:
+        """The outputs of the only call."""
+        return self._only_call()[1]
+
+    @property
+    def input_shape(self) -> Any:
+        """Static shape of the inputs of the only call."""
+        return nest.map_structure(lambda tensor: tensor.shape, self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """Static shape of the outputs of the only call."""
+        return nest.map_structure(lambda tensor: tensor.shape, self.output)
+
+    def _only_call(self) -> tuple[Any, Any]:
+        if len(self._calls) != 1:
+            raise InvalidArgumentError(f"layer {self.name!r} was called {len(self._calls)} times, expected once")
+        return self._calls[0]
+
+
+def checked_shape(layer: Layer, input_shape: Any, rank: int | None = None, axis: int = -1) -> int:
+    """The size along `axis` of an input, which must be known.
+
+    Args:
+        layer: The layer that asks, for the message.
+        input_shape: Static shape of the input.
+        rank: The rank it must have; any from 2 on when None.
+        axis: The axis.
+
+    Raises:
+        InvalidArgumentError: It has another rank, or the size is not known.
+    """
+    shape = TensorShape(input_shape)
+    if shape.rank is not None and (shape.rank != rank if rank is not None else shape.rank < 2):
+        wanted = "2 or more" if rank is None else rank
+        raise InvalidArgumentError(f"{layer.name}: the input has shape {shape}, expected rank {wanted}")
+    size = None if shape.rank is None else shape.as_list()[axis]
+    if size is None:
+        raise InvalidArgumentError(
+            f"{layer.name}: the input has shape {shape}, its size along axis {axis} must be known"
+        )
+    return int(size)
+
+
+def snake_case(name: str) -> str:
+    """``max_pooling2d`` for ``MaxPooling2D``."""
+    name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    name = re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+    return name if not name.startswith("_") else f"private{name}"
+
+
+def _unique_layer_name(base: str) -> str:
+    counts: dict[str, int] = get_default_graph().extra("layer_names", dict)
+    counts[base] = counts.get(base, 0) + 1
+    return base if counts[base] == 1 else f"{base}_{counts[base] - 1}"
+
+
+def _as_tensor(value: Any) -> Any:
+    return convert_to_tensor(value) if not hasattr(value, "dense_shape") else value
+
+
+def _parts(variables: Iterable[Any]) -> list[Any]:
+    """Variables, partitioned ones as their parts."""
+    return [part for variable in variables for part in (variable if hasattr(variable, "as_tensor") else [variable])]
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

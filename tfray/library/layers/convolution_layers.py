@@ -1,0 +1,562 @@
+"""Convolutional layers.
+
+Their inputs are ``[batch, ..., channels]``, or with ``data_format="channels_first"`` ``[batch, channels, ...]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.framework.tensor_shape import TensorShape
+from tfray.library.layers.base_layer import Layer, checked_shape
+from tfray.library.variables import initializers
+from tfray.ops.arrays import array_ops
+from tfray.ops.nn import conv3d_ops, conv_ops, depthwise_conv_ops, nn_ops
+
+
+def per_axis(value: Any, rank: int, name: str) -> list[int]:
+    """A size given once or for each of `rank` spatial axes, as a list."""
+    try:
+        values = [int(item) for item in value] if isinstance(value, Sequence) else [int(value)] * rank
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgumentError(f"{name} is {value!r}, expected an integer or {rank} of them") from error
+    if len(values) != rank:
+        raise InvalidArgumentError(f"{name} is {value!r}, expected an integer or {rank} of them")
+    return values
+
+
+def layout_of(data_format: str, rank: int) -> str:
+    """``NHWC`` and the like for ``channels_last`` and the like."""
+    axes = "DHW"[3 - rank :]
+    layouts = {"channels_last": f"N{axes}C", "channels_first": f"NC{axes}"}
+    if data_format not in layouts:
+        raise InvalidArgumentError(f"data_format is {data_format!r}, expected channels_last or channels_first")
+    return layouts[data_format]
+
+
+def padding_of(padding: str) -> str:
+    """``SAME`` or ``VALID``, for either in any case."""
+    if not isinstance(padding, str) or padding.upper() not in ("SAME", "VALID"):
+        raise InvalidArgumentError(f"padding is {padding!r}, expected 'same' or 'valid'")
+    return padding.upper()
+
+
+def window_count(size: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
+    """How many windows fit along an axis."""
+    if size is None:
+        return None
+    covered = 1 if padding == "SAME" else (window - 1) * dilation + 1
+    return -(-(size - covered + 1) // stride)
+
+
+_CONVOLUTIONS: Final[dict[int, Callable[..., Tensor]]] = {
+    1: conv_ops.conv1d,
+    2: conv_ops.conv2d,
+    3: conv3d_ops.conv3d,
+}
+"""Operations by number of spatial axes."""
+
+
+class ConvolutionLayer(Layer):
+    """What convolutional layers have in common; `Conv2D` documents the arguments."""
+
+    def __init__(
+        self,
+        rank: int,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = initializers.Zeros,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
+        self.rank = rank
+        self.filters = int(filters)
+        self.kernel_size = per_axis(kernel_size, rank, "kernel_size")
+        self.strides = per_axis(strides, rank, "strides")
+        self.padding = padding_of(padding)
+        self.data_format = data_format
+        self.dilation_rate = per_axis(dilation_rate, rank, "dilation_rate")
+        self.activation = activation
+        self.use_bias = use_bias
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
+        self.kernel_regularizer = kernel_regularizer
+        self.bias_regularizer = bias_regularizer
+        self.kernel_constraint = kernel_constraint
+        self.bias_constraint = bias_constraint
+        self.bias: Any = None
+        self._layout = layout_of(data_format, rank)
+
+    def build(self, input_shape: Any) -> None:
+        self._add_kernel(self.kernel_shape(self._channels(input_shape)))
+        self._add_bias()
+        super().build(input_shape)
+
+    def kernel_shape(self, channels: int) -> list[int]:
+        """Shape of the filters, for inputs with that many channels."""
+        return [*self.kernel_size, channels, self.filters]
+
+    def _channels(self, input_shape: Any) -> int:
+        return checked_shape(self, input_shape, self.rank + 2, self._channel_axis)
+
+    @property
+    def _channel_axis(self) -> int:
+        return self._layout.index("C")
+
+    @property
+    def _spatial_axes(self) -> list[int]:
+        return [axis for axis, letter in enumerate(self._layout) if letter not in "NC"]
+
+    def _add_kernel(self, shape: list[int]) -> None:
+        self.kernel = self.add_weight(
+            "kernel",
+            shape,
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+
+    def _add_bias(self) -> None:
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias",
+                [self.filters],
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return self._finish(
+            _CONVOLUTIONS[self.rank](
+                inputs,
+                self.kernel,
+                self.strides,
+                self.padding,
+                data_format=self._layout,
+                dilations=self.dilation_rate,
+            )
+        )
+
+    def _finish(self, outputs: Tensor) -> Any:
+        if self.use_bias:
+            outputs = nn_ops.bias_add(outputs, self.bias, "NCHW" if self._layout[1] == "C" else "NHWC")
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        sizes: list[Any] = TensorShape(input_shape).as_list()
+        for index, axis in enumerate(self._spatial_axes):
+            sizes[axis] = self._output_size(sizes[axis], index)
+        sizes[self._channel_axis] = self.filters
+        return TensorShape(sizes)
+
+    def _output_size(self, size: Any, index: int) -> Any:
+        return window_count(size, self.kernel_size[index], self.padding, self.strides[index], self.dilation_rate[index])
+
+
+class Conv1D(ConvolutionLayer):
+    """Convolves sequences ``[batch, width, channels]``; arguments as for `Conv2D`."""
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(1, filters, kernel_size, *args, **kwargs)
+
+
+class Conv2D(ConvolutionLayer):
+    """Convolves images ``[batch, height, width, channels]``.
+
+    Args:
+        filters: Number of filters: of channels of the outputs.
+        kernel_size: Size of the window, one integer for all spatial axes or one for each.
+        strides: Distance between windows, likewise.
+        padding: ``"valid"`` or ``"same"``.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        dilation_rate: Distance between the elements of a window, as `strides`.
+        activation: A function such as `tf.nn.relu`; None for none.
+        use_bias: Have a bias.
+        kernel_initializer: Initializer of the filters; that of the variable scope when None.
+        bias_initializer: Initializer of the bias.
+        kernel_regularizer: Regularizer of the filters.
+        bias_regularizer: Regularizer of the bias.
+        activity_regularizer: Function from the outputs to a loss.
+        kernel_constraint: Function from the filters after an update to those to keep.
+        bias_constraint: Likewise for the bias.
+        trainable: Whether optimizers are to change the variables.
+        name: Name of the layer.
+        **kwargs: As for `Layer`.
+    """
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, *args, **kwargs)
+
+
+class Conv3D(ConvolutionLayer):
+    """Convolves volumes ``[batch, depth, height, width, channels]``; arguments as for `Conv2D`."""
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(3, filters, kernel_size, *args, **kwargs)
+
+
+class TransposedConvolutionLayer(ConvolutionLayer):
+    """What transposed convolutions have in common; `Conv2DTranspose` documents the arguments."""
+
+    def __init__(
+        self,
+        rank: int,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(rank, filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
+
+    def kernel_shape(self, channels: int) -> list[int]:
+        return [*self.kernel_size, self.filters, channels]
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        static = self.compute_output_shape(inputs.shape)
+        sizes: Any = static.as_list()
+        if None in sizes:
+            shape = array_ops.unstack(array_ops.shape(inputs), len(sizes))
+            sizes[0] = shape[0] if sizes[0] is None else sizes[0]
+            for index, axis in enumerate(self._spatial_axes):
+                sizes[axis] = self._output_size(shape[axis], index) if sizes[axis] is None else sizes[axis]
+            sizes = array_ops.stack(sizes)
+        function = conv_ops.conv2d_transpose if self.rank == 2 else conv3d_ops.conv3d_transpose
+        outputs = function(inputs, self.kernel, sizes, self.strides, self.padding, data_format=self._layout)
+        outputs.set_shape(static)
+        return self._finish(outputs)
+
+    def _output_size(self, size: Any, index: int) -> Any:
+        if size is None:
+            return None
+        beyond = 0 if self.padding == "SAME" else max(self.kernel_size[index] - self.strides[index], 0)
+        return size * self.strides[index] + beyond
+
+
+class Conv2DTranspose(TransposedConvolutionLayer):
+    """The transpose of a convolution, which enlarges images; arguments as for `Conv2D`, without dilation."""
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, *args, **kwargs)
+
+
+class Conv3DTranspose(TransposedConvolutionLayer):
+    """The same for volumes; arguments as for `Conv2D`, without dilation."""
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(3, filters, kernel_size, *args, **kwargs)
+
+
+class SeparableConvolutionLayer(ConvolutionLayer):
+    """What separable convolutions have in common; `SeparableConv2D` documents the arguments."""
+
+    def __init__(
+        self,
+        rank: int,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = initializers.Zeros,
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            rank,
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            bias_initializer=bias_initializer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
+        self.depth_multiplier = depth_multiplier
+        self._depthwise = (depthwise_initializer, depthwise_regularizer, depthwise_constraint)
+        self._pointwise = (pointwise_initializer, pointwise_regularizer, pointwise_constraint)
+
+    def build(self, input_shape: Any) -> None:
+        channels = self._channels(input_shape)
+        between = channels * self.depth_multiplier
+        self.depthwise_kernel = self._add_part(
+            "depthwise_kernel", [*self.kernel_size, channels, self.depth_multiplier], self._depthwise
+        )
+        self.pointwise_kernel = self._add_part(
+            "pointwise_kernel", [1] * self.rank + [between, self.filters], self._pointwise
+        )
+        self._add_bias()
+        self.built = True
+
+    def _add_part(self, name: str, shape: list[int], settings: tuple[Any, Any, Any]) -> Any:
+        initializer, regularizer, constraint = settings
+        return self.add_weight(name, shape, initializer=initializer, regularizer=regularizer, constraint=constraint)
+
+
+class SeparableConv2D(SeparableConvolutionLayer):
+    """Convolves every channel by itself, then mixes the channels at each position.
+
+    Args:
+        filters: Number of channels of the outputs.
+        kernel_size: As for `Conv2D`, like the arguments that follow.
+        strides: Distance between windows.
+        padding: ``"valid"`` or ``"same"``.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        dilation_rate: Distance between the elements of a window.
+        depth_multiplier: Number of filters for each channel.
+        activation: A function; None for none.
+        use_bias: Have a bias.
+        depthwise_initializer: Initializer of the filters of channels.
+        pointwise_initializer: Initializer of the mixing weights.
+        bias_initializer: Initializer of the bias.
+        depthwise_regularizer: Regularizer of the filters of channels.
+        pointwise_regularizer: Regularizer of the mixing weights.
+        bias_regularizer: Regularizer of the bias.
+        activity_regularizer: Function from the outputs to a loss.
+        depthwise_constraint: Function from the filters after an update to those to keep.
+        pointwise_constraint: Likewise for the mixing weights.
+        bias_constraint: Likewise for the bias.
+        trainable: Whether optimizers are to change the variables.
+        name: Name of the layer.
+        **kwargs: As for `Layer`.
+    """
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(2, filters, kernel_size, *args, **kwargs)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return self._finish(
+            depthwise_conv_ops.separable_conv2d(
+                inputs,
+                self.depthwise_kernel,
+                self.pointwise_kernel,
+                _four(self.strides, self._layout),
+                self.padding,
+                self.dilation_rate,
+                data_format=self._layout,
+            )
+        )
+
+
+class SeparableConv1D(SeparableConvolutionLayer):
+    """The same for sequences; arguments as for `SeparableConv2D`."""
+
+    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(1, filters, kernel_size, *args, **kwargs)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        # A sequence is an image of height 1.
+        axis = self._spatial_axes[0]
+        layout = layout_of(self.data_format, 2)
+        outputs = depthwise_conv_ops.separable_conv2d(
+            array_ops.expand_dims(inputs, axis),
+            array_ops.expand_dims(self.depthwise_kernel, 0),
+            array_ops.expand_dims(self.pointwise_kernel, 0),
+            _four(self.strides * 2, layout),
+            self.padding,
+            [1, *self.dilation_rate],
+            data_format=layout,
+        )
+        return self._finish(array_ops.squeeze(outputs, [axis]))
+
+
+def _four(strides: list[int], layout: str) -> list[int]:
+    rest = iter(strides)
+    return [1 if letter in "NC" else next(rest) for letter in layout]
+
+
+# -- as functions ----------------------------------------------------------------------------------------
+
+
+def apply_layer(
+    kind: Callable[..., Layer], inputs: Any, *args: Any, name: str | None, reuse: Any, **kwargs: Any
+) -> Any:
+    """Make a layer under a name and call it: what the layers in the form of functions do."""
+    inputs = convert_to_tensor(inputs)
+    return kind(*args, name=name, dtype=inputs.dtype, _scope=name, _reuse=reuse, **kwargs)(inputs)
+
+
+def conv1d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Convolve sequences ``[batch, width, channels]``.
+
+    Args:
+        inputs: The sequences, of a floating dtype.
+        filters: As for `Conv2D`, like the arguments that follow.
+        kernel_size: Size of the window.
+        *args: Further arguments of `Conv2D`, in its order.
+        name: Name of the layer, and of the variable scope.
+        reuse: Use the variables of an earlier layer of that name.
+        **kwargs: Further arguments of `Conv2D`.
+
+    Returns:
+        Shape ``[batch, new width, filters]``.
+    """
+    return apply_layer(Conv1D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+
+
+def conv2d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Convolve images ``[batch, height, width, channels]``.
+
+    Args:
+        inputs: The images, of a floating dtype.
+        filters: As for `Conv2D`, like the arguments that follow.
+        kernel_size: Size of the window.
+        *args: Further arguments of `Conv2D`, in its order.
+        name: Name of the layer, and of the variable scope.
+        reuse: Use the variables of an earlier layer of that name.
+        **kwargs: Further arguments of `Conv2D`.
+
+    Returns:
+        Shape ``[batch, new height, new width, filters]``.
+    """
+    return apply_layer(Conv2D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+
+
+def conv3d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Convolve volumes ``[batch, depth, height, width, channels]``; arguments as for `conv2d`."""
+    return apply_layer(Conv3D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+
+
+def conv3d_transpose(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Enlarge volumes by the transpose of a convolution; arguments as for `conv2d_transpose`."""
+    return apply_layer(Conv3DTranspose, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+
+
+def conv2d_transpose(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Enlarge images by the transpose of a convolution.
+
+    Args:
+        inputs: Shape ``[batch, height, width, channels]``, of a floating dtype.
+        filters: As for `Conv2DTranspose`, like the arguments that follow.
+        kernel_size: Size of the window.
+        *args: Further arguments of `Conv2DTranspose`, in its order.
+        name: Name of the layer, and of the variable scope.
+        reuse: Use the variables of an earlier layer of that name.
+        **kwargs: Further arguments of `Conv2DTranspose`.
+
+    Returns:
+        Shape ``[batch, new height, new width, filters]``.
+    """
+    return apply_layer(Conv2DTranspose, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+
+
+def separable_conv1d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Convolve every channel of sequences by itself, then mix the channels; as `separable_conv2d`."""
+    return apply_layer(SeparableConv1D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+
+
+def separable_conv2d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    *args: Any,
+    name: str | None = None,
+    reuse: Any = None,
+    **kwargs: Any,
+) -> Tensor:
+    """Convolve every channel of images by itself, then mix the channels at each position.
+
+    Args:
+        inputs: Shape ``[batch, height, width, channels]``, of a floating dtype.
+        filters: As for `SeparableConv2D`, like the arguments that follow.
+        kernel_size: Size of the window.
+        *args: Further arguments of `SeparableConv2D`, in its order.
+        name: Name of the layer, and of the variable scope.
+        reuse: Use the variables of an earlier layer of that name.
+        **kwargs: Further arguments of `SeparableConv2D`.
+
+    Returns:
+        Shape ``[batch, new height, new width, filters]``.
+    """
+    return apply_layer(SeparableConv2D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)

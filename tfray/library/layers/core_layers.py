@@ -1,0 +1,266 @@
+"""Dense layers, dropout and flattening."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.framework.tensor_shape import TensorShape
+from tfray.library.layers.base_layer import Layer, checked_shape
+from tfray.library.variables import initializers
+from tfray.ops.arrays import array_ops
+from tfray.ops.control.control_flow_ops import smart_cond
+from tfray.ops.math import linalg_ops, math_ops
+from tfray.ops.nn import nn_ops
+
+
+class Dense(Layer):
+    """``activation(inputs @ kernel + bias)``, along the last dimension of the inputs.
+
+    Args:
+        units: Size of the outputs' last dimension.
+        activation: A function such as `tf.nn.relu`; None for none.
+        use_bias: Have a bias.
+        kernel_initializer: Initializer of the weights; that of the variable scope when None.
+        bias_initializer: Initializer of the bias.
+        kernel_regularizer: Regularizer of the weights.
+        bias_regularizer: Regularizer of the bias.
+        activity_regularizer: Function from the outputs to a loss.
+        kernel_constraint: Function from the weights after an update to those to keep.
+        bias_constraint: Likewise for the bias.
+        trainable: Whether optimizers are to change the variables.
+        name: Name of the layer.
+        **kwargs: As for `Layer`.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = initializers.Zeros,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
+        self.units = int(units)
+        self.activation = activation
+        self.use_bias = use_bias
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
+        self.kernel_regularizer = kernel_regularizer
+        self.bias_regularizer = bias_regularizer
+        self.kernel_constraint = kernel_constraint
+        self.bias_constraint = bias_constraint
+        self.bias: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        size = checked_shape(self, input_shape)
+        self.kernel = self.add_weight(
+            "kernel",
+            [size, self.units],
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias",
+                [self.units],
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        super().build(input_shape)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        if (inputs.shape.rank or 2) > 2:
+            outputs = linalg_ops.tensordot(inputs, self.kernel, [[inputs.shape.rank - 1], [0]])
+            outputs.set_shape(self.compute_output_shape(inputs.shape))
+        else:
+            outputs = linalg_ops.matmul(inputs, self.kernel)
+        if self.use_bias:
+            outputs = nn_ops.bias_add(outputs, self.bias)
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        return TensorShape(input_shape)[:-1].concatenate(self.units)
+
+
+class Dropout(Layer):
+    """In training sets random elements to 0 and scales the others up; see `tf.nn.dropout`.
+
+    Args:
+        rate: Probability that an element is dropped.
+        noise_shape: Shape of the random choices, which broadcasts to that of the inputs.
+        seed: Seed of the operation.
+        name: Name of the layer.
+        **kwargs: As for `Layer`.
+    """
+
+    def __init__(
+        self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.rate = rate
+        self.noise_shape = noise_shape
+        self.seed = seed
+
+    def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Any:
+        """The inputs, some of them dropped where `training`, a Python value or scalar tensor, is true."""
+
+        def dropped() -> Tensor:
+            return nn_ops.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+
+        outputs = smart_cond(training, dropped, lambda: array_ops.identity(inputs))
+        outputs.set_shape(inputs.shape)
+        return outputs
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        return TensorShape(input_shape)
+
+
+class Flatten(Layer):
+    """Joins all dimensions but the first.
+
+    Args:
+        data_format: ``channels_last``, or ``channels_first`` to move the channels last before joining.
+        **kwargs: As for `Layer`.
+    """
+
+    def __init__(self, data_format: str = "channels_last", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data_format = data_format
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        rank = inputs.shape.rank
+        if self.data_format == "channels_first" and rank is not None and rank > 2:
+            inputs = array_ops.transpose(inputs, [0, *range(2, rank), 1])
+        outputs = array_ops.reshape(inputs, self._new_shape(inputs))
+        outputs.set_shape(self.compute_output_shape(inputs.shape))
+        return outputs
+
+    def _new_shape(self, inputs: Tensor) -> Any:
+        size = self.compute_output_shape(inputs.shape).as_list()[1]
+        if size is not None:
+            return [-1, size]
+        # The batch may be empty, in which case -1 for the rest would be ambiguous.
+        shape = array_ops.shape(inputs)
+        return array_ops.stack([shape[0], math_ops.reduce_prod(shape[1:])])
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        shape = TensorShape(input_shape)
+        if shape.rank is None:
+            return TensorShape([None, None])
+        sizes = shape.as_list()
+        rest = sizes[1:]
+        joined = None if None in rest else math.prod(size for size in rest if size is not None)
+        return TensorShape([sizes[0], joined])
+
+
+def dense(
+    inputs: Any,
+    units: int,
+    activation: Any = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = initializers.Zeros,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Tensor:
+    """``activation(inputs @ kernel + bias)``, along the last dimension of the inputs.
+
+    Args:
+        inputs: Shape ``[..., size]``, a floating dtype.
+        units: Size of the outputs' last dimension.
+        activation: As for `Dense`, like the arguments that follow.
+        use_bias: Have a bias.
+        kernel_initializer: Initializer of the weights.
+        bias_initializer: Initializer of the bias.
+        kernel_regularizer: Regularizer of the weights.
+        bias_regularizer: Regularizer of the bias.
+        activity_regularizer: Function from the outputs to a loss.
+        kernel_constraint: Function from the weights after an update to those to keep.
+        bias_constraint: Likewise for the bias.
+        trainable: Whether optimizers are to change the variables.
+        name: Name of the layer, and of the variable scope.
+        reuse: Use the variables of an earlier layer of that name.
+
+    Returns:
+        Shape ``[..., units]``.
+
+    Raises:
+        InvalidArgumentError: The rank is below 2, or the last size is not known.
+    """
+    inputs = convert_to_tensor(inputs)
+    layer = Dense(
+        units,
+        activation,
+        use_bias,
+        kernel_initializer,
+        bias_initializer,
+        kernel_regularizer,
+        bias_regularizer,
+        activity_regularizer,
+        kernel_constraint,
+        bias_constraint,
+        trainable,
+        name,
+        dtype=inputs.dtype,
+        _scope=name,
+        _reuse=reuse,
+    )
+    return layer(inputs)
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Tensor:
+    """In training set random elements to 0 and scale the others up.
+
+    Args:
+        inputs: A floating tensor.
+        rate: Probability that an element is dropped.
+        noise_shape: Shape of the random choices, which broadcasts to that of the inputs.
+        seed: Seed of the operation.
+        training: Whether to drop anything: a Python value or scalar tensor.
+        name: Name of the layer.
+
+    Returns:
+        Same shape and dtype as `inputs`.
+    """
+    return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+    """Join all dimensions but the first.
+
+    Args:
+        inputs: Shape ``[batch, ...]``.
+        name: Name of the layer.
+        data_format: ``channels_last``, or ``channels_first`` to move the channels last before joining.
+
+    Returns:
+        Shape ``[batch, n]``.
+    """
+    return Flatten(data_format, name=name)(inputs)

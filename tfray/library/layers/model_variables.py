@@ -1,0 +1,175 @@
+"""Variables of models in lists: those of a scope, with a suffix, to restore; as ``tf.contrib.framework`` has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.dtypes import DTypeLike
+from tfray.framework.graph import get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.scopes import get_collection
+from tfray.library.layers.arg_scope import add_arg_scope
+from tfray.library.variables.variable_scope import VariableScope, get_variable
+
+
+@add_arg_scope
+def variable(
+    name: str,
+    shape: Any = None,
+    dtype: DTypeLike | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    collections: Iterable[str] | None = None,
+    caching_device: Any = None,
+    device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
+    **unused: Any,
+) -> Any:
+    """As `tf.get_variable`, on a device.
+
+    Args:
+        name: As for `tf.get_variable`, like the arguments that are not named here.
+        shape: Shape.
+        dtype: Dtype.
+        initializer: Initializer.
+        regularizer: Regularizer.
+        trainable: Whether optimizers are to change it.
+        collections: Collections to add it to.
+        caching_device: Device of the cached read.
+        device: Device of the variable.
+        partitioner: Cut it into parts.
+        custom_getter: Function through which it is got.
+        **unused: Accepted for TensorFlow 1's sake.
+    """
+    with get_default_graph().device(device or ""):
+        return get_variable(
+            name,
+            shape,
+            dtype,
+            initializer,
+            regularizer,
+            trainable,
+            list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES],
+            caching_device,
+            partitioner,
+            custom_getter=custom_getter,
+        )
+
+
+@add_arg_scope
+def model_variable(
+    name: str,
+    shape: Any = None,
+    dtype: DTypeLike | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    collections: Iterable[str] | None = None,
+    **kwargs: Any,
+) -> Any:
+    """As `variable`, for one that inference needs: it goes to ``GraphKeys.MODEL_VARIABLES`` too."""
+    where = [*(collections or [GraphKeys.GLOBAL_VARIABLES]), GraphKeys.MODEL_VARIABLES]
+    where = list(dict.fromkeys(where))
+    return variable(name, shape, dtype, initializer, regularizer, trainable, where, **kwargs)
+
+
+def get_variables(
+    scope: str | VariableScope | None = None,
+    suffix: str | None = None,
+    collection: str = GraphKeys.GLOBAL_VARIABLES,
+) -> list[Any]:
+    """The variables in a collection.
+
+    Args:
+        scope: Only those of this scope.
+        suffix: Only those whose names end so.
+        collection: Name of the collection.
+    """
+    prefix = scope.name if isinstance(scope, VariableScope) else scope
+    if suffix is not None:
+        prefix = f"{prefix or ''}.*{suffix}" if ":" in suffix else f"{prefix or ''}.*{suffix}:"
+    return get_collection(collection, prefix)
+
+
+def get_model_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
+    """The variables that inference needs; arguments as for `get_variables`."""
+    return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
+
+
+def get_local_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
+    """The variables that no checkpoint saves; arguments as for `get_variables`."""
+    return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
+
+
+def get_trainable_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
+    """The variables that optimizers change; arguments as for `get_variables`."""
+    return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
+
+
+def get_variables_by_suffix(suffix: str, scope: str | None = None) -> list[Any]:
+    """The variables whose names end in `suffix`."""
+    return get_variables(scope, suffix)
+
+
+def get_variables_by_name(given_name: str, scope: str | None = None) -> list[Any]:
+    """The variables whose names, without scopes, are `given_name`."""
+    return get_variables(scope, f"/{given_name}:|^{given_name}:")
+
+
+def get_unique_variable(var_op_name: str) -> Any:
+    """The variable of that full name.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    for candidate in get_variables(var_op_name):
+        if candidate.op.name == var_op_name:
+            return candidate
+    raise InvalidArgumentError(f"there is no variable {var_op_name!r}")
+
+
+def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
+    """The variables of some scopes without those of others.
+
+    Args:
+        include: Scopes; all when None.
+        exclude: Scopes to leave out.
+    """
+    if include is None:
+        found = get_variables()
+    else:
+        found = [candidate for scope in include for candidate in get_variables(scope)]
+    excluded = {candidate for scope in exclude or () for candidate in get_variables(scope)}
+    return [candidate for candidate in dict.fromkeys(found) if candidate not in excluded]
+
+
+def filter_variables(
+    var_list: Iterable[Any],
+    include_patterns: Sequence[str] | None = None,
+    exclude_patterns: Sequence[str] | None = None,
+    reg_search: bool = True,
+) -> list[Any]:
+    """The variables whose names match one of some regular expressions and none of others.
+
+    Args:
+        var_list: The variables.
+        include_patterns: Regular expressions; everything when None.
+        exclude_patterns: Likewise; nothing when None.
+        reg_search: Match anywhere in the name, not at its start only.
+    """
+    match = re.search if reg_search else re.match
+
+    def matches(patterns: Sequence[str], candidate: Any) -> bool:
+        return any(match(pattern, candidate.op.name) for pattern in patterns)
+
+    return [
+        candidate
+        for candidate in var_list
+        if (include_patterns is None or matches(include_patterns, candidate))
+        and not matches(exclude_patterns or (), candidate)
+    ]

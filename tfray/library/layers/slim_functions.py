@@ -1,0 +1,404 @@
+"""The functions of ``tf.contrib.layers`` that have few variables or none: pooling, dropout, embedding, combinators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DTypeLike, float32
+from tfray.framework.graph import Tensor
+from tfray.framework.scopes import name_scope
+from tfray.library.layers import core_layers
+from tfray.library.layers.arg_scope import add_arg_scope
+from tfray.library.layers.convolution_layers import per_axis
+from tfray.library.layers.model_variables import model_variable
+from tfray.library.layers.slim_layers import collect, fully_connected
+from tfray.library.variables import initializers
+from tfray.library.variables.variable_scope import variable_scope
+from tfray.ops.arrays import array_ops
+from tfray.ops.control.control_flow_ops import smart_cond
+from tfray.ops.math import math_ops
+from tfray.ops.nn import activation_ops, cross_entropy_ops, embedding_ops, nn_ops, normalization_ops, pooling_ops
+
+
+def _pool2d(function: Any, default: str, settings: dict[str, Any]) -> Tensor:
+    with name_scope(settings["scope"], default, [settings["inputs"]]):
+        outputs = function(
+            convert_to_tensor(settings["inputs"]),
+            per_axis(settings["kernel_size"], 2, "kernel_size"),
+            per_axis(settings["stride"], 2, "stride"),
+            settings["padding"],
+            settings["data_format"],
+        )
+        return collect(settings["outputs_collections"], outputs)
+
+
+@add_arg_scope
+def max_pool2d(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 2,
+    padding: str = "VALID",
+    data_format: str = "NHWC",
+    outputs_collections: Any = None,
+    scope: str | None = None,
+) -> Tensor:
+    """The largest value of each window of images.
+
+    Args:
+        inputs: Shape ``[batch, height, width, channels]``, in the order of `data_format`.
+        kernel_size: Size of the window, one integer or two.
+        stride: Distance between windows, likewise.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        outputs_collections: Collections for the outputs.
+        scope: Name scope of the operations.
+    """
+    return _pool2d(pooling_ops.max_pool, "MaxPool2D", locals())
+
+
+@add_arg_scope
+def avg_pool2d(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 2,
+    padding: str = "VALID",
+    data_format: str = "NHWC",
+    outputs_collections: Any = None,
+    scope: str | None = None,
+) -> Tensor:
+    """The mean of each window of images; arguments as for `max_pool2d`."""
+    return _pool2d(pooling_ops.avg_pool, "AvgPool2D", locals())
+
+
+@add_arg_scope
+def dropout(
+    inputs: Any,
+    keep_prob: Any = 0.5,
+    noise_shape: Any = None,
+    is_training: Any = True,
+    outputs_collections: Any = None,
+    scope: str | None = None,
+    seed: int | None = None,
+) -> Tensor:
+    """In training set random elements to 0 and scale the others up.
+
+    Args:
+        inputs: A floating tensor.
+        keep_prob: Probability that an element is kept.
+        noise_shape: Shape of the random choices, which broadcasts to that of the inputs.
+        is_training: Whether to drop anything: a Python value or scalar tensor.
+        outputs_collections: Collections for the outputs.
+        scope: Name scope of the operations.
+        seed: Seed of the operation.
+    """
+    with name_scope(scope, "Dropout", [inputs]):
+        inputs = convert_to_tensor(inputs)
+        outputs = smart_cond(
+            is_training,
+            lambda: nn_ops.dropout(inputs, keep_prob, noise_shape, seed),
+            lambda: array_ops.identity(inputs),
+        )
+        outputs.set_shape(inputs.shape)
+        return collect(outputs_collections, outputs)
+
+
+@add_arg_scope
+def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
+    """Join all dimensions but the first.
+
+    Args:
+        inputs: Shape ``[batch, ...]``.
+        outputs_collections: Collections for the outputs.
+        scope: Name scope of the operations.
+    """
+    with variable_scope(scope, "Flatten") as opened:
+        return collect(outputs_collections, core_layers.Flatten(_scope=opened)(inputs))
+
+
+@add_arg_scope
+def softmax(logits: Any, scope: str | None = None) -> Tensor:
+    """Softmax along the last dimension, of any rank; see `tf.nn.softmax`."""
+    with name_scope(scope, "softmax", [logits]):
+        return cross_entropy_ops.softmax(logits)
+
+
+@add_arg_scope
+def one_hot_encoding(
+    labels: Any,
+    num_classes: int,
+    on_value: float = 1.0,
+    off_value: float = 0.0,
+    outputs_collections: Any = None,
+    scope: str | None = None,
+) -> Tensor:
+    """Classes as vectors: see `tf.one_hot`.
+
+    Args:
+        labels: Shape ``[batch]``, the classes.
+        num_classes: Number of classes.
+        on_value: Value at the class.
+        off_value: Value elsewhere.
+        outputs_collections: Collections for the outputs.
+        scope: Name scope of the operations.
+
+    Returns:
+        Shape ``[batch, num_classes]``, float32.
+    """
+    with name_scope(scope, "OneHotEncoding", [labels]):
+        outputs = array_ops.one_hot(array_ops.to_int64(labels), num_classes, on_value, off_value)
+        return collect(outputs_collections, outputs)
+
+
+@add_arg_scope
+def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
+    """``inputs`` divided by their lengths along dimension `dim`, to which `epsilon` is added."""
+    with name_scope(scope, "UnitNorm", [inputs]):
+        inputs = convert_to_tensor(inputs)
+        squares = math_ops.reduce_sum(math_ops.square(inputs), dim, keepdims=True)
+        return math_ops.divide(inputs, math_ops.sqrt(squares + epsilon))
+
+
+@add_arg_scope
+def layer_norm(
+    inputs: Any,
+    center: bool = True,
+    scale: bool = True,
+    activation_fn: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    begin_norm_axis: int = 1,
+    begin_params_axis: int = -1,
+    scope: Any = None,
+) -> Tensor:
+    """Normalize each example to mean 0 and variance 1, then scale and shift each channel.
+
+    Args:
+        inputs: Shape ``[batch, ..., channels]``.
+        center: Shift, by a variable ``beta``.
+        scale: Scale, by a variable ``gamma``.
+        activation_fn: A function; None for none.
+        reuse: Use the variables of an earlier layer of that scope.
+        variables_collections: Accepted for TensorFlow 1's sake.
+        outputs_collections: Collections for the outputs.
+        trainable: Whether optimizers are to change the variables.
+        begin_norm_axis: The first of the dimensions that are normalized together.
+        begin_params_axis: The first of the dimensions that have a scale and shift of their own.
+        scope: Name of the variable scope, or the scope.
+
+    References:
+        Ba, Kiros and Hinton, "Layer Normalization", 2016.
+    """
+    with variable_scope(scope, "LayerNorm", reuse=reuse):
+        inputs = convert_to_tensor(inputs)
+        rank = inputs.shape.rank
+        if rank is None or not inputs.shape[begin_params_axis % rank :].is_fully_defined():
+            raise InvalidArgumentError(f"layer_norm: the input has shape {inputs.shape}, its channels must be known")
+        shape = inputs.shape.as_list()[begin_params_axis % rank :]
+        gamma = beta = None
+        if center:
+            beta = model_variable("beta", shape, inputs.dtype, initializer=initializers.Zeros(), trainable=trainable)
+        if scale:
+            gamma = model_variable("gamma", shape, inputs.dtype, initializer=initializers.Ones(), trainable=trainable)
+        mean, variance = normalization_ops.moments(inputs, list(range(begin_norm_axis % rank, rank)), keep_dims=True)
+        epsilon = 1e-3 if inputs.dtype.size == 2 else 1e-12
+        outputs = normalization_ops.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+        outputs.set_shape(inputs.shape)
+        return collect(outputs_collections, outputs if activation_fn is None else activation_fn(outputs))
+
+
+@add_arg_scope
+def instance_norm(
+    inputs: Any,
+    center: bool = True,
+    scale: bool = True,
+    epsilon: float = 1e-6,
+    activation_fn: Any = None,
+    param_initializers: dict[str, Any] | None = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: Any = None,
+) -> Tensor:
+    """Normalize each channel of each example to mean 0 and variance 1, then scale and shift it.
+
+    Args:
+        inputs: Shape ``[batch, ..., channels]``, in the order of `data_format`.
+        center: Shift, by a variable ``beta``.
+        scale: Scale, by a variable ``gamma``.
+        epsilon: Added to the variance.
+        activation_fn: A function; None for none.
+        param_initializers: Initializers of ``beta`` and ``gamma`` by name.
+        reuse: Use the variables of an earlier layer of that scope.
+        variables_collections: Accepted for TensorFlow 1's sake.
+        outputs_collections: Collections for the outputs.
+        trainable: Whether optimizers are to change the variables.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        scope: Name of the variable scope, or the scope.
+
+    References:
+        Ulyanov, Vedaldi and Lempitsky, "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
+    """
+    made = param_initializers or {}
+    with variable_scope(scope, "InstanceNorm", reuse=reuse):
+        inputs = convert_to_tensor(inputs)
+        rank = inputs.shape.rank
+        axis = 1 if data_format.startswith("NC") else -1
+        channels = None if rank is None else inputs.shape.as_list()[axis]
+        if rank is None or channels is None:
+            raise InvalidArgumentError(f"instance_norm: the input has shape {inputs.shape}, its channels must be known")
+
+        def parameter(name: str, default: Any) -> Tensor:
+            value = model_variable(
+                name, [channels], inputs.dtype, initializer=made.get(name, default), trainable=trainable
+            )
+            shape = [channels if index == axis % rank else 1 for index in range(rank)]
+            return array_ops.reshape(value, shape)
+
+        beta = parameter("beta", initializers.Zeros()) if center else None
+        gamma = parameter("gamma", initializers.Ones()) if scale else None
+        spatial = [index for index in range(1, rank) if index != axis % rank]
+        mean, variance = normalization_ops.moments(inputs, spatial, keep_dims=True)
+        outputs = normalization_ops.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+        return collect(outputs_collections, outputs if activation_fn is None else activation_fn(outputs))
+
+
+@add_arg_scope
+def embed_sequence(
+    ids: Any,
+    vocab_size: int | None = None,
+    embed_dim: int | None = None,
+    unique: bool = False,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Tensor:
+    """Rows of a matrix ``embeddings`` for sequences of ids.
+
+    Args:
+        ids: Shape ``[batch, length]``, integers.
+        vocab_size: Number of rows.
+        embed_dim: Their size.
+        unique: Accepted for TensorFlow 1's sake: a row is looked up once in any case.
+        initializer: Initializer of the matrix.
+        regularizer: Regularizer of the matrix.
+        trainable: Whether optimizers are to change it.
+        scope: Name of the variable scope, or the scope.
+        reuse: Use the matrix of an earlier call.
+
+    Returns:
+        Shape ``[batch, length, embed_dim]``.
+
+    Raises:
+        InvalidArgumentError: Neither sizes nor `reuse`.
+    """
+    if not (reuse or (vocab_size and embed_dim)):
+        raise InvalidArgumentError("embed_sequence needs vocab_size and embed_dim, or reuse=True")
+    with variable_scope(scope, "EmbedSequence", reuse=reuse):
+        shape = [vocab_size, embed_dim] if vocab_size and embed_dim else None
+        embeddings = model_variable(
+            "embeddings", shape, initializer=initializer, regularizer=regularizer, trainable=trainable
+        )
+        return embedding_ops.embedding_lookup(embeddings, ids)
+
+
+def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Apply one kind of layer several times, each time to the last outputs.
+
+    ``repeat(x, 3, conv2d, 64, [3, 3], scope="conv1")`` makes ``conv1/conv1_1`` to ``conv1/conv1_3``.
+
+    Args:
+        inputs: Input of the first layer.
+        repetitions: Number of layers.
+        layer: The function.
+        *args: Its further arguments.
+        **kwargs: Likewise; ``scope`` is the scope of all.
+    """
+    scope = kwargs.pop("scope", None)
+    with variable_scope(scope, "Repeat", [inputs]):
+        outputs = convert_to_tensor(inputs)
+        name = scope or getattr(layer, "__name__", "repeat")
+        for index in range(repetitions):
+            outputs = layer(outputs, *args, scope=f"{name}_{index + 1}", **kwargs)
+        return outputs
+
+
+def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
+    """Apply one kind of layer several times with different arguments.
+
+    ``stack(x, fully_connected, [32, 64, 128], scope="fc")`` makes ``fc/fc_1`` to ``fc/fc_3``.
+
+    Args:
+        inputs: Input of the first layer.
+        layer: The function.
+        stack_args: For each layer its arguments after the inputs: a list, or the only one.
+        **kwargs: Arguments of all; ``scope`` is the scope of all.
+    """
+    scope = kwargs.pop("scope", None)
+    with variable_scope(scope, "Stack", [inputs]):
+        outputs = convert_to_tensor(inputs)
+        name = scope or getattr(layer, "__name__", "stack")
+        for index, arguments in enumerate(stack_args):
+            own = arguments if isinstance(arguments, (list, tuple)) else [arguments]
+            outputs = layer(outputs, *own, scope=f"{name}_{index + 1}", **kwargs)
+        return outputs
+
+
+def linear(inputs: Any, num_outputs: int, **kwargs: Any) -> Tensor:
+    """`fully_connected` without activation."""
+    return fully_connected(inputs, num_outputs, **{"activation_fn": None, **kwargs})
+
+
+def relu(inputs: Any, num_outputs: int, **kwargs: Any) -> Tensor:
+    """`fully_connected` with `tf.nn.relu`."""
+    return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.relu, **kwargs})
+
+
+def relu6(inputs: Any, num_outputs: int, **kwargs: Any) -> Tensor:
+    """`fully_connected` with `tf.nn.relu6`."""
+    return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.relu6, **kwargs})
+
+
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: DTypeLike = float32
+) -> initializers.VarianceScaling:
+    """Random numbers of variance ``2 / (inputs + outputs)``.
+
+    Args:
+        uniform: Uniform rather than normal.
+        seed: Seed of the operation.
+        dtype: Dtype of the values.
+    """
+    return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
+
+
+xavier_initializer_conv2d = xavier_initializer
+
+
+def variance_scaling_initializer(
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: int | None = None,
+    dtype: DTypeLike = float32,
+) -> initializers.VarianceScaling:
+    """Random numbers of variance ``factor / n``.
+
+    Args:
+        factor: The default suits layers with `tf.nn.relu`.
+        mode: What n is: ``"FAN_IN"``, ``"FAN_OUT"`` or ``"FAN_AVG"``.
+        uniform: Uniform rather than truncated normal.
+        seed: Seed of the operation.
+        dtype: Dtype of the values.
+    """
+    distribution: Any = "uniform" if uniform else "truncated_normal"
+    fan: Any = mode.lower()
+    return initializers.VarianceScaling(factor, fan, distribution, seed, dtype)

@@ -1,0 +1,464 @@
+"""Layers as functions with defaults for deep networks: those of ``tf.contrib.layers`` and ``tf.contrib.slim``.
+
+Their variables are named ``weights`` and ``biases``, and also go to ``GraphKeys.MODEL_VARIABLES``. All take a `scope`,
+the name of their variable scope, and `reuse`. Outputs are also added to the collection `outputs_collections`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.library.layers.arg_scope import add_arg_scope
+from tfray.library.layers.base_layer import Layer
+from tfray.library.layers.convolution_layers import Conv1D, Conv2D, Conv2DTranspose, SeparableConv2D
+from tfray.library.layers.core_layers import Dense
+from tfray.library.layers.model_variables import model_variable
+from tfray.library.layers.normalization_layers import BatchNormalization
+from tfray.library.variables import initializers
+from tfray.library.variables.variable_scope import VariableScope, variable_scope
+from tfray.ops.arrays import array_ops
+from tfray.ops.nn import activation_ops, nn_ops
+
+_NAMES = {
+    "kernel": "weights",
+    "bias": "biases",
+    "depthwise_kernel": "depthwise_weights",
+    "pointwise_kernel": "pointwise_weights",
+}
+"""Names of variables here, by those in ``tf.layers``."""
+
+GLOROT = initializers.GlorotUniform()
+
+
+def _renaming_getter(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    scope, slash, last = name.rpartition("/")
+    collections = kwargs.pop("collections", None) or [GraphKeys.GLOBAL_VARIABLES]
+    kwargs["collections"] = list(dict.fromkeys([*collections, GraphKeys.MODEL_VARIABLES]))
+    return getter(f"{scope}{slash}{_NAMES.get(last, last)}", *args, **kwargs)
+
+
+@contextmanager
+def layer_scope(scope: Any, default: str, reuse: Any) -> Iterator[VariableScope]:
+    """The variable scope of a layer, in which variables get the names of this module."""
+    with variable_scope(scope, default, reuse=reuse, custom_getter=_renaming_getter) as opened:
+        yield opened
+
+
+def collect(collections: Any, outputs: Tensor) -> Tensor:
+    """Add the outputs of a layer to collections."""
+    if collections:
+        get_default_graph().add_to_collections(collections, outputs)
+    return outputs
+
+
+def _collect_variables(variables_collections: Any, variables: Iterable[Any]) -> None:
+    """Add variables to collections: a list for all, or by the variables' names."""
+    if not variables_collections:
+        return
+    for variable in variables:
+        names = variables_collections
+        if isinstance(names, dict):
+            names = names.get(variable.op.name.rpartition("/")[2], [])
+        get_default_graph().add_to_collections(names, variable)
+
+
+def _run(layer: Layer, inputs: Any, collections: Any) -> Any:
+    outputs = layer(inputs)
+    _collect_variables(collections, layer.variables)
+    return outputs
+
+
+def _finish(
+    outputs: Tensor, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any
+) -> Tensor:
+    if normalizer_fn is not None:
+        outputs = normalizer_fn(outputs, **(normalizer_params or {}))
+    if activation_fn is not None:
+        outputs = activation_fn(outputs)
+    return collect(collections, outputs)
+
+
+@add_arg_scope
+def fully_connected(
+    inputs: Any,
+    num_outputs: int,
+    activation_fn: Any = activation_ops.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = GLOROT,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.Zeros,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """A dense layer, along the last dimension.
+
+    Args:
+        inputs: Shape ``[..., size]``.
+        num_outputs: Size of the outputs' last dimension.
+        activation_fn: `tf.nn.relu` by default; None for none.
+        normalizer_fn: Function such as `batch_norm`, to use in place of biases.
+        normalizer_params: Its arguments.
+        weights_initializer: Initializer of the weights.
+        weights_regularizer: Regularizer of the weights.
+        biases_initializer: Initializer of the biases; None for no biases.
+        biases_regularizer: Regularizer of the biases.
+        reuse: Use the variables of an earlier layer of that scope.
+        variables_collections: Collections for the variables: a list, or lists by ``weights`` and ``biases``.
+        outputs_collections: Collections for the outputs.
+        trainable: Whether optimizers are to change the variables.
+        scope: Name of the variable scope, or the scope.
+
+    Returns:
+        Shape ``[..., num_outputs]``.
+    """
+    with layer_scope(scope, "fully_connected", reuse) as opened:
+        inputs = convert_to_tensor(inputs)
+        layer = Dense(
+            num_outputs,
+            use_bias=normalizer_fn is None and biases_initializer is not None,
+            kernel_initializer=weights_initializer,
+            bias_initializer=biases_initializer,
+            kernel_regularizer=weights_regularizer,
+            bias_regularizer=biases_regularizer,
+            trainable=trainable,
+            name=opened.name,
+            dtype=inputs.dtype,
+            _scope=opened,
+            _reuse=reuse,
+        )
+        outputs = _run(layer, inputs, variables_collections)
+        return _finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+
+
+def _convolve(kind: Callable[..., Layer], default: str, settings: dict[str, Any]) -> Tensor:
+    """Make and run a convolution with the `settings` by name that the functions below take."""
+    reuse, normalizer_fn = settings["reuse"], settings["normalizer_fn"]
+    with layer_scope(settings["scope"], default, reuse) as opened:
+        inputs = convert_to_tensor(settings["inputs"])
+        layout = settings["data_format"] or "NHWC"
+        dilation = {} if "rate" not in settings else {"dilation_rate": settings["rate"]}
+        layer = kind(
+            settings["num_outputs"],
+            settings["kernel_size"],
+            settings["stride"],
+            settings["padding"],
+            "channels_first" if layout.startswith("NC") else "channels_last",
+            use_bias=normalizer_fn is None and settings["biases_initializer"] is not None,
+            kernel_initializer=settings["weights_initializer"],
+            bias_initializer=settings["biases_initializer"],
+            kernel_regularizer=settings["weights_regularizer"],
+            bias_regularizer=settings["biases_regularizer"],
+            trainable=settings["trainable"],
+            name=opened.name,
+            dtype=inputs.dtype,
+            _scope=opened,
+            _reuse=reuse,
+            **dilation,
+        )
+        outputs = _run(layer, inputs, settings["variables_collections"])
+        return _finish(
+            outputs,
+            normalizer_fn,
+            settings["normalizer_params"],
+            settings["activation_fn"],
+            settings["outputs_collections"],
+        )
+
+
+@add_arg_scope
+def convolution2d(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = activation_ops.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = GLOROT,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.Zeros,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """Convolve images.
+
+    Args:
+        inputs: Shape ``[batch, height, width, channels]``, in the order of `data_format`.
+        num_outputs: Number of filters.
+        kernel_size: Size of the window, one integer or two.
+        stride: Distance between windows, likewise.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` (when None) or ``"NCHW"``.
+        rate: Distance between the elements of a window.
+        activation_fn: As for `fully_connected`, like the arguments that follow.
+        normalizer_fn: Function to use in place of biases.
+        normalizer_params: Its arguments.
+        weights_initializer: Initializer of the filters.
+        weights_regularizer: Regularizer of the filters.
+        biases_initializer: Initializer of the biases; None for no biases.
+        biases_regularizer: Regularizer of the biases.
+        reuse: Use the variables of an earlier layer of that scope.
+        variables_collections: Collections for the variables.
+        outputs_collections: Collections for the outputs.
+        trainable: Whether optimizers are to change the variables.
+        scope: Name of the variable scope, or the scope.
+
+    Returns:
+        Shape ``[batch, new height, new width, num_outputs]``.
+    """
+    return _convolve(Conv2D, "Conv", locals())
+
+
+conv2d = convolution2d
+
+
+@add_arg_scope
+def convolution1d(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = activation_ops.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = GLOROT,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.Zeros,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """Convolve sequences ``[batch, width, channels]``; arguments as for `convolution2d`."""
+    return _convolve(Conv1D, "Conv", locals())
+
+
+conv1d = convolution1d
+
+
+@add_arg_scope
+def convolution2d_transpose(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    activation_fn: Any = activation_ops.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = GLOROT,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.Zeros,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """Enlarge images by the transpose of a convolution; arguments as for `convolution2d`."""
+    return _convolve(Conv2DTranspose, "Conv2d_transpose", locals())
+
+
+conv2d_transpose = convolution2d_transpose
+
+
+@add_arg_scope
+def separable_convolution2d(
+    inputs: Any,
+    num_outputs: int | None,
+    kernel_size: Any,
+    depth_multiplier: int = 1,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NHWC",
+    rate: Any = 1,
+    activation_fn: Any = activation_ops.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = GLOROT,
+    pointwise_initializer: Any = None,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.Zeros,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """Convolve every channel by itself, then mix the channels; arguments as for `convolution2d`, besides
+
+    Args:
+        depth_multiplier: Number of filters for each channel.
+        pointwise_initializer: Initializer of the mixing weights; `weights_initializer` when None.
+
+    Raises:
+        InvalidArgumentError: `num_outputs` is None: use `tf.nn.depthwise_conv2d`.
+    """
+    if num_outputs is None:
+        raise InvalidArgumentError("separable_conv2d needs num_outputs; for none use tf.nn.depthwise_conv2d")
+
+    def separable(*args: Any, **kwargs: Any) -> Layer:
+        kernel, regularizer = kwargs.pop("kernel_initializer"), kwargs.pop("kernel_regularizer")
+        return SeparableConv2D(
+            *args,
+            **kwargs,
+            depth_multiplier=depth_multiplier,
+            depthwise_initializer=kernel,
+            pointwise_initializer=pointwise_initializer or kernel,
+            depthwise_regularizer=regularizer,
+            pointwise_regularizer=regularizer,
+        )
+
+    return _convolve(separable, "SeparableConv2d", locals())
+
+
+separable_conv2d = separable_convolution2d
+
+
+@add_arg_scope
+def batch_norm(
+    inputs: Any,
+    decay: Any = 0.999,
+    center: bool = True,
+    scale: bool = False,
+    epsilon: float = 0.001,
+    activation_fn: Any = None,
+    param_initializers: dict[str, Any] | None = None,
+    param_regularizers: dict[str, Any] | None = None,
+    updates_collections: Any = GraphKeys.UPDATE_OPS,
+    is_training: Any = True,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    batch_weights: None = None,
+    fused: bool | None = None,
+    data_format: str = "NHWC",
+    zero_debias_moving_mean: bool = False,
+    scope: Any = None,
+) -> Tensor:
+    """Batch normalization; see `tf.layers.batch_normalization`.
+
+    Args:
+        inputs: Shape ``[batch, ..., channels]``.
+        decay: What remains of the averages in a step.
+        center: Shift, by a variable ``beta``.
+        scale: Scale, by a variable ``gamma``; not needed before a linear layer or `tf.nn.relu`.
+        epsilon: Added to the variance.
+        activation_fn: A function; None for none.
+        param_initializers: Initializers by name of the variable: ``beta``, ``gamma``, ``moving_mean``, ...
+        param_regularizers: Regularizers of ``beta`` and ``gamma`` by name.
+        updates_collections: Where the updates of the averages go, to be run with each training step. None: they
+            are run whenever the outputs are.
+        is_training: Use the statistics of the batch: a Python value or scalar tensor.
+        reuse: Use the variables of an earlier layer of that scope.
+        variables_collections: Collections for the variables: a list, or lists by name.
+        outputs_collections: Collections for the outputs.
+        trainable: Whether optimizers are to change ``beta`` and ``gamma``.
+        batch_weights: Not to be given.
+        fused: Use one operation for images.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        zero_debias_moving_mean: Not to be set.
+        scope: Name of the variable scope, or the scope.
+
+    Returns:
+        Same shape and dtype as `inputs`.
+
+    Raises:
+        InvalidArgumentError: `batch_weights` or `zero_debias_moving_mean`.
+    """
+    if batch_weights is not None or zero_debias_moving_mean:
+        raise InvalidArgumentError("batch_norm takes neither batch_weights nor zero_debias_moving_mean")
+    made, regularizers = param_initializers or {}, param_regularizers or {}
+    with layer_scope(scope, "BatchNorm", reuse) as opened:
+        inputs = convert_to_tensor(inputs)
+        layer = _Normalization(
+            1 if data_format.startswith("NC") else -1,
+            decay,
+            epsilon,
+            center,
+            scale,
+            made.get("beta", initializers.Zeros),
+            made.get("gamma", initializers.Ones),
+            made.get("moving_mean", initializers.Zeros),
+            made.get("moving_variance", initializers.Ones),
+            regularizers.get("beta"),
+            regularizers.get("gamma"),
+            trainable=trainable,
+            fused=fused,
+            name=opened.name,
+            dtype=inputs.dtype,
+            _scope=opened,
+            _reuse=reuse,
+        )
+        outputs = layer(inputs, training=is_training)
+        _collect_variables(variables_collections, layer.variables)
+        if layer.pending and updates_collections is None:
+            with get_default_graph().control_dependencies(layer.pending):
+                outputs = array_ops.identity(outputs)
+        elif layer.pending:
+            for update in layer.pending:
+                get_default_graph().add_to_collections(updates_collections, update)
+        return _finish(outputs, None, None, activation_fn, outputs_collections)
+
+
+class _Normalization(BatchNormalization):
+    """Keeps updates to itself: its caller says where they go."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pending: list[Any] = []
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        self.pending.append(updates)
+
+
+@add_arg_scope
+def bias_add(
+    inputs: Any,
+    activation_fn: Any = None,
+    initializer: Any = initializers.Zeros,
+    regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: Any = None,
+) -> Tensor:
+    """Add a bias to every channel; arguments as for `fully_connected`."""
+    with variable_scope(scope, "BiasAdd", reuse=reuse):
+        inputs = convert_to_tensor(inputs)
+        size = inputs.shape[1 if data_format.startswith("NC") else -1]
+        biases = model_variable(
+            "biases", [size], inputs.dtype, initializer=initializer, regularizer=regularizer, trainable=trainable
+        )
+        _collect_variables(variables_collections, [biases])
+        outputs = nn_ops.bias_add(inputs, biases, data_format)
+        return _finish(outputs, None, None, activation_fn, outputs_collections)

@@ -1,0 +1,1 @@
+"""Metrics, which add up over batches in variables."""

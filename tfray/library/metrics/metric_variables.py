@@ -1,0 +1,100 @@
+"""What metrics are made of: local variables that add up over steps, and quotients that survive an empty sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DTypeLike
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.library.metrics.confusion import remove_squeezable_dimensions
+from tfray.library.variables.variable_scope import variable_scope
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
+
+
+class Metric(NamedTuple):
+    """A metric: its value so far, and the operation that adds a batch, which returns the new value."""
+
+    value: Any
+    update_op: Any
+
+
+@contextmanager
+def metric_scope(name: str | None, default: str) -> Iterator[None]:
+    """The scope of a metric's variables and operations."""
+    with variable_scope(name, default):
+        yield
+
+
+def metric_variable(shape: Any, dtype: DTypeLike, name: str) -> Variable:
+    """A sum that starts at 0: a local variable, also in ``GraphKeys.METRIC_VARIABLES``."""
+    return Variable(
+        lambda: array_ops.zeros(shape, dtype),
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        name=name,
+    )
+
+
+def collected(value: Any, update_op: Any, metrics_collections: Any, updates_collections: Any) -> Metric:
+    """A metric whose parts are added to collections."""
+    graph = get_default_graph()
+    if metrics_collections:
+        graph.add_to_collections(metrics_collections, value)
+    if updates_collections:
+        graph.add_to_collections(updates_collections, update_op)
+    return Metric(value, update_op)
+
+
+def quotient(numerator: Any, denominator: Any, name: str) -> Tensor:
+    """``numerator / denominator``, 0 where the denominator is 0 or less."""
+    numerator, denominator = convert_to_tensor(numerator), convert_to_tensor(denominator)
+    return math_ops.div_no_nan(numerator, math_ops.maximum(denominator, array_ops.zeros_like(denominator)), name=name)
+
+
+def matching(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Predictions, labels and weights without last dimensions of size 1 that only some of them have.
+
+    Raises:
+        InvalidArgumentError: The shapes of predictions and labels differ.
+    """
+    labels, predictions = remove_squeezable_dimensions(labels, predictions)
+    if not predictions.shape.is_compatible_with(labels.shape):
+        raise InvalidArgumentError(
+            f"predictions have shape {predictions.shape}, labels {labels.shape}: expected one shape"
+        )
+    return predictions, labels, fitting_weights(weights, predictions)
+
+
+def fitting_weights(weights: Any, values: Tensor) -> Tensor | None:
+    """Weights for values: their rank is 0, or becomes that of the values by a last dimension of size 1.
+
+    Raises:
+        InvalidArgumentError: They have another rank, or sizes that do not match.
+    """
+    if weights is None:
+        return None
+    weights = convert_to_tensor(weights)
+    rank, wanted = weights.shape.rank, values.shape.rank
+    if not rank or wanted is None:
+        return weights
+    if rank == wanted + 1 and weights.shape.as_list()[-1] in (1, None):
+        weights = array_ops.squeeze(weights, [-1])
+    elif rank == wanted - 1:
+        weights = array_ops.expand_dims(weights, -1)
+    sizes = zip(weights.shape.as_list(), values.shape.as_list(), strict=False)
+    if weights.shape.rank != wanted or any(a not in (1, None) and b is not None and a != b for a, b in sizes):
+        raise InvalidArgumentError(f"weights have shape {weights.shape}, the values {values.shape}")
+    return weights
+
+
+def spread(weights: Any, values: Tensor) -> Tensor:
+    """Weights in the shape of values, as float32."""
+    return array_ops.ones_like(values, dtypes.float32) * array_ops.cast(weights, dtypes.float32)

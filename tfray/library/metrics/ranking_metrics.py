@@ -1,0 +1,208 @@
+"""Metrics of the k highest predictions.
+
+Labels are the classes that are true of an example, shape ``[..., labels]``, or ``[...]`` for one each; negative ones
+are padding and do not count. Predictions are scores ``[..., classes]``, or for functions "at top k" the numbers of the
+classes with the highest scores, ``[..., k]``. With `class_id` one class alone counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.library.metrics.metric_variables import (
+    Metric,
+    collected,
+    fitting_weights,
+    metric_scope,
+    metric_variable,
+    quotient,
+)
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops, search_ops
+
+
+def precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How many of the k classes with the highest scores are true.
+
+    Args:
+        labels: See the module.
+        predictions: Scores, shape ``[..., classes]``.
+        k: Number of classes predicted.
+        class_id: The only class that counts; all when None.
+        weights: A scalar, or what each example counts.
+        metrics_collections: Collections for the value.
+        updates_collections: Collections for the update.
+        name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float64.
+    """
+    top = search_ops.top_k(convert_to_tensor(predictions), k)[1]
+    return precision_at_top_k(labels, top, k, class_id, weights, metrics_collections, updates_collections, name)
+
+
+def precision_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """As `precision_at_k`, for the numbers of the predicted classes, shape ``[..., k]``."""
+    labels, predicted = _as_classes(labels, predictions_idx)
+    relevant = _only(class_id, predicted)
+    hits = math_ops.logical_and(relevant, _is_among(predicted, labels))
+    misses = math_ops.logical_and(relevant, math_ops.logical_not(hits))
+    share = _share("precision", "false_positive", hits, misses, k, class_id, weights, name)
+    return collected(*share, metrics_collections, updates_collections)
+
+
+def recall_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How many of the true classes are among the k with the highest scores; arguments as for `precision_at_k`."""
+    top = search_ops.top_k(convert_to_tensor(predictions), k)[1]
+    return recall_at_top_k(labels, top, k, class_id, weights, metrics_collections, updates_collections, name)
+
+
+def recall_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """As `recall_at_k`, for the numbers of the predicted classes, shape ``[..., k]``."""
+    labels, predicted = _as_classes(labels, predictions_idx)
+    relevant = math_ops.logical_and(_only(class_id, labels), _is_first_of_its_kind(labels))
+    hits = math_ops.logical_and(relevant, _is_among(labels, predicted))
+    misses = math_ops.logical_and(relevant, math_ops.logical_not(hits))
+    share = _share("recall", "false_negative", hits, misses, k, class_id, weights, name)
+    return collected(*share, metrics_collections, updates_collections)
+
+
+def average_precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over examples of the average precision.
+
+    For an example it is the sum, over the places among the first k at which a true class stands, of the precision
+    up to there, divided by the number of true classes or k, whichever is less.
+
+    Args:
+        labels: See the module.
+        predictions: Scores, shape ``[..., classes]``.
+        k: Number of classes predicted.
+        weights: A scalar, or what each example counts.
+        metrics_collections: Collections for the value.
+        updates_collections: Collections for the update.
+        name: Name of the variable scope.
+    """
+    with metric_scope(name, f"average_precision_at_{k}"):
+        labels, predicted = _as_classes(labels, search_ops.top_k(convert_to_tensor(predictions), k)[1])
+        hits = array_ops.cast(_is_among(predicted, labels), dtypes.float64)
+        places = array_ops.cast(array_ops.range(1, k + 1), dtypes.float64)
+        sums = math_ops.reduce_sum(math_ops.cumsum(hits, -1) / places * hits, -1)
+        true = math_ops.reduce_sum(array_ops.cast(_is_first_of_its_kind(labels), dtypes.float64), -1)
+        averages = quotient(sums, math_ops.minimum(true, float(k)), "average_precision")
+        number = array_ops.ones_like(averages)
+        if weights is not None:
+            number = number * array_ops.cast(fitting_weights(weights, averages), dtypes.float64)
+        most, total = metric_variable([], dtypes.float64, "max"), metric_variable([], dtypes.float64, "total")
+        new_most = most.assign_add(math_ops.reduce_sum(number))
+        new_total = total.assign_add(math_ops.reduce_sum(averages * number))
+        return collected(
+            quotient(total.value(), most.value(), "mean"),
+            quotient(new_total, new_most, "update"),
+            metrics_collections,
+            updates_collections,
+        )
+
+
+def _share(
+    metric: str, other: str, hits: Tensor, misses: Tensor, k: int | None, class_id: int | None, weights: Any, name: Any
+) -> Metric:
+    """Hits among hits and misses, which are bools along the last dimension."""
+    suffix = "at_k" if k is None else f"at_{k}"
+    suffix += "" if class_id is None else f"_class{class_id}"
+    with metric_scope(name, f"{metric}_{suffix}"):
+        right = metric_variable([], dtypes.float64, f"true_positive_{suffix}")
+        wrong = metric_variable([], dtypes.float64, f"{other}_{suffix}")
+        new_right, new_wrong = (
+            variable.assign_add(_weighted_count(found, weights)) for variable, found in ((right, hits), (wrong, misses))
+        )
+        value = quotient(right.value(), right.value() + wrong.value(), "value")
+        return Metric(value, quotient(new_right, new_right + new_wrong, "update"))
+
+
+def _weighted_count(found: Tensor, weights: Any) -> Tensor:
+    counts = math_ops.reduce_sum(array_ops.cast(found, dtypes.float64), -1)
+    if weights is not None:
+        counts = counts * array_ops.cast(fitting_weights(weights, counts), dtypes.float64)
+    return math_ops.reduce_sum(counts)
+
+
+def _as_classes(labels: Any, predicted: Any) -> tuple[Tensor, Tensor]:
+    labels, predicted = array_ops.to_int64(labels), array_ops.to_int64(predicted)
+    if labels.shape.rank is None or predicted.shape.rank is None:
+        raise InvalidArgumentError(
+            f"labels have shape {labels.shape}, predictions {predicted.shape}: their ranks must be known"
+        )
+    if labels.shape.rank == predicted.shape.rank - 1:
+        labels = array_ops.expand_dims(labels, -1)
+    return labels, predicted
+
+
+def _is_among(classes: Tensor, others: Tensor) -> Tensor:
+    """Whether each class is among the others of its example."""
+    same = math_ops.equal(array_ops.expand_dims(classes, -1), array_ops.expand_dims(others, -2))
+    return math_ops.reduce_any(same, -1)
+
+
+def _only(class_id: int | None, classes: Tensor) -> Tensor:
+    """Which classes count."""
+    if class_id is None:
+        return math_ops.greater_equal(classes, 0)
+    return math_ops.equal(classes, class_id)
+
+
+def _is_first_of_its_kind(labels: Tensor) -> Tensor:
+    """Which labels are no padding and no repetition of one before."""
+    count = array_ops.shape(labels)[-1]
+    place = array_ops.range(count)
+    earlier = math_ops.less(array_ops.expand_dims(place, 0), array_ops.expand_dims(place, 1))
+    same = math_ops.equal(array_ops.expand_dims(labels, -1), array_ops.expand_dims(labels, -2))
+    repeated = math_ops.reduce_any(math_ops.logical_and(same, earlier), -1)
+    return math_ops.logical_and(math_ops.greater_equal(labels, 0), math_ops.logical_not(repeated))

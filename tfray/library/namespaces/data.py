@@ -1,0 +1,36 @@
+"""The names of ``tf.data``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.library.input.dataset_files import (
+    ArrowDataset,
+    FixedLengthRecordDataset,
+    ParquetDataset,
+    TextLineDataset,
+    TFRecordDataset,
+)
+from tfray.library.input.datasets import AUTOTUNE, Dataset, Iterator, Options
+
+
+def __getattr__(name: str) -> Any:
+    """`tf.data.experimental`, which is made of what stands here."""
+    if name == "experimental":
+        from tfray.library.input import data_experimental
+
+        return data_experimental
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "AUTOTUNE",
+    "ArrowDataset",
+    "Dataset",
+    "FixedLengthRecordDataset",
+    "Iterator",
+    "Options",
+    "ParquetDataset",
+    "TFRecordDataset",
+    "TextLineDataset",
+]

@@ -1,0 +1,1 @@
+"""What programs need of their surroundings: flags, files, logging, tests."""

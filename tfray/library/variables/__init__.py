@@ -1,0 +1,1 @@
+"""Variables: how they are made, scoped, initialised, split, averaged and clipped."""

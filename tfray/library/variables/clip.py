@@ -1,0 +1,134 @@
+"""Clipping by norms, of one tensor or of all gradients together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """Scale `t` down where needed so that its L2 norm is at most `clip_norm`.
+
+    Args:
+        t: A tensor or `IndexedSlices`, of a floating dtype.
+        clip_norm: Positive scalar.
+        axes: Axes over which norms are taken, each clipped for itself; None for one norm of all elements.
+        name: Name scope of the operations.
+
+    Returns:
+        ``t * clip_norm / max(norm, clip_norm)``, of the same form, shape and dtype.
+    """
+    with get_default_graph().name_scope(name or "clip_by_norm"):
+        values = _values(t)
+        squares = math_ops.reduce_sum(math_ops.square(values), axes, keepdims=True)
+        # The root has no slope at 0: keep it out of the gradient.
+        is_positive = math_ops.greater(squares, np.zeros((), squares.dtype.numpy))
+        norm = array_ops.where(
+            is_positive,
+            math_ops.sqrt(array_ops.where(is_positive, squares, array_ops.ones_like(squares))),
+            squares,
+        )
+        limit = array_ops.cast(clip_norm, values.dtype)
+        clipped = math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
+        clipped.set_shape(values.shape)
+        return _with_values(t, clipped)
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """Scale `t` down where needed so that its L2 norm, divided by its number of elements, is at most `clip_norm`.
+
+    Args:
+        t: A tensor of a floating dtype.
+        clip_norm: Positive scalar.
+        name: Name scope of the operations.
+    """
+    with get_default_graph().name_scope(name or "clip_by_average_norm"):
+        values = convert_to_tensor(t)
+        count = array_ops.cast(array_ops.size(values), values.dtype)
+        norm = math_ops.sqrt(math_ops.reduce_sum(math_ops.square(values))) / count
+        limit = array_ops.cast(clip_norm, values.dtype)
+        return math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
+    """The L2 norm of all elements of several tensors together.
+
+    Args:
+        t_list: Tensors, `IndexedSlices` (whose values count, as they are), or None, which is left out.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        InvalidArgumentError: There is no tensor.
+    """
+    present = [t for t in _checked_list(t_list) if t is not None]
+    if not present:
+        raise InvalidArgumentError("global_norm: there is no tensor in the list")
+    with get_default_graph().name_scope(name or "global_norm"):
+        squares = []
+        for t in present:
+            values = _values(t)
+            with values.graph.colocate_with(values, ignore_existing=True):
+                squares.append(math_ops.reduce_sum(math_ops.square(values)))
+        return math_ops.sqrt(math_ops.add_n(squares))
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """Scale tensors down by one common factor where needed so that their global norm is at most `clip_norm`.
+
+    The way to clip exploding gradients that keeps their direction.
+
+    Args:
+        t_list: Tensors, `IndexedSlices`, or None, which stays None.
+        clip_norm: Positive scalar.
+        use_norm: The global norm, where it is known; computed when None.
+        name: Name scope of the operations.
+
+    Returns:
+        The clipped tensors, and the global norm before. All elements become NaN when the norm is not finite.
+
+    References:
+        Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2013.
+    """
+    t_list = _checked_list(t_list)
+    norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
+    with get_default_graph().name_scope(name or "clip_by_global_norm"):
+        limit = array_ops.cast(clip_norm, norm.dtype)
+        scale = math_ops.divide(limit, math_ops.maximum(norm, limit))
+        # An infinite norm would give the scale 0 and hide that something went wrong.
+        scale = math_ops.add(scale, math_ops.subtract(norm, norm))
+        clipped = [t if t is None else _scaled(t, scale) for t in t_list]
+    return clipped, norm
+
+
+def _scaled(t: Any, scale: Tensor) -> Any:
+    values = _values(t)
+    with values.graph.colocate_with(values, ignore_existing=True):
+        return _with_values(t, math_ops.multiply(values, array_ops.cast(scale, values.dtype)))
+
+
+def _checked_list(t_list: Any) -> list[Any]:
+    if not isinstance(t_list, (list, tuple)):
+        raise InvalidArgumentError(f"{t_list!r} is not a list of tensors")
+    return list(t_list)
+
+
+def _values(t: Any) -> Tensor:
+    return t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t)
+
+
+def _with_values(t: Any, values: Tensor) -> Any:
+    return IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values

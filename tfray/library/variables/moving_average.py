@@ -1,0 +1,51 @@
+"""Variables that follow a value: ``variable -= (1 - decay) * (variable - value)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import get_default_graph
+from tfray.library.variables import initializers
+from tfray.library.variables.variable_scope import get_variable, variable_scope
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
+from tfray.ops.state import state_ops
+
+
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """Move a variable towards a value.
+
+    Args:
+        variable: The variable.
+        value: A tensor of its shape.
+        decay: What remains of the variable: a number or scalar.
+        zero_debias: The variable started at 0: correct for that. Two more variables, ``biased`` and
+            ``local_step``, are kept under its name.
+        name: Name scope of the operations.
+
+    Returns:
+        The new value of the variable.
+
+    References:
+        Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, section 3.
+    """
+    with get_default_graph().name_scope(name or "AssignMovingAvg") as scope:
+        value = convert_to_tensor(value)
+        gain = array_ops.cast(1.0 - convert_to_tensor(decay), variable.dtype, "decay")
+        with state_ops.colocated_with(variable.handle):
+            if zero_debias:
+                return _assign_debiased(variable, value, gain, scope)
+            return state_ops.assign_sub(variable, (variable.value() - value) * gain, name=scope)
+
+
+def _assign_debiased(variable: Any, value: Any, gain: Any, scope: str) -> Any:
+    with variable_scope(variable.op.name):
+        zeros = initializers.Zeros()
+        biased = get_variable("biased", variable.shape, variable.dtype, zeros, trainable=False)
+        count = get_variable("local_step", [], variable.dtype, zeros, trainable=False)
+    new = biased.assign_sub((biased.value() - value) * gain)
+    weight = 1 - math_ops.pow(1 - gain, count.assign_add(1))
+    return state_ops.assign(variable, new / weight, name=scope)

@@ -1,0 +1,509 @@
+"""`tf.Variable`, and the operations that initialise, list and check variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfray.framework.convert import (
+    constant_tensor,
+    convert_to_tensor,
+    make_array,
+    register_tensor_conversion_function,
+)
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype, string
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph, get_default_session
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.region import outermost
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.traversal import reachable_backward, topological_order
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.math import math_ops
+from tfray.ops.state import sparse_state_ops, state_ops
+
+Constraint = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class VariableDef:
+    """A variable by the names of its operations: how it is found again in a graph that was loaded.
+
+    Attributes:
+        variable_name: Name of the variable's operation.
+        initializer_name: Name of the operation that initialises it.
+        snapshot_name: Name of its cached read.
+        initial_value_name: Name of the tensor that it is initialised with.
+        trainable: Whether optimizers change it by default.
+    """
+
+    variable_name: str
+    initializer_name: str
+    snapshot_name: str
+    initial_value_name: str
+    trainable: bool = True
+
+
+def _delegated(operator: str) -> Callable[..., Any]:
+    def method(self: Any, *operands: Any) -> Any:
+        return getattr(self.value(), operator)(*operands)
+
+    method.__name__ = operator
+    return method
+
+
+class Variable:
+    """State that lives between steps: a tensor that operations update in place.
+
+    A variable can stand wherever a tensor can: its value is then read. It must be initialised before it is
+    read, by running its `initializer` or `tf.global_variables_initializer()`, or from a checkpoint.
+
+    Args:
+        initial_value: A tensor, a value that converts to one, or a function without arguments that returns one.
+        trainable: Add the variable to ``GraphKeys.TRAINABLE_VARIABLES`` (default True).
+        collections: Collections to add it to; ``[GraphKeys.GLOBAL_VARIABLES]`` when None.
+        validate_shape: Fix the shape to that of the initial value. Otherwise any value may be assigned.
+        caching_device: Device of the cached read, when it is not that of the variable.
+        name: Name, made unique; ``Variable`` when None.
+        variable_def: Instead of making a variable, find the one so described in the current graph.
+        dtype: Dtype; by default that of the initial value.
+        expected_shape: Accepted for TensorFlow 1's sake; the shape is that of the initial value.
+        import_scope: Name scope under which the graph that holds `variable_def` was loaded.
+        constraint: Function from the value after an optimizer's update to the value to keep.
+        use_resource: Accepted for TensorFlow 1's sake: every variable has a handle.
+
+    Raises:
+        ValueError: There is no initial value, or its shape is unknown although it is to be validated.
+    """
+
+    # NumPy must leave ``array + variable`` to Variable.__radd__.
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Iterable[str] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: VariableDef | None = None,
+        dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike = None,
+        import_scope: str | None = None,
+        constraint: Constraint | None = None,
+        use_resource: bool | None = None,
+    ) -> None:
+        if variable_def is not None:
+            self._find(variable_def, import_scope)
+            return
+        if initial_value is None:
+            raise ValueError("initial_value must be given: a tensor, a value, or a function that returns one")
+        if constraint is not None and not callable(constraint):
+            raise ValueError(f"constraint must be a function, not {constraint!r}")
+        self.trainable = True if trainable is None else bool(trainable)
+        self.constraint = constraint
+        self._save_slice_info: Any = None
+        self._row_index: Tensor | None = None  # of a `tf.train.DynamicEmbedding`
+        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+            collections.append(GraphKeys.TRAINABLE_VARIABLES)
+        wanted = None if dtype is None else as_dtype(dtype)
+        # A variable made within a branch or a loop is one of the program, not one for every turn.
+        with outermost() as graph, graph.control_dependencies(None):
+            self._create(graph, initial_value, wanted, name or "Variable", validate_shape, caching_device)
+        graph.add_to_collections(collections, self)
+
+    def _create(
+        self,
+        graph: Graph,
+        initial_value: Any,
+        dtype: DType | None,
+        name: str,
+        validate_shape: bool,
+        caching_device: Any,
+    ) -> None:
+        with graph.name_scope(name) as scope:
+            if callable(initial_value):
+                # What computes the value lives with the variable: nothing crosses to its device.
+                with graph.attr_scope({"_class": [scope[:-1]]}), graph.name_scope("Initializer"), graph.device(None):
+                    value = convert_to_tensor(initial_value(), dtype, "initial_value")
+            else:
+                value = convert_to_tensor(initial_value, dtype, "initial_value")
+            if value.graph is not graph:
+                raise ValueError(
+                    f"variable {scope[:-1]!r}: its initial value {value!r} was computed within a branch or a loop, and "
+                    "exists only there; pass a function without arguments that computes it"
+                )
+            if validate_shape and not value.shape.is_fully_defined():
+                raise ValueError(
+                    f"variable {scope[:-1]!r}: the initial value has shape {value.shape}; give it a full static "
+                    "shape, or use validate_shape=False"
+                )
+            self._shape = value.shape if validate_shape else TensorShape(None)
+            self.handle = state_ops.variable_handle(self._shape, value.dtype, scope)
+            _by_handle(graph)[self.handle] = self
+            with graph.colocate_with(self.handle, ignore_existing=True):
+                self._initial_value = _guard_initial_value(value)
+            self.initializer = state_ops.assign(self, self._initial_value, validate_shape, name="Assign").op
+            self._snapshot = state_ops.read_variable(self, "cached" if caching_device else "read")
+            if caching_device:
+                with graph.device(caching_device):
+                    self._snapshot = array_ops.identity(self._snapshot, "read")
+
+    def _find(self, variable_def: VariableDef, import_scope: str | None) -> None:
+        graph = get_default_graph()
+        prefix = import_scope.rstrip("/") + "/" if import_scope else ""
+        self.handle = graph.get_operation_by_name(prefix + variable_def.variable_name).outputs[0]
+        self.initializer = graph.get_operation_by_name(prefix + variable_def.initializer_name)
+        self._snapshot = graph.get_tensor_by_name(prefix + variable_def.snapshot_name)
+        self._initial_value = graph.get_tensor_by_name(prefix + variable_def.initial_value_name)
+        self._shape = self.handle.op.attrs["shape"]
+        self.trainable = variable_def.trainable
+        self.constraint = None
+        self._save_slice_info = None
+        self._row_index = None
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Name of the variable's tensor: ``weights:0``."""
+        return self.handle.name
+
+    @property
+    def op(self) -> Operation:
+        """The operation whose output is the handle."""
+        return self.handle.op
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds it."""
+        return self.handle.graph
+
+    @property
+    def device(self) -> str:
+        """The device asked for, ``""`` when left to the placer."""
+        return self.handle.device
+
+    @property
+    def dtype(self) -> DType:
+        """Dtype of the value."""
+        dtype: DType = self.handle.op.attrs["dtype"]
+        return dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape of the value."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """Static shape of the value (TensorFlow 1's spelling of `shape`)."""
+        return self._shape
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Merge what the caller knows into the static shape. Raises `ValueError` on contradiction."""
+        self._shape = self._shape.merge_with(shape)
+        self._snapshot.set_shape(shape)
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The tensor that `initializer` assigns."""
+        return self._initial_value
+
+    def to_proto(self, export_scope: str | None = None) -> VariableDef:
+        """The names by which this variable is found in its graph once that is saved and loaded."""
+        prefix = export_scope.rstrip("/") + "/" if export_scope else ""
+        names = (self.op.name, self.initializer.name, self._snapshot.name, self._initial_value.name)
+        variable, initializer, snapshot, initial_value = (name.removeprefix(prefix) for name in names)
+        return VariableDef(variable, initializer, snapshot, initial_value, self.trainable)
+
+    @staticmethod
+    def from_proto(variable_def: VariableDef, import_scope: str | None = None) -> Variable:
+        """The variable of the current graph that `variable_def` describes."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def value(self) -> Tensor:
+        """The value, as one cached read that all uses in a step share.
+
+        Under `tf.control_dependencies` it is a read of its own, which sees the updates that it depends on; likewise in
+        a function of a dataset, which reads anew for each element.
+        """
+        graph = get_default_graph()
+        is_read_anew = (any(graph._control) and not graph.finalized) or graph.runs_often
+        return self.read_value() if is_read_anew else self._snapshot
+
+    def read_value(self) -> Tensor:
+        """A new read, which happens after the control dependencies of the current scope."""
+        return state_ops.read_variable(self)
+
+    def initialized_value(self) -> Tensor:
+        """The value, or the initial value while the variable is not initialised.
+
+        For an initial value that is computed from another variable.
+        """
+        return state_ops.read_or_default(self, self._initial_value)
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in `session`, or in the default session, as an array."""
+        return self._snapshot.eval(session=session)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Rows of the value: no others are read, and their gradient has no others."""
+        return sparse_state_ops.resource_gather(self, indices, name)
+
+    def _as_graph_element(self) -> Tensor:
+        return self._snapshot
+
+    def _ref(self) -> Tensor:
+        return self.handle
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Set the value.
+
+        Args:
+            value: The new value.
+            use_locking: Accepted for TensorFlow 1's sake.
+            name: Name of the operation.
+            read_value: Return the new value; otherwise the operation.
+        """
+        return _value_or_op(state_ops.assign(self, value, name=name), read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Add `delta` to the value; arguments and result as for `assign`."""
+        return _value_or_op(state_ops.assign_add(self, delta, name=name), read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtract `delta` from the value; arguments and result as for `assign`."""
+        return _value_or_op(state_ops.assign_sub(self, delta, name=name), read_value)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Add 1 to an integer scalar until it reaches `limit`; see `tf.count_up_to`."""
+        return state_ops.count_up_to(self, limit)
+
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Set the rows that `sparse_delta` has. Returns the new value."""
+        return sparse_state_ops.scatter_update(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Add `sparse_delta`. Returns the new value."""
+        return sparse_state_ops.scatter_add(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Subtract `sparse_delta`. Returns the new value."""
+        return sparse_state_ops.scatter_sub(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Set elements or slices by their indices; see `tf.scatter_nd_update`."""
+        return sparse_state_ops.scatter_nd_update(self, indices, updates, name=name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Add to elements or slices by their indices."""
+        return sparse_state_ops.scatter_nd_add(self, indices, updates, name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Subtract from elements or slices by their indices."""
+        return sparse_state_ops.scatter_nd_sub(self, indices, updates, name=name)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the value in a session at once, without adding operations to the graph."""
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError("there is no default session: use `with tf.Session():` or pass session=")
+        session.run(self.initializer, {self.initializer.inputs[1]: value})
+
+    # -- operators -------------------------------------------------------------------------------
+
+    __add__, __radd__ = _delegated("__add__"), _delegated("__radd__")
+    __sub__, __rsub__ = _delegated("__sub__"), _delegated("__rsub__")
+    __mul__, __rmul__ = _delegated("__mul__"), _delegated("__rmul__")
+    __truediv__, __rtruediv__ = _delegated("__truediv__"), _delegated("__rtruediv__")
+    __floordiv__, __rfloordiv__ = _delegated("__floordiv__"), _delegated("__rfloordiv__")
+    __mod__, __rmod__ = _delegated("__mod__"), _delegated("__rmod__")
+    __pow__, __rpow__ = _delegated("__pow__"), _delegated("__rpow__")
+    __matmul__, __rmatmul__ = _delegated("__matmul__"), _delegated("__rmatmul__")
+    __and__, __rand__ = _delegated("__and__"), _delegated("__rand__")
+    __or__, __ror__ = _delegated("__or__"), _delegated("__ror__")
+    __xor__, __rxor__ = _delegated("__xor__"), _delegated("__rxor__")
+    __lt__, __le__ = _delegated("__lt__"), _delegated("__le__")
+    __gt__, __ge__ = _delegated("__gt__"), _delegated("__ge__")
+    __neg__, __abs__, __invert__ = _delegated("__neg__"), _delegated("__abs__"), _delegated("__invert__")
+    __getitem__ = _delegated("__getitem__")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"{self!r} cannot be iterated over: use tf.unstack(variable)")
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} has no truth value until it is run: compare with None by `is`")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        # Identity, as in TensorFlow 1, so that variables serve as dictionary keys.
+        return self is other
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def _value_or_op(value: Tensor, read_value: bool) -> Tensor | Operation:
+    return value if read_value else value.op
+
+
+def _variable_to_tensor(value: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+    return value.value()
+
+
+register_tensor_conversion_function(Variable, _variable_to_tensor)
+
+
+# -- initial values that read other variables ------------------------------------------------------------
+
+
+def _by_handle(graph: Graph) -> dict[Tensor, Variable]:
+    """The variables of a graph by their handles."""
+    found: dict[Tensor, Variable] = graph.extra("variables_by_handle", dict)
+    return found
+
+
+def _guard_initial_value(value: Tensor) -> Tensor:
+    """`value` computed from the initial values of such variables as are not initialised when it runs.
+
+    All initializers run at once, in any order: a plain read of another variable might come too early.
+    """
+    ops = reachable_backward([value.op], _sources)
+    if not any(op.type == "ReadVariable" for op in ops):
+        return value
+    known = _by_handle(value.graph)
+    guarded: dict[Tensor, Tensor] = {}
+    for op in topological_order(ops):
+        if op.type == "ReadVariable" and op.inputs[0] in known:
+            guarded[op.outputs[0]] = known[op.inputs[0]].initialized_value()
+        elif any(tensor in guarded for tensor in op.inputs):
+            inputs = [guarded.get(tensor, tensor) for tensor in op.inputs]
+            copy = value.graph.create_op(op.type, inputs, op.attrs, op.name.rpartition("/")[2])
+            guarded.update(zip(op.outputs, copy.outputs, strict=True))
+    return guarded.get(value, value)
+
+
+def _sources(op: Operation) -> list[Operation]:
+    return [tensor.op for tensor in op.inputs]
+
+
+# -- lists of variables ----------------------------------------------------------------------------------
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """Variables that all tasks share: what a checkpoint saves by default.
+
+    Args:
+        scope: Only variables whose name this regular expression matches at its start.
+    """
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def all_variables() -> list[Any]:
+    """The older name of `global_variables`."""
+    return global_variables()
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """Variables of one process that no checkpoint saves; `scope` as for `global_variables`."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    """Variables that inference needs; `scope` as for `global_variables`."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """Variables that optimizers change by default; `scope` as for `global_variables`."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """Variables of which a moving average is kept; `scope` as for `global_variables`."""
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+# -- initialisation --------------------------------------------------------------------------------------
+
+
+def variables_initializer(var_list: Sequence[Any] | None, name: str = "init") -> Operation:
+    """An operation that initialises the variables given.
+
+    Args:
+        var_list: The variables.
+        name: Name of the operation.
+    """
+    return group(*(variable.initializer for variable in var_list or ()), name=name)
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initialises every variable of `global_variables`."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initialises every variable of `local_variables`."""
+    return variables_initializer(local_variables())
+
+
+def initialize_variables(var_list: Sequence[Any] | None, name: str = "init") -> Operation:
+    """The older name of `variables_initializer`."""
+    return variables_initializer(var_list, name)
+
+
+def initialize_all_variables() -> Operation:
+    """The older name of `global_variables_initializer`."""
+    return global_variables_initializer()
+
+
+def initialize_local_variables() -> Operation:
+    """The older name of `local_variables_initializer`."""
+    return local_variables_initializer()
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """The names of the variables that have no value yet: a string vector, empty when all have one.
+
+    Args:
+        var_list: The variables to look at; all global and local ones when None.
+        name: Name scope of the operations.
+    """
+    variables = list(global_variables() + local_variables() if var_list is None else var_list)
+    with get_default_graph().name_scope(name):
+        if not variables:
+            return constant_tensor(make_array([], string))
+        ready = array_ops.stack([state_ops.is_variable_initialized(variable) for variable in variables])
+        names = constant_tensor(make_array([variable.op.name for variable in variables], string))
+        return array_ops.boolean_mask(names, math_ops.logical_not(ready))
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
+    """An operation that fails unless all variables have a value; None when there are none.
+
+    Args:
+        var_list: The variables; all global and local ones when None.
+    """
+    variables = list(global_variables() + local_variables() if var_list is None else var_list)
+    if not variables:
+        return None
+    return group(*(variable.value() for variable in variables), name="assert_variables_initialized")

@@ -1,0 +1,1 @@
+"""Saving and restoring: savers, folders of checkpoints, meta graphs, saved models."""

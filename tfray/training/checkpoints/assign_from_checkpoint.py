@@ -1,0 +1,74 @@
+"""Functions that give variables the values of a checkpoint, as ``tf.contrib.framework`` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tfray.framework.graph import Operation
+from tfray.library.platform import logging
+from tfray.ops.arrays.grouping_ops import no_op
+from tfray.training.checkpoints.checkpoint_utils import CheckpointReader, checkpoint_path
+from tfray.training.checkpoints.saveables import saveables_of
+from tfray.training.checkpoints.saver import Saver
+
+
+def assign_from_checkpoint(
+    model_path: str, var_list: Any, ignore_missing_vars: bool = False
+) -> tuple[Operation, dict[Any, Any]]:
+    """An operation that gives variables the values of a checkpoint, and what to feed it.
+
+    Args:
+        model_path: Path of the checkpoint, or a folder: its newest one.
+        var_list: Variables, or a dictionary from their names in the checkpoint.
+        ignore_missing_vars: Leave out those that the checkpoint lacks.
+
+    Returns:
+        The operation, and the feeds with which to run it.
+    """
+    path = checkpoint_path(model_path)
+    wanted = _present(path, var_list) if ignore_missing_vars else var_list
+    if not wanted:
+        return no_op(), {}
+    definition = Saver(wanted).as_saver_def()
+    graph = saveables_of(wanted)[0].handle.graph
+    return graph.get_operation_by_name(definition.restore_op_name), {definition.filename_tensor_name: path}
+
+
+def assign_from_checkpoint_fn(
+    model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
+) -> Callable[[Any], None] | None:
+    """A function of a session that gives variables the values of a checkpoint.
+
+    Args:
+        model_path: Path of the checkpoint, or a folder: its newest one.
+        var_list: Variables, or a dictionary from their names in the checkpoint.
+        ignore_missing_vars: Leave out those that the checkpoint lacks.
+        reshape_variables: Accept values of other shapes with as many elements.
+
+    Returns:
+        The function; None when there is nothing to restore.
+    """
+    path = checkpoint_path(model_path)
+    wanted = _present(path, var_list) if ignore_missing_vars else var_list
+    if not wanted:
+        logging.warning("checkpoint %s has none of the variables", path)
+        return None
+    saver = Saver(wanted, reshape=reshape_variables)
+    return lambda session: saver.restore(session, path)
+
+
+def _present(path: str, var_list: Any) -> dict[str, Any]:
+    """Of what is to be restored, what the checkpoint has, by its names there."""
+    reader = CheckpointReader(path)
+    if isinstance(var_list, dict):
+        named = list(var_list.items())
+    else:
+        named = [(saveables_of([value])[0].name, value) for value in var_list]
+    found: dict[str, Any] = {}
+    for name, value in named:
+        if reader.has_tensor(name):
+            found.setdefault(name, []).append(value)
+        else:
+            logging.warning("variable %s is not in checkpoint %s", name, path)
+    return found

@@ -1,0 +1,196 @@
+"""A lock on a folder: one run at a time saves checkpoints there.
+
+The lock is a file that says who holds it: host, process, since when. What is promised:
+
+- On a file system of this machine two runs never both get it. One whose process has ended is known to be stale at once.
+- A process of another machine (or container) cannot be looked at. It writes the file anew every `RENEWAL_S` seconds;
+  whoever finds such a lock watches it for `LEASE_S` seconds, and takes it over when it does not change meanwhile. No
+  clocks are compared.
+- Object stores cannot make a file only if there is none. Who takes the lock there reads it again after `SETTLE_S`
+  seconds: of two that come at once the later one wins, and the other sees that.
+- A run looks at its lock before each save. One that was taken for dead, as it was stopped or cut off for longer than
+  `LEASE_S`, ends there with an error. What it had begun to save does no harm: see `tfray.formats.checkpoint_folder`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from tfray.errors import AbortedError, FailedPreconditionError, NotFoundError, OpError
+from tfray.formats import files
+from tfray.formats.holder import Holder
+from tfray.library.platform import logging
+
+LOCK_FILE: Final = "tfray.lock"
+RENEWAL_S: Final = 5.0
+LEASE_S: Final = 20.0
+SETTLE_S: Final = 1.0
+POLL_S: Final = 0.2
+GUARD_S: Final = 5.0
+"""How long another process may take to look at the lock, and change it: it does little else meanwhile."""
+
+
+class FolderLock:
+    """The lock on one folder, which must be there.
+
+    Args:
+        folder: The folder.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._path = f"{folder.rstrip('/')}/{LOCK_FILE}"
+        self._mine: Holder | None = None
+        self._ended = threading.Event()
+        self._renewing: threading.Thread | None = None
+
+    def take(self) -> None:
+        """Take the lock; one that is stale is taken over.
+
+        Raises:
+            FailedPreconditionError: Another run holds it; the message says which.
+        """
+        self._mine = Holder.new()
+        try:
+            found = self._try(None)
+            if found is not None:
+                self._watch(found)
+        except BaseException:
+            self._mine.end()
+            raise
+        self._ended.clear()
+        self._renewing = threading.Thread(target=self._renew, name="tfray-lock", daemon=True)
+        self._renewing.start()
+
+    def check(self) -> None:
+        """See that the lock is still held; one whose file is gone is taken anew.
+
+        Raises:
+            AbortedError: Another run has taken it over.
+        """
+        assert self._mine is not None
+        with self._guarded():
+            found = self._read()
+            if found is None:
+                files.make_folders(self._folder)
+                self._write(self._mine)
+            elif found.token != self._mine.token:
+                raise AbortedError(
+                    f"the lock on {self._folder} was taken over by {found}: this run was stopped, or cut off, for so "
+                    "long that it was taken for dead; it saves there no more"
+                )
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._mine is None:
+            return
+        self._ended.set()
+        if self._renewing is not None:
+            self._renewing.join(2 * GUARD_S)  # more only where the file system does not answer
+        with contextlib.suppress(NotFoundError), self._guarded():
+            found = self._read()
+            if found is not None and found.token == self._mine.token:
+                files.remove(self._path)
+        self._mine.end()
+        self._mine = None
+
+    # -- how -------------------------------------------------------------------------------------
+
+    def _try(self, expired: Holder | None) -> Holder | None:
+        """Take the lock if nobody holds it, or `expired` does; otherwise return who may hold it."""
+        assert self._mine is not None
+        with self._guarded() as exclusive:
+            found = self._read()
+            if found is not None and found != expired:
+                if found.is_alive is None:
+                    return found
+                if found.is_alive:
+                    raise self._held_by(found)
+            if found is not None:
+                logging.warning("the lock on %s was left by %s, which has ended: it is taken over", self._folder, found)
+            self._write(self._mine)
+        if not exclusive:
+            if not isinstance(files.locate(self._path)[0], files.LocalStore):
+                time.sleep(SETTLE_S)
+            found = self._read()
+            if found is None or found.token != self._mine.token:
+                raise self._held_by(found or self._mine)
+        return None
+
+    def _watch(self, found: Holder) -> None:
+        """Wait for a sign of life of a process that cannot be looked at, and take the lock if there is none."""
+        logging.warning(
+            "the lock on %s is that of %s: watching for %g s whether that lives", self._folder, found, LEASE_S
+        )
+        deadline = time.monotonic() + LEASE_S
+        while time.monotonic() < deadline:
+            time.sleep(POLL_S)
+            now = self._read()
+            if now is None:
+                break
+            if now != found:
+                raise self._held_by(now)
+        other = self._try(found)
+        if other is not None:
+            raise self._held_by(other)
+
+    def _held_by(self, holder: Holder) -> FailedPreconditionError:
+        return FailedPreconditionError(
+            f"{self._folder} is in use by {holder}: two runs cannot save in one folder; wait until it ends, end it, or "
+            f"choose another checkpoint_dir (if it is certain that it has ended, remove {self._path})"
+        )
+
+    def _renew(self) -> None:
+        while not self._ended.wait(RENEWAL_S):
+            with contextlib.suppress(OpError), self._guarded():  # a save says what is wrong with the folder
+                assert self._mine is not None
+                found = self._read() or self._mine  # which somebody has removed
+                if found.token != self._mine.token:
+                    return  # `check` tells
+                self._write(replace(found, renewals=found.renewals + 1))
+
+    def _read(self) -> Holder | None:
+        """Who holds the lock; a file that says nothing was never a lock's, as these appear at once."""
+        try:
+            return Holder.from_bytes(files.read_bytes(self._path))
+        except NotFoundError:
+            return None
+
+    def _write(self, holder: Holder) -> None:
+        files.replace_durably(self._path, holder.to_bytes(), synced=False)
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[bool]:
+        """A block in which no other process of this machine changes the lock; False where that cannot be had."""
+        store, inner, _ = files.locate(self._folder)
+        descriptor = _locked(inner) if isinstance(store, files.LocalStore) else None
+        try:
+            yield descriptor is not None
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def _locked(folder: str) -> int | None:
+    """A descriptor of a folder, under the system's lock; None where there is no such lock, or it is not to be had."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    deadline = time.monotonic() + GUARD_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError as error:  # some network file systems know no locks
+            if not isinstance(error, BlockingIOError) or time.monotonic() > deadline:
+                os.close(descriptor)
+                return None
+        time.sleep(0.01)

@@ -1,0 +1,482 @@
+"""`tf.train.Saver`: variables to files and back."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.formats import checkpoint_folder, files
+from tfray.formats.checkpoint_shard import Piece
+from tfray.formats.checkpoint_state import SaverDef
+from tfray.formats.files import PathLike, as_path, given_path
+from tfray.framework.arguments import Count, NonNegative, checked
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.ops.arrays import source_ops
+from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.arrays.shape_ops import identity
+from tfray.ops.state.state_ops import colocated_with
+from tfray.ops.system import checkpoint_ops
+from tfray.training.checkpoints import checkpoint_management
+from tfray.training.checkpoints.meta_graph import export_meta_graph, meta_graph_bytes
+from tfray.training.checkpoints.retention import Kept, Retention
+from tfray.training.checkpoints.saveables import Saveable, by_device, default_saveables, saveables_of
+
+SCOPE: Final = "save"
+"""Name scope of the operations."""
+
+_NO_RECORDS: Final = b"[]"
+
+
+class Saver:
+    """Saves variables to checkpoints and restores them.
+
+    Each device writes what lives on it, all at once, and reads only what it needs. A checkpoint is complete or not
+    there at all, whenever a save is interrupted; damage to its files is noticed when they are read. Parts of a
+    partitioned variable are saved as one tensor, so that any other partitioning can restore it.
+
+    Args:
+        var_list: Variables, partitioned variables and other state (see `SaveableResource`): a list, or a dictionary
+            from their names in the checkpoint. By default all global variables and the collection ``saveable_objects``.
+        reshape: Let variables take values of another shape with as many elements.
+        sharded: Accepted for TensorFlow 1's sake: every device writes files of its own.
+        max_to_keep: How many of the newest checkpoints to keep; None or 0 for all.
+        keep_checkpoint_every_n_hours: Of those that would be deleted, keep one for every so many hours.
+        name: Name scope of the operations.
+        restore_sequentially: Accepted for TensorFlow 1's sake.
+        saver_def: Instead of making operations, use those that it names in the current graph.
+        builder: Accepted for TensorFlow 1's sake.
+        defer_build: Make the operations with `build`, or when they are first needed.
+        allow_empty: Accept that there is nothing to save.
+        write_version: Accepted for TensorFlow 1's sake.
+        pad_step_number: Write the global step in names of files with eight digits.
+        save_relative_paths: Give paths in the file ``checkpoint`` relative to its folder, which can then be moved.
+        filename: Path to save to when none is given.
+        asynchronous: Only copy the state while `save` runs, and write it in the background while training goes on. The
+            copies stay in memory, as much as the variables take. Saves do not overlap; `wait` waits for the last one.
+        best_to_keep: Besides the newest, keep so many of the checkpoints whose `metric` was best.
+        best_mode: ``"min"`` when smaller metrics are better, or ``"max"``.
+        takes_arrays: Let `save` take further arrays, which this process writes.
+
+    Attributes:
+        saver_def: The names of the operations, once they are made.
+        names: Names of what is saved of the graph.
+        last_duration_s: How long the last save took until it was complete.
+
+    Raises:
+        ValueError: There is nothing to save, or two variables have the same name.
+        TypeError: Something in `var_list` cannot be saved.
+    """
+
+    @checked
+    def __init__(
+        self,
+        var_list: Mapping[str, Any] | Iterable[Any] | None = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: Count | None = 5,
+        keep_checkpoint_every_n_hours: NonNegative = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: SaverDef | None = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int = SaverDef.V2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+        *,
+        asynchronous: bool = False,
+        best_to_keep: Count = 0,
+        best_mode: str = "min",
+        takes_arrays: bool = False,
+    ) -> None:
+        if defer_build and var_list is not None:
+            raise ValueError("with defer_build, what to save is decided later: var_list must be None")
+        if saver_def is not None:
+            max_to_keep, keep_checkpoint_every_n_hours = saver_def.max_to_keep, saver_def.keep_checkpoint_every_n_hours
+        self._var_list = var_list
+        self._reshape = reshape
+        self._sharded = sharded
+        self._name = name
+        self._allow_empty = allow_empty
+        self._pad_step_number = pad_step_number
+        self._save_relative_paths = save_relative_paths
+        self._filename = filename
+        self._retention = Retention(max_to_keep, keep_checkpoint_every_n_hours, best_to_keep, best_mode)
+        self._asynchronous = asynchronous
+        self._takes_arrays = takes_arrays
+        self._records_name: str | None = None
+        self._background = _Background()
+        self._one_at_a_time = threading.RLock()
+        self.names: frozenset[str] = frozenset()
+        self.last_duration_s = 0.0
+        self._snapshot_names: tuple[str, str] | None = None
+        self._meta_graph: tuple[Graph, int, bytes] | None = None
+        self.saver_def: SaverDef | None = saver_def
+        self._is_empty = False
+        if saver_def is None and not defer_build:
+            self.build()
+        elif saver_def is not None:
+            self._is_empty = not saver_def.save_tensor_name
+            self._snapshot_names = None
+
+    # -- operations ------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Make the operations, if that was deferred."""
+        if self.saver_def is not None:
+            return
+        var_list = default_saveables() if self._var_list is None else self._var_list
+        saveables = saveables_of(var_list)
+        if not saveables and not self._allow_empty:
+            raise ValueError("there are no variables to save: make them first, or pass allow_empty=True")
+        self._is_empty = not saveables and not self._takes_arrays
+        self.names = frozenset(saveable.name for saveable in saveables)
+        keep = self._retention
+        self.saver_def = SaverDef(
+            max_to_keep=keep.max_to_keep or 0,
+            keep_checkpoint_every_n_hours=keep.every_n_hours,
+            sharded=self._sharded,
+            version=SaverDef.V2,
+        )
+        if not self._is_empty:
+            self._add_operations(saveables)
+
+    def _add_operations(self, saveables: Sequence[Saveable]) -> None:
+        graph = saveables[0].handle.graph if saveables else get_default_graph()
+        assert self.saver_def is not None
+        scopes = graph.device(None), graph.control_dependencies(None), graph.name_scope(self._name or SCOPE)
+        with graph.as_default(), scopes[0], scopes[1], scopes[2] as scope:
+            default = source_ops.constant(self._filename or "model", name="filename/default")
+            filename = source_ops.placeholder_with_default(default, [], name="Const")
+            groups = by_device(saveables)
+            also = []
+            if self._takes_arrays:
+                also = [source_ops.placeholder_with_default(_NO_RECORDS, [], name="records")]
+                self._records_name = also[0].name
+            self.saver_def.filename_tensor_name = filename.name
+            self.saver_def.save_tensor_name = _add_save(filename, groups, also).name
+            self.saver_def.restore_op_name = _add_restore(filename, groups, self._reshape).name
+            if self._asynchronous:
+                copy, write = _add_snapshot(filename, groups, also, scope.rstrip("/"))
+                self._snapshot_names = copy.name, write.name
+
+    def as_saver_def(self) -> SaverDef:
+        """The names of the operations, and settings."""
+        self.build()
+        assert self.saver_def is not None
+        return self.saver_def
+
+    def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
+        """`as_saver_def` with names relative to a scope; None when they are outside of it."""
+        definition = self.as_saver_def()
+        if not export_scope:
+            return definition
+        prefix = export_scope.rstrip("/") + "/"
+        if not definition.save_tensor_name.startswith(prefix):
+            return None
+        return _renamed(definition, lambda name: name.removeprefix(prefix))
+
+    @staticmethod
+    def from_proto(saver_def: SaverDef, import_scope: str | None = None) -> Saver:
+        """The saver of the current graph that `saver_def` describes."""
+        prefix = import_scope.rstrip("/") + "/" if import_scope else ""
+        return Saver(saver_def=_renamed(saver_def, lambda name: prefix + name))
+
+    # -- saving ----------------------------------------------------------------------------------
+
+    def save(
+        self,
+        sess: Any,
+        save_path: PathLike,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str | None = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+        *,
+        metric: float | None = None,
+        arrays: Mapping[str, Any] | None = None,
+    ) -> str | None:
+        """Save, and delete what need not be kept.
+
+        Args:
+            sess: The session.
+            save_path: Path of the checkpoint.
+            global_step: A number to add to the path, or the variable that holds it.
+            latest_filename: Name of the file that names the newest checkpoint; ``checkpoint`` when None.
+            meta_graph_suffix: Suffix of the file of the graph; None when there is none, to be written or deleted.
+            write_meta_graph: Whether to write the graph as well.
+            write_state: Whether to update the file that names the newest checkpoint.
+            strip_default_attrs: Accepted for TensorFlow 1's sake.
+            save_debug_info: Accepted for TensorFlow 1's sake.
+            metric: How good the model is, for ``best_to_keep``.
+            arrays: Further arrays to save by name, for a saver that ``takes_arrays``.
+
+        Returns:
+            The path of the checkpoint; None when the saver is empty.
+
+        Raises:
+            NotFoundError: The folder does not exist and cannot be made.
+            FailedPreconditionError: A variable is not initialised.
+            OpError: An earlier save in the background has failed.
+        """
+        self.build()
+        if self._is_empty:
+            return None
+        latest_filename = latest_filename or checkpoint_management.STATE_FILE
+        path = self._path_for(sess, save_path, global_step)
+        folder = os.path.dirname(path)
+        if write_state and os.path.basename(path) == latest_filename:
+            raise ValueError(f"{path!r} is the name of the file that names checkpoints: choose another path")
+
+        def finish() -> None:
+            if write_state:
+                removed = self._retention.add(path, metric)
+                self._write_state(folder, path, latest_filename, removed)
+                for old in removed:
+                    checkpoint_management.remove_checkpoint(old.path, meta_graph_suffix=meta_graph_suffix)
+                if removed:  # until here they were listed: after an interruption, the next saver removes them
+                    self._write_state(folder, path, latest_filename)
+
+        with self._one_at_a_time:
+            self.wait()
+            begin = None
+            if write_meta_graph and meta_graph_suffix is not None:
+                meta = checkpoint_management.meta_graph_filename(path, meta_graph_suffix)
+                begin = partial(files.write_bytes, meta, self._graph_bytes(sess))
+            self._run_save(sess, path, arrays, begin, finish)
+        return path
+
+    def _path_for(self, sess: Any, save_path: PathLike, global_step: Any) -> str:
+        path = given_path(save_path, "save_path")
+        if global_step is None:
+            return path
+        step = int(global_step) if _is_number(global_step) else int(sess.run(global_step))
+        return f"{path}-{step:08d}" if self._pad_step_number else f"{path}-{step}"
+
+    def _run_save(
+        self,
+        sess: Any,
+        path: str,
+        arrays: Mapping[str, Any] | None,
+        begin: Callable[[], None] | None,
+        finish: Callable[[], None],
+    ) -> None:
+        definition, started = self.as_saver_def(), time.perf_counter()
+        copy, write = self._snapshot_names or (None, definition.save_tensor_name)
+        pieces = self._pieces(arrays)
+        if copy is not None:
+            sess.run(sess.graph.get_operation_by_name(copy))
+
+        def complete() -> None:
+            feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
+            with checkpoint_folder.saving(path):
+                if begin is not None:
+                    begin()
+                if pieces:
+                    feeds[self._records_name] = checkpoint_ops.write_pieces(path, [pieces])
+                sess.run(write, feeds)
+                finish()
+            self.last_duration_s = time.perf_counter() - started
+
+        if copy is None:
+            complete()
+        else:
+            self._background.start(complete)
+
+    def _pieces(self, arrays: Mapping[str, Any] | None) -> list[Piece]:
+        if arrays and self._records_name is None:
+            raise ValueError("this saver takes no further arrays: make it with takes_arrays=True")
+        return [Piece.whole(name, np.array(array)) for name, array in (arrays or {}).items()]
+
+    def wait(self) -> None:
+        """Wait for a save in the background. Raises what it failed with."""
+        self._background.wait()
+
+    def _write_state(self, folder: str, path: str, latest_filename: str, also: Sequence[Kept] = ()) -> None:
+        kept = [*also, *self._retention.kept]
+        checkpoint_management.write_checkpoint_state(
+            folder,
+            path,
+            [each.path for each in kept],
+            latest_filename,
+            [each.time for each in kept],
+            self._retention.last_preserved,
+            self._save_relative_paths,
+        )
+        self._retention.write_metrics(folder)
+
+    def _graph_bytes(self, sess: Any) -> bytes:
+        graph = sess.graph
+        if self._meta_graph is None or self._meta_graph[:2] != (graph, graph.version):
+            self._meta_graph = graph, graph.version, meta_graph_bytes(graph, self.as_saver_def())
+        return self._meta_graph[2]
+
+    def export_meta_graph(
+        self,
+        filename: PathLike | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> Any:
+        """The current graph with this saver; arguments as of `tf.train.export_meta_graph`."""
+        return export_meta_graph(
+            filename,
+            saver_def=self.as_saver_def(),
+            collection_list=collection_list,
+            as_text=as_text,
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+        )
+
+    # -- restoring -------------------------------------------------------------------------------
+
+    def restore(self, sess: Any, save_path: PathLike) -> None:
+        """Give the variables the values of a checkpoint. They need not be initialised.
+
+        Args:
+            sess: The session.
+            save_path: Path of a checkpoint of tfray or TensorFlow, or of a ``.safetensors`` file.
+
+        Raises:
+            ValueError: `save_path` is None, or empty.
+            NotFoundError: There is no such checkpoint, or it lacks a variable.
+            InvalidArgumentError: A variable has another dtype or shape than in the checkpoint.
+            DataLossError: A file is damaged; the message names it and the tensor.
+        """
+        self.build()
+        self.wait()
+        if save_path is None:
+            raise ValueError("save_path is None: tf.train.latest_checkpoint gives None when there is no checkpoint")
+        if self._is_empty:
+            return
+        definition = self.as_saver_def()
+        restore = sess.graph.get_operation_by_name(definition.restore_op_name)
+        sess.run(restore, {definition.filename_tensor_name: given_path(save_path, "save_path")})
+
+    # -- what is kept ----------------------------------------------------------------------------
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """Paths of the checkpoints that are not yet deleted, oldest first."""
+        return [each.path for each in self._retention.kept]
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Say which checkpoints there are, oldest first, all as old as can be."""
+        self._retention.replace([(path, float("inf")) for path in last_checkpoints])
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
+        """Say which checkpoints there are, oldest first, and when each was saved."""
+        self._retention.replace(last_checkpoints_with_time)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[PathLike]) -> None:
+        """After a restart, take up the checkpoints of an earlier saver, so that they are deleted in their time.
+
+        What interrupted saves under the same name have left beside them is deleted at once; what they have completed,
+        without the file ``checkpoint`` naming it, is taken up as well.
+
+        Args:
+            checkpoint_paths: Their paths, oldest first. Those that are gone are left out.
+        """
+        found = []
+        for path in map(as_path, checkpoint_paths):
+            times = checkpoint_management.get_checkpoint_mtimes([path])
+            found += [(path, times[0])] if times else []
+        if found:
+            found += checkpoint_management.unlisted_since(checkpoint_paths, found[-1][1])
+        self._retention.replace(found)
+        if found:
+            self._retention.read_metrics(os.path.dirname(found[-1][0]))
+            checkpoint_folder.clear_away(found[-1][0], series=True, also=checkpoint_management.OWN_FILES)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, Tensor) and not hasattr(value, "handle") and hasattr(value, "__index__")
+
+
+def _renamed(definition: SaverDef, rename: Any) -> SaverDef:
+    copy = SaverDef.FromString(definition.SerializeToString())
+    for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
+        name = getattr(definition, field)
+        setattr(copy, field, rename(name) if name else "")
+    return copy
+
+
+def _columns(saveables: Sequence[Saveable]) -> tuple[list[Tensor], list[str], list[Any]]:
+    return [each.handle for each in saveables], [each.name for each in saveables], [each.part for each in saveables]
+
+
+def _add_save(filename: Tensor, groups: Sequence[Sequence[Saveable]], also: Sequence[Tensor]) -> Tensor:
+    records = [*also]
+    for shard, saveables in enumerate(groups):
+        with colocated_with(saveables[0].handle):
+            records.append(checkpoint_ops.save_shard(filename, *_columns(saveables), shard, len(groups)))
+    merged = checkpoint_ops.merge_checkpoint(filename, records)
+    return identity(merged, name="control_dependency")
+
+
+def _add_restore(filename: Tensor, groups: Sequence[Sequence[Saveable]], reshape: bool) -> Operation:
+    restored = []
+    for saveables in groups:
+        expected = [each.expected for each in saveables]
+        with colocated_with(saveables[0].handle):
+            restored.append(checkpoint_ops.restore_shard(filename, *_columns(saveables), expected, reshape))
+    return group(*restored, name="restore_all")
+
+
+def _add_snapshot(
+    filename: Tensor, groups: Sequence[Sequence[Saveable]], also: Sequence[Tensor], name: str
+) -> tuple[Operation, Tensor]:
+    copies, records = [], [*also]
+    for shard, saveables in enumerate(groups):
+        with colocated_with(saveables[0].handle):
+            handle = checkpoint_ops.snapshot_handle(f"{name}/{shard}")
+            copies.append(checkpoint_ops.take_snapshot(handle, *_columns(saveables)))
+            records.append(checkpoint_ops.write_snapshot(filename, handle, shard, len(groups)))
+    merged = checkpoint_ops.merge_checkpoint(filename, records)
+    return group(*copies, name="copy_all"), identity(merged, name="snapshot_written")
+
+
+class _Background:
+    """One piece of work at a time, on a thread of its own."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def start(self, work: Any) -> None:
+        """Begin. There must be none under way."""
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001 (`wait` raises it)
+                self._error = error
+
+        # No daemon: a program that ends waits until its last checkpoint is written.
+        self._thread = threading.Thread(target=run, name="tfray-saver", daemon=False)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until it is done. Raises what it raised, once."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error

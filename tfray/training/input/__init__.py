@@ -1,0 +1,1 @@
+"""Input pipelines of TensorFlow 1: producers and batches by queues."""

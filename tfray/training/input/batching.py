@@ -1,0 +1,464 @@
+"""Batches of examples by way of a queue: `batch`, `shuffle_batch` and their like.
+
+Each adds a queue to the graph, a `QueueRunner` whose threads compute one example after another, and the operation
+that takes a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tfray.framework import dtypes
+from tfray.framework.arguments import Count, Positive, checked
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.library.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.grouping_ops import no_op
+from tfray.ops.control.control_flow_ops import cond
+from tfray.ops.sparse import sparse_transport_ops
+from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner
+
+MakeQueue = Callable[..., QueueBase]
+
+
+@checked
+def batch(
+    tensors: Any,
+    batch_size: Positive | Tensor,
+    num_threads: Positive = 1,
+    capacity: Positive = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches of examples, in the order in which they are computed.
+
+    Args:
+        tensors: What makes one example: a list or a dictionary of tensors.
+        batch_size: Examples in a batch.
+        num_threads: Threads that compute examples; with more than one their order may change.
+        capacity: Examples that may wait.
+        enqueue_many: Whether `tensors` hold several examples along their first axis.
+        shapes: Shapes of the tensors of one example, where the graph does not tell.
+        dynamic_pad: Let examples differ in size, and fill up with zeros to the largest of a batch.
+        allow_smaller_final_batch: Give what is left at the end of the input too.
+        shared_name: Shared name of the queue.
+        name: Name of the operation that takes a batch.
+
+    Returns:
+        The same list or dictionary with tensors that have a new first axis; of a list with one tensor, that tensor.
+
+    Raises:
+        ValueError: A shape is not known, or there are no tensors.
+        OutOfRangeError: While running: the input has ended.
+    """
+    return maybe_batch(
+        tensors,
+        True,
+        batch_size,
+        num_threads,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name or "batch",
+    )
+
+
+@checked
+def maybe_batch(
+    tensors: Any,
+    keep_input: Any,
+    batch_size: Positive | Tensor,
+    num_threads: Positive = 1,
+    capacity: Positive = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `batch`, of those examples for which `keep_input` holds.
+
+    Args:
+        tensors: As of `batch`.
+        keep_input: bool scalar, or with `enqueue_many` a vector with one bool for each example.
+        batch_size: As of `batch`.
+        num_threads: As of `batch`.
+        capacity: As of `batch`.
+        enqueue_many: As of `batch`.
+        shapes: As of `batch`.
+        dynamic_pad: As of `batch`.
+        allow_smaller_final_batch: As of `batch`.
+        shared_name: As of `batch`.
+        name: As of `batch`.
+    """
+    make = _in_order(capacity, dynamic_pad, shared_name)
+    batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
+    return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_batch")
+
+
+@checked
+def batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Positive | Tensor,
+    capacity: Positive = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `batch`, of examples from several places, each with a thread of its own.
+
+    Args:
+        tensors_list: A list of what `batch` takes as `tensors`.
+        batch_size: As of `batch`.
+        capacity: As of `batch`.
+        enqueue_many: As of `batch`.
+        shapes: As of `batch`.
+        dynamic_pad: As of `batch`.
+        allow_smaller_final_batch: As of `batch`.
+        shared_name: As of `batch`.
+        name: As of `batch`.
+    """
+    return maybe_batch_join(
+        tensors_list,
+        True,
+        batch_size,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name or "batch_join",
+    )
+
+
+@checked
+def maybe_batch_join(
+    tensors_list: Sequence[Any],
+    keep_input: Any,
+    batch_size: Positive | Tensor,
+    capacity: Positive = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `batch_join`, of those examples for which `keep_input` holds.
+
+    Args:
+        tensors_list: As of `batch_join`.
+        keep_input: As of `maybe_batch`.
+        batch_size: As of `batch`.
+        capacity: As of `batch`.
+        enqueue_many: As of `batch`.
+        shapes: As of `batch`.
+        dynamic_pad: As of `batch`.
+        allow_smaller_final_batch: As of `batch`.
+        shared_name: As of `batch`.
+        name: As of `batch`.
+    """
+    make = _in_order(capacity, dynamic_pad, shared_name)
+    batches = _Batches(tensors_list, keep_input, enqueue_many, shapes, make)
+    return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_batch_join")
+
+
+@checked
+def shuffle_batch(
+    tensors: Any,
+    batch_size: Positive | Tensor,
+    capacity: Positive,
+    min_after_dequeue: Count,
+    num_threads: Positive = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches of examples in random order.
+
+    Args:
+        tensors: As of `batch`.
+        batch_size: As of `batch`.
+        capacity: As of `batch`.
+        min_after_dequeue: Examples that stay in the queue, among which the next are chosen.
+        num_threads: As of `batch`.
+        seed: Seed of the order; see `tf.set_random_seed`.
+        enqueue_many: As of `batch`.
+        shapes: As of `batch`.
+        allow_smaller_final_batch: As of `batch`.
+        shared_name: As of `batch`.
+        name: As of `batch`.
+
+    Returns:
+        As of `batch`.
+    """
+    return maybe_shuffle_batch(
+        tensors,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        True,
+        num_threads,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name or "shuffle_batch",
+    )
+
+
+@checked
+def maybe_shuffle_batch(
+    tensors: Any,
+    batch_size: Positive | Tensor,
+    capacity: Positive,
+    min_after_dequeue: Count,
+    keep_input: Any,
+    num_threads: Positive = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `shuffle_batch`, of those examples for which `keep_input` holds.
+
+    Args:
+        tensors: As of `batch`.
+        batch_size: As of `batch`.
+        capacity: As of `batch`.
+        min_after_dequeue: As of `shuffle_batch`.
+        keep_input: As of `maybe_batch`.
+        num_threads: As of `batch`.
+        seed: As of `shuffle_batch`.
+        enqueue_many: As of `batch`.
+        shapes: As of `batch`.
+        allow_smaller_final_batch: As of `batch`.
+        shared_name: As of `batch`.
+        name: As of `batch`.
+    """
+    make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
+    batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
+    return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch")
+
+
+@checked
+def shuffle_batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Positive | Tensor,
+    capacity: Positive,
+    min_after_dequeue: Count,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `shuffle_batch`, of examples from several places, each with a thread of its own.
+
+    Args:
+        tensors_list: A list of what `batch` takes as `tensors`.
+        batch_size: As of `batch`.
+        capacity: As of `batch`.
+        min_after_dequeue: As of `shuffle_batch`.
+        seed: As of `shuffle_batch`.
+        enqueue_many: As of `batch`.
+        shapes: As of `batch`.
+        allow_smaller_final_batch: As of `batch`.
+        shared_name: As of `batch`.
+        name: As of `batch`.
+    """
+    return maybe_shuffle_batch_join(
+        tensors_list,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        True,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name or "shuffle_batch_join",
+    )
+
+
+@checked
+def maybe_shuffle_batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Positive | Tensor,
+    capacity: Positive,
+    min_after_dequeue: Count,
+    keep_input: Any,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `shuffle_batch_join`, of those examples for which `keep_input` holds.
+
+    Args:
+        tensors_list: A list of what `batch` takes as `tensors`.
+        batch_size: As of `batch`.
+        capacity: As of `batch`.
+        min_after_dequeue: As of `shuffle_batch`.
+        keep_input: As of `maybe_batch`.
+        seed: As of `shuffle_batch`.
+        enqueue_many: As of `batch`.
+        shapes: As of `batch`.
+        allow_smaller_final_batch: As of `batch`.
+        shared_name: As of `batch`.
+        name: As of `batch`.
+    """
+    make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
+    batches = _Batches(tensors_list, keep_input, enqueue_many, shapes, make)
+    return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch_join")
+
+
+# -- how -----------------------------------------------------------------------------------------------
+
+
+def _in_order(capacity: int, dynamic_pad: bool, shared_name: str | None) -> MakeQueue:
+    kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+    return lambda types, shapes: kind(capacity, types, shapes, shared_name=shared_name)
+
+
+def _shuffled(capacity: int, min_after_dequeue: int, seed: int | None, shared_name: str | None) -> MakeQueue:
+    return lambda types, shapes: RandomShuffleQueue(
+        capacity, min_after_dequeue, types, shapes, seed=seed, shared_name=shared_name
+    )
+
+
+class _Batches:
+    """A queue, the runner that fills it, and batches from it.
+
+    Args:
+        examples: What makes one example, for each place from which they come.
+        keep_input: Whether to keep an example.
+        enqueue_many: Whether the tensors hold several examples.
+        shapes: Shapes of the tensors of one example, or None.
+        make_queue: Makes the queue from dtypes and shapes.
+        num_threads: Threads for each place.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Any],
+        keep_input: Any,
+        enqueue_many: bool,
+        shapes: Any,
+        make_queue: MakeQueue,
+        num_threads: int = 1,
+    ) -> None:
+        if not examples:
+            raise ValueError("there must be at least one list of tensors")
+        self._many = enqueue_many
+        self._original = examples[0]
+        columns = [self._columns(tensors) for tensors in examples]
+        self._sparse = [value if isinstance(value, SparseTensor) else None for value in columns[0]]
+        self._keep = self._checked_keep(keep_input)
+        dense = [[self._dense(value) for value in values] for values in columns]
+        types = [tensor.dtype for tensor in dense[0]]
+        for other in dense[1:]:
+            if [tensor.dtype for tensor in other] != types:
+                raise TypeError(f"the lists of tensors differ in dtypes: {types} and {[t.dtype for t in other]}")
+        self._queue = make_queue(types, self._shapes_of(dense) if shapes is None else shapes)
+        ops = [self._enqueue(values) for values in dense]
+        add_queue_runner(QueueRunner(self._queue, ops * num_threads))
+
+    def take(self, batch_size: Any, smaller: bool, name: str) -> Any:
+        """Tensors of a batch, in the form of the examples."""
+        dequeue = self._queue.dequeue_up_to if smaller else self._queue.dequeue_many
+        taken = dequeue(batch_size, name=name)
+        values = [taken] if isinstance(taken, Tensor) else taken
+        results = [
+            value if sparse is None else _restored(value, sparse, self._many)
+            for value, sparse in zip(values, self._sparse, strict=True)
+        ]
+        if isinstance(self._original, Mapping):
+            return dict(zip(sorted(self._original, key=str), results, strict=True))
+        return results[0] if len(results) == 1 else results
+
+    @staticmethod
+    def _columns(tensors: Any) -> list[Any]:
+        if isinstance(tensors, Mapping):
+            tensors = [tensors[key] for key in sorted(tensors, key=str)]
+        elif not isinstance(tensors, (list, tuple)):
+            tensors = [tensors]
+        if not tensors:
+            raise ValueError("there must be at least one tensor")
+        return [value if isinstance(value, SparseTensor) else convert_to_tensor(value) for value in tensors]
+
+    def _checked_keep(self, keep_input: Any) -> Tensor:
+        keep = convert_to_tensor(keep_input, dtypes.bool_)
+        if keep.shape.rank not in ((0, 1) if self._many else (0,)):
+            wanted = "a scalar or a vector" if self._many else "a scalar"
+            raise ValueError(f"keep_input has shape {keep.shape}, expected {wanted}")
+        if keep.shape.rank == 1 and any(self._sparse):
+            raise ValueError("a vector keep_input cannot choose among sparse examples: filter them one by one")
+        return keep
+
+    def _dense(self, value: Any) -> Tensor:
+        if not isinstance(value, SparseTensor):
+            return value
+        serialize = sparse_transport_ops.serialize_many_sparse if self._many else sparse_transport_ops.serialize_sparse
+        return serialize(value)
+
+    def _shapes_of(self, dense: list[list[Tensor]]) -> list[TensorShape]:
+        return [_common([self._one(tensor.shape) for tensor in column]) for column in zip(*dense, strict=True)]
+
+    def _one(self, shape: TensorShape) -> TensorShape:
+        """The shape of one example."""
+        if not self._many:
+            return shape
+        return UNKNOWN if shape.rank is None else shape[1:]
+
+    def _enqueue(self, tensors: list[Tensor]) -> Operation:
+        keep, add = self._keep, self._queue.enqueue_many if self._many else self._queue.enqueue
+        if keep.shape.rank == 1:
+            return add([array_ops.boolean_mask(tensor, keep) for tensor in tensors])
+        known = constant_value(keep)
+        if known is not None:
+            return add(tensors) if known else no_op()
+        done: Operation = cond(keep, lambda: add(tensors), no_op).op
+        return done
+
+
+def _common(shapes: Sequence[TensorShape]) -> TensorShape:
+    """The shape with what is known of any of these."""
+    merged = shapes[0]
+    for shape in shapes[1:]:
+        merged = merged.merge_with(shape)
+    return merged
+
+
+def _restored(value: Tensor, sparse: SparseTensor, many: bool) -> SparseTensor:
+    rank = sparse.dense_shape.shape.num_elements()
+    if rank is not None and many:
+        rank -= 1
+    return sparse_transport_ops.deserialize_many_sparse(value, sparse.values.dtype, rank)

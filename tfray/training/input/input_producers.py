@@ -1,0 +1,196 @@
+"""Queues that give the elements of a tensor, again and again: file names, numbers, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfray.framework import dtypes
+from tfray.framework.arguments import Positive, checked
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.library.input.queues import FIFOQueue
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays import array_ops, source_ops
+from tfray.ops.checks.control_ops import Assert
+from tfray.ops.random import random_ops
+from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner
+
+
+@checked
+def limit_epochs(tensor: Any, num_epochs: Positive | None = None, name: str | None = None) -> Tensor:
+    """`tensor`, which can be computed `num_epochs` times and is then at its end.
+
+    A local variable counts: run `tf.local_variables_initializer` first.
+
+    Args:
+        tensor: Any tensor.
+        num_epochs: How often; None without end.
+        name: Name of the operation.
+
+    Raises:
+        ValueError: `num_epochs` is not positive.
+        OutOfRangeError: While running: it has been computed that often.
+    """
+    tensor = convert_to_tensor(tensor)
+    if num_epochs is None:
+        return tensor
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs is {num_epochs}, expected a positive number or None")
+    graph = get_default_graph()
+    with graph.name_scope(name or "limit_epochs") as scope:
+        zero = source_ops.constant(0, dtypes.int64)
+        epochs = Variable(zero, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="epochs")
+        with graph.control_dependencies([epochs.count_up_to(num_epochs)]):
+            return array_ops.identity(tensor, name=scope)
+
+
+@checked
+def input_producer(
+    input_tensor: Any,
+    element_shape: ShapeLike | None = None,
+    num_epochs: Positive | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: Positive = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:
+    """A queue of the rows of a tensor, filled by a `QueueRunner` that is added to the graph.
+
+    Args:
+        input_tensor: Its rows are the elements.
+        element_shape: Shape of a row, where the graph does not tell.
+        num_epochs: How often each row is given; None without end. See `limit_epochs`.
+        shuffle: Whether to shuffle the rows anew in each epoch.
+        seed: Seed of that; see `tf.set_random_seed`.
+        capacity: Capacity of the queue.
+        shared_name: Shared name of the queue.
+        summary_name: Accepted for TensorFlow 1's sake, without effect.
+        name: Name of the queue.
+        cancel_op: Operation that the runner uses to cancel waiting enqueues.
+
+    Raises:
+        ValueError: The shape of the rows is not known.
+    """
+    with get_default_graph().name_scope(name or "input_producer"):
+        rows = convert_to_tensor(input_tensor, name="input_tensor")
+        shape = rows.shape[1:].merge_with(TensorShape(None) if element_shape is None else element_shape)
+        if not shape.is_fully_defined():
+            raise ValueError(f"the shape of the elements is {shape}: pass an element_shape that is fully known")
+        if shuffle:
+            rows = random_ops.random_shuffle(rows, seed=seed)
+        rows = limit_epochs(rows, num_epochs)
+        queue = FIFOQueue(capacity, [rows.dtype], [shape], shared_name=shared_name, name=name or "input_producer")
+        add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
+        return queue
+
+
+@checked
+def string_input_producer(
+    string_tensor: Any,
+    num_epochs: Positive | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: Positive = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:
+    """A queue of strings, such as the names of files for a reader.
+
+    Args:
+        string_tensor: String vector.
+        num_epochs: As of `input_producer`.
+        shuffle: As of `input_producer`.
+        seed: As of `input_producer`.
+        capacity: As of `input_producer`.
+        shared_name: As of `input_producer`.
+        name: Name scope.
+        cancel_op: As of `input_producer`.
+
+    Raises:
+        ValueError: There are no strings.
+        InvalidArgumentError: The same, while running.
+    """
+    nothing = "string_input_producer got an empty list of strings: does the pattern match no files?"
+    if isinstance(string_tensor, (list, tuple)) and not string_tensor:
+        raise ValueError(nothing)
+    graph = get_default_graph()
+    with graph.name_scope(name or "input_producer") as scope:
+        strings = convert_to_tensor(string_tensor, dtypes.string)
+        if strings.shape.num_elements() is None:
+            with graph.control_dependencies([Assert(array_ops.size(strings) > 0, [nothing])]):
+                strings = array_ops.identity(strings)
+        return input_producer(
+            strings, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope, cancel_op=cancel_op
+        )
+
+
+@checked
+def range_input_producer(
+    limit: Any,
+    num_epochs: Positive | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: Positive = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> FIFOQueue:
+    """A queue of the integers from 0 to ``limit - 1``.
+
+    Args:
+        limit: int32 scalar.
+        num_epochs: As of `input_producer`.
+        shuffle: As of `input_producer`.
+        seed: As of `input_producer`.
+        capacity: As of `input_producer`.
+        shared_name: As of `input_producer`.
+        name: Name scope.
+    """
+    with get_default_graph().name_scope(name or "input_producer") as scope:
+        numbers = array_ops.range(limit)
+        return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope)
+
+
+@checked
+def slice_input_producer(
+    tensor_list: Sequence[Any],
+    num_epochs: Positive | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: Positive = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Tensor]:
+    """One row of each of several tensors at a time: the same row of all.
+
+    Args:
+        tensor_list: Tensors with the same number of rows.
+        num_epochs: As of `input_producer`.
+        shuffle: As of `input_producer`.
+        seed: As of `input_producer`.
+        capacity: As of `input_producer`.
+        shared_name: As of `input_producer`.
+        name: Name scope.
+
+    Returns:
+        For each tensor its row.
+
+    Raises:
+        ValueError: The list is empty.
+    """
+    with get_default_graph().name_scope(name or "input_producer"):
+        tensors = [convert_to_tensor(tensor) for tensor in tensor_list]
+        if not tensors:
+            raise ValueError("slice_input_producer got an empty list of tensors")
+        count = constant_value(array_ops.shape(tensors[0]))
+        limit = array_ops.shape(tensors[0])[0] if count is None else int(count[0])
+        queue = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
+        index = queue.dequeue()
+        return [array_ops.gather(tensor, index) for tensor in tensors]

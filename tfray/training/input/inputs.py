@@ -1,0 +1,239 @@
+"""Input for replicas: each opens its own shard of the data on its own worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import Count, Positive, checked
+from tfray.framework.feed import Feed
+from tfray.framework.graph import Graph
+from tfray.library.input.datasets import Dataset
+
+Batch = tuple[Any, Any]
+"""(features, labels): each an array, or a dictionary of arrays."""
+
+
+@checked
+@dataclass(frozen=True)
+class InputContext:
+    """Which part of the input a replica reads.
+
+    Attributes:
+        replicas: Number of replicas, backups included.
+        index: Number of this replica, from 0.
+        required: Number of replicas whose gradients count in a step; less than `replicas` when there are backups.
+        first_step: Number of the first step that this replica computes; above 1 for a replacement. In asynchronous
+            training every replica counts its own steps.
+        sharing: Number of replicas by which a batch is shared; `required` when None. Where more than that many count,
+            steps have so many more examples.
+        even: Whether all shares must be equal; otherwise some have one example more.
+    """
+
+    replicas: Positive = 1
+    index: Count = 0
+    required: Positive = 1
+    first_step: int = 1
+    sharing: Positive | None = None
+    even: bool = True
+
+    def share(self, batch_size: int) -> int:
+        """Examples that this replica contributes to a step in which `batch_size` examples count.
+
+        Raises:
+            InvalidArgumentError: `batch_size` is not a multiple of the number of replicas that share it, or smaller.
+        """
+        return self._until(batch_size, self.index + 1) - self.offset(batch_size)
+
+    def offset(self, batch_size: int) -> int:
+        """Where this replica's examples begin among those of a step."""
+        return self._until(batch_size, self.index)
+
+    def total(self, batch_size: int) -> int:
+        """Examples that all replicas read for a step, those of backups included."""
+        return self._until(batch_size, self.replicas)
+
+    def _until(self, batch_size: int, index: int) -> int:
+        """Examples that the first `index` replicas contribute."""
+        sharing = self.sharing or self.required
+        share, rest = divmod(batch_size, sharing)
+        if (rest and self.even) or not share:
+            raise InvalidArgumentError(
+                f"a batch of {batch_size} examples cannot be shared evenly by {sharing} replicas; "
+                f"use a multiple of {sharing}"
+            )
+        rounds, more = divmod(index, sharing)
+        return index * share + rounds * rest + min(more, rest)
+
+
+InputFunction = Callable[[InputContext], Iterable[Batch]]
+"""Called once on each worker; its iterable gives one batch per step."""
+
+
+@checked
+def array_input(
+    features: Any, labels: Any, batch_size: Positive, shuffle_seed: Count | None = None, epochs: Count | None = None
+) -> InputFunction:
+    """An input function over arrays that lie in memory.
+
+    All replicas walk through the same order of the examples, each taking its own part of every step's examples: the
+    batches of a run on n replicas, put together, are those of a run on one. A replica that starts later
+    continues at the current step.
+
+    Args:
+        features: An array, or a dictionary of arrays, with examples along the first axis.
+        labels: The same for labels.
+        batch_size: Examples that count in a step, over all replicas.
+        shuffle_seed: Reshuffle in every epoch from this seed; None keeps the order.
+        epochs: Passes over the data; None repeats without end. A last batch that is not full is left out.
+
+    Raises:
+        InvalidArgumentError: The arrays differ in length, or are shorter than a batch.
+    """
+    arrays = [np.asarray(array) for part in (features, labels) for array in _leaves(part)]
+    if not all(map(np.ndim, arrays)):
+        raise InvalidArgumentError("array_input(): features and labels must be arrays of examples, not scalars or None")
+    lengths = {len(array) for array in arrays}
+    if len(lengths) != 1:
+        raise InvalidArgumentError(f"features and labels differ in their number of examples: {sorted(lengths)}")
+    (length,) = lengths
+
+    def input_fn(context: InputContext) -> Iterator[Batch]:
+        share, offset, per_step = context.share(batch_size), context.offset(batch_size), context.total(batch_size)
+        if per_step > length:
+            raise InvalidArgumentError(f"{length} examples do not fill one step of {per_step}")
+        steps_per_epoch = length // per_step
+        step = context.first_step - 1
+        order, ordered_epoch = np.arange(length), -1
+        while epochs is None or step < epochs * steps_per_epoch:
+            epoch, position = divmod(step, steps_per_epoch)
+            if shuffle_seed is not None and epoch != ordered_epoch:
+                order, ordered_epoch = np.random.default_rng([shuffle_seed, epoch]).permutation(length), epoch
+            begin = position * per_step + offset
+            rows = order[begin : begin + share]
+            yield _take(features, rows), _take(labels, rows)
+            step += 1
+
+    return input_fn
+
+
+@checked
+def dataset_input(make_dataset: Callable[[], Dataset], batch_size: Positive) -> InputFunction:
+    """An input function over the examples of a dataset, which each replica opens for itself and reads its share of.
+
+    Replica `i` of `n` reads every n-th example, from the i-th on; where shares are not equal, a stretch of each step's
+    examples. A step's examples, of all replicas together, are those of a step in one process. A replica that starts
+    later skips the examples of the steps before.
+
+    Args:
+        make_dataset: Called on each worker; returns a `tf.data.Dataset` of single examples, pairs (features, labels).
+            Its order must be the same everywhere: shuffle with a seed.
+        batch_size: Examples that count in a step, over all replicas. A last step that is not full is left out.
+
+    Raises:
+        InvalidArgumentError: On the workers: `make_dataset` returns no dataset of pairs.
+    """
+
+    def input_fn(context: InputContext) -> Iterator[Batch]:
+        share, offset, per_step = context.share(batch_size), context.offset(batch_size), context.total(batch_size)
+        with Graph().as_default():  # not while batches are made: each may be asked for on another thread
+            dataset = make_dataset()
+            if not isinstance(dataset, Dataset) or not isinstance(dataset.output_types, tuple):
+                raise InvalidArgumentError(
+                    f"dataset_input takes a dataset of pairs (features, labels), not {dataset!r}"
+                )
+            rest = dataset.skip((context.first_step - 1) * per_step)
+            is_even = per_step == share * context.replicas
+            if is_even:
+                batches = rest.shard(context.replicas, context.index).batch(share, drop_remainder=True)
+            else:
+                batches = rest.batch(per_step, drop_remainder=True)
+        rows = slice(None) if is_even else slice(offset, offset + share)
+        for features, labels in batches:
+            yield _take(features, rows), _take(labels, rows)
+
+    return input_fn
+
+
+def _leaves(part: Any) -> Sequence[Any]:
+    return list(part.values()) if isinstance(part, Mapping) else [part]
+
+
+def _take(part: Any, rows: Any) -> Any:
+    if isinstance(part, Mapping):
+        return {name: np.asarray(array)[rows] for name, array in part.items()}
+    return np.asarray(part)[rows]
+
+
+def flatten_batch(batch: Batch) -> list[tuple[str, Any]]:
+    """The arrays of a batch in a fixed order, each with the name of its placeholder.
+
+    Raises:
+        InvalidArgumentError: The input function gave something that is not (features, labels).
+    """
+    if not isinstance(batch, tuple) or len(batch) != 2:
+        raise InvalidArgumentError(
+            f"an input function must yield (features, labels), got a {type(batch).__name__}; "
+            "features and labels are arrays or dictionaries of arrays"
+        )
+    flat: list[tuple[str, Any]] = []
+    for name, part in zip(("features", "labels"), batch, strict=True):
+        if isinstance(part, Mapping):
+            flat.extend((f"{name}/{key}", part[key]) for key in sorted(part))
+        else:
+            flat.append((name, part))
+    return flat
+
+
+@dataclass(frozen=True)
+class BatchForm:
+    """What all batches of an input are like: those for which a model was built. Workers check what they read with it.
+
+    Attributes:
+        names: Of the arrays, in the order of `flatten_batch`.
+        feeds: What can be fed for each.
+    """
+
+    names: tuple[str, ...]
+    feeds: tuple[Feed, ...]
+
+    def arrays(self, batch: Batch) -> list[Any]:
+        """The arrays of a batch, cast as what is fed to a session.
+
+        Raises:
+            InvalidArgumentError: One is missing, or its dtype or shape does not fit; there are no examples.
+        """
+        found = flatten_batch(batch)
+        names = tuple(name for name, _ in found)
+        if names != self.names:
+            raise InvalidArgumentError(f"the batch holds {', '.join(names)}, expected {', '.join(self.names)}")
+        arrays = [feed.convert(array) for feed, (_, array) in zip(self.feeds, found, strict=True)]
+        sizes = [len(array) for array in arrays if np.ndim(array)]
+        if sizes and not any(sizes):
+            raise InvalidArgumentError("the batch holds no examples: its loss would not be a number")
+        return arrays
+
+
+def open_input(input_fn: InputFunction, context: InputContext) -> Iterator[Batch]:
+    """The batches of a replica. Raises `InvalidArgumentError` if the input function returns something else."""
+    batches = input_fn(context)
+    if not isinstance(batches, Iterable):
+        name = getattr(input_fn, "__name__", type(input_fn).__name__)
+        raise InvalidArgumentError(
+            f"input function {name} returned {batches!r}, expected an iterable of (features, labels)"
+        )
+    return iter(batches)
+
+
+def unflatten_like(batch: Batch, values: Iterable[Any]) -> Batch:
+    """`values`, in the order of `flatten_batch`, in the structure of `batch`."""
+    remaining = iter(values)
+    parts = [
+        {key: next(remaining) for key in sorted(part)} if isinstance(part, Mapping) else next(remaining)
+        for part in batch
+    ]
+    return parts[0], parts[1]

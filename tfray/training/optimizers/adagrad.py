@@ -1,0 +1,77 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import checked
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.ops.arrays import array_ops
+from tfray.ops.state import sparse_training_ops, training_ops
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+
+
+class AdagradOptimizer(Optimizer):
+    """Divides each element's gradient by the root of the sum of its squares so far.
+
+    ``accumulator += gradient ** 2; var -= learning_rate * gradient / sqrt(accumulator)``. A sparse gradient
+    changes only its rows.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        initial_accumulator_value: What the sum starts with; positive.
+        use_locking: Accepted for TensorFlow 1's sake.
+        name: Name of the optimizer.
+
+    Raises:
+        InvalidArgumentError: `initial_accumulator_value` is not positive.
+
+    References:
+        Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization",
+        2011.
+    """
+
+    @checked
+    def __init__(
+        self,
+        learning_rate: Hyperparameter,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0:
+            raise InvalidArgumentError(
+                f"initial_accumulator_value is {initial_accumulator_value}, expected a positive number"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            self._get_or_make_slot_with_initializer(
+                var, self._initial_accumulator, var.shape, var.dtype, "accumulator", self._name
+            )
+
+    def _initial_accumulator(self, shape: Any, dtype: Any) -> Tensor:
+        return array_ops.fill(shape, np.asarray(self._initial_accumulator_value, dtype.numpy))
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = convert_to_tensor(
+            self._call_if_callable(self._learning_rate), name="learning_rate"
+        )
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        rate = self._scalar_for(self._learning_rate_tensor, var)
+        return training_ops.apply_adagrad(var, self.get_slot(var, "accumulator"), rate, grad)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        rate = self._scalar_for(self._learning_rate_tensor, var)
+        return sparse_training_ops.sparse_apply_adagrad(
+            var, self.get_slot(var, "accumulator"), rate, grad.values, grad.indices
+        )

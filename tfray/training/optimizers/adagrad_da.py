@@ -1,0 +1,94 @@
+"""Adagrad with dual averaging."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import checked
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.ops.arrays import array_ops
+from tfray.ops.state import proximal_training_ops
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+
+
+class AdagradDAOptimizer(Optimizer):
+    """Adagrad that computes each weight anew from the sum of all its gradients, for sparse linear models.
+
+    The penalties grow with the number of steps, so that weights which are rarely used stay exactly 0; see
+    `tfray.ops.state.proximal_training_ops.apply_adagrad_da` for the formula. Initial values of the variables do not
+    count beyond the first gradient.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        global_step: The global step, which counts the steps from 0.
+        initial_gradient_squared_accumulator_value: What the sum of squares starts with; positive.
+        l1_regularization_strength: Weight of the L1 penalty, 0 or more.
+        l2_regularization_strength: Weight of the L2 penalty, 0 or more.
+        use_locking: Accepted for TensorFlow 1's sake.
+        name: Name of the optimizer.
+
+    Raises:
+        InvalidArgumentError: The initial sum of squares is not positive.
+
+    References:
+        Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization",
+        2011.
+    """
+
+    @checked
+    def __init__(
+        self,
+        learning_rate: Hyperparameter,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
+        if initial_gradient_squared_accumulator_value <= 0:
+            raise InvalidArgumentError(
+                "initial_gradient_squared_accumulator_value is "
+                f"{initial_gradient_squared_accumulator_value}, expected a positive number"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._global_step = global_step
+        self._initial_square = initial_gradient_squared_accumulator_value
+        self._l1_regularization_strength = l1_regularization_strength
+        self._l2_regularization_strength = l2_regularization_strength
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "gradient_accumulator", self._name)
+            self._get_or_make_slot_with_initializer(
+                var, self._initial_squares, var.shape, var.dtype, "gradient_squared_accumulator", self._name
+            )
+
+    def _initial_squares(self, shape: Any, dtype: Any) -> Tensor:
+        return array_ops.fill(shape, np.asarray(self._initial_square, dtype.numpy))
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = convert_to_tensor(
+            self._call_if_callable(self._learning_rate), name="learning_rate"
+        )
+        # The global step still counts the steps before this one.
+        self._step_tensor = convert_to_tensor(self._global_step, name="global_step") + 1
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._apply(var, grad, None)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        return self._apply(var, grad.values, grad.indices)
+
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
+        sums, squares = self.get_slot(var, "gradient_accumulator"), self.get_slot(var, "gradient_squared_accumulator")
+        rate, step = self._scalar_for(self._learning_rate_tensor, var), self._scalar_for(self._step_tensor, var)
+        l1 = self._scalar_for(self._l1_regularization_strength, var)
+        l2 = self._scalar_for(self._l2_regularization_strength, var)
+        return proximal_training_ops.apply_adagrad_da(var, sums, squares, rate, l1, l2, step, gradient, indices)

@@ -1,0 +1,111 @@
+"""Adam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.framework.arguments import checked
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.ops.arrays import array_ops, grouping_ops
+from tfray.ops.state import sparse_training_ops, state_ops, training_ops
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+
+
+class AdamOptimizer(Optimizer):
+    """Moves each element by the mean of its gradients over the root of the mean of their squares.
+
+    With t the number of the step, counted from 1::
+
+        m += (1 - beta1) * (gradient - m)
+        v += (1 - beta2) * (gradient ** 2 - v)
+        var -= learning_rate * sqrt(1 - beta2 ** t) / (1 - beta1 ** t) * m / (sqrt(v) + epsilon)
+
+    A sparse gradient has the same effect as the dense one with zeros in the other rows: their means decay, and
+    they go on moving. `LazyAdamOptimizer` leaves them alone.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        beta1: Decay of the mean of the gradients; likewise.
+        beta2: Decay of the mean of their squares; likewise.
+        epsilon: What keeps the quotient finite; likewise. It stands where section 2.1 of the paper puts it.
+        use_locking: Accepted for TensorFlow 1's sake.
+        name: Name of the optimizer.
+
+    References:
+        Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015.
+    """
+
+    _lazy = False
+
+    @checked
+    def __init__(
+        self,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+        """The variables that hold the powers of the decays."""
+        return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        # Which variable they go to must not depend on the order of the list.
+        first = min(var_list, key=lambda var: var.name)
+        self._create_non_slot_variable(lambda: self._call_if_callable(self._beta1), "beta1_power", first)
+        self._create_non_slot_variable(lambda: self._call_if_callable(self._beta2), "beta2_power", first)
+        for var in var_list:
+            self._zeros_slot(var, "m", self._name)
+            self._zeros_slot(var, "v", self._name)
+
+    def _prepare(self) -> None:
+        self._lr_t = convert_to_tensor(self._call_if_callable(self._lr), name="learning_rate")
+        self._beta1_t = convert_to_tensor(self._call_if_callable(self._beta1), name="beta1")
+        self._beta2_t = convert_to_tensor(self._call_if_callable(self._beta2), name="beta2")
+        self._epsilon_t = convert_to_tensor(self._call_if_callable(self._epsilon), name="epsilon")
+
+    def _scalars(self, var: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        def as_var(scalar: Any) -> Tensor:
+            return self._scalar_for(scalar, var)
+
+        beta1_power, beta2_power = map(as_var, self._get_beta_accumulators())
+        rate, beta1, beta2, epsilon = map(as_var, (self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t))
+        return beta1_power, beta2_power, rate, beta1, beta2, epsilon
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        return training_ops.apply_adam(var, m, v, *self._scalars(var), grad)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        return sparse_training_ops.sparse_apply_adam(
+            var, m, v, *self._scalars(var), grad.values, grad.indices, lazy=self._lazy
+        )
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
+        powers = self._get_beta_accumulators()
+        with get_default_graph().control_dependencies(update_ops), state_ops.colocated_with(powers[0].handle):
+            updates = [
+                power.assign(power * array_ops.cast(beta, power.dtype)).op
+                for power, beta in zip(powers, (self._beta1_t, self._beta2_t), strict=True)
+            ]
+        return grouping_ops.group(*update_ops, *updates, name=name_scope)
+
+
+class LazyAdamOptimizer(AdamOptimizer):
+    """Adam that touches only the rows of a sparse gradient, for large embeddings of which a step uses little.
+
+    The means of a row stand still while it is not used, so results differ somewhat from `AdamOptimizer`.
+    """
+
+    _lazy = True

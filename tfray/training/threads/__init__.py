@@ -1,0 +1,1 @@
+"""Threads beside a session, the global step, placement on parameter servers."""

@@ -1,0 +1,88 @@
+"""The global step: how many updates a model has had, by whichever worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.graph import Graph, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.library.variables.variables import Variable
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The value of the global step in a session.
+
+    Args:
+        sess: The session.
+        global_step_tensor: The global step, a variable or tensor.
+    """
+    return int(sess.run(global_step_tensor))
+
+
+def get_global_step(graph: Graph | None = None) -> Any | None:
+    """The global step of a graph, or None.
+
+    It is the variable in ``GraphKeys.GLOBAL_STEP``, otherwise the variable named ``global_step``.
+
+    Args:
+        graph: The graph; the default graph when None.
+
+    Raises:
+        InvalidArgumentError: There are several, or it is no integer scalar.
+    """
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        names = ", ".join(variable.name for variable in found)
+        raise InvalidArgumentError(f"the graph has {len(found)} global steps ({names}), expected one")
+    if not found:
+        found = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.op.name == GraphKeys.GLOBAL_STEP]
+    if not found:
+        return None
+    assert_global_step(found[0])
+    return found[0]
+
+
+def create_global_step(graph: Graph | None = None) -> Variable:
+    """Make the global step of a graph, an int64 scalar that starts at 0.
+
+    Args:
+        graph: The graph; the default graph when None.
+
+    Raises:
+        InvalidArgumentError: The graph has a global step already.
+    """
+    graph = graph or get_default_graph()
+    if get_global_step(graph) is not None:
+        raise InvalidArgumentError(
+            "the graph has a global step already: use get_global_step or get_or_create_global_step"
+        )
+    with graph.as_default(), graph.name_scope(None):
+        return Variable(
+            0,
+            trainable=False,
+            dtype=dtypes.int64,
+            name=GraphKeys.GLOBAL_STEP,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The global step of a graph, made if need be.
+
+    Args:
+        graph: The graph; the default graph when None.
+    """
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raise `InvalidArgumentError` unless a tensor or variable is an integer scalar."""
+    if not global_step_tensor.dtype.is_integer or not global_step_tensor.shape.is_compatible_with([]):
+        raise InvalidArgumentError(
+            f"global step {global_step_tensor.name!r} is {global_step_tensor.dtype.name} {global_step_tensor.shape}, "
+            "expected an integer scalar"
+        )

@@ -1,0 +1,1 @@
+"""`Trainer`: replicated training, its configuration, its result and its log."""

@@ -1,0 +1,337 @@
+"""A `Trainer`'s run on a cluster: drives the replicas, saves, recovers, and follows the number of workers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.actors.cluster import Cluster, JobSpec
+from tfray.actors.driver import ReplicaDriver, StepReport
+from tfray.actors.membership import Elasticity, FaultPolicy, WorkerEvent
+from tfray.actors.messages import REPLICA_DEVICE, InputShare
+from tfray.actors.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
+from tfray.errors import DataLossError, UnavailableError
+from tfray.formats.files import as_path
+from tfray.library.platform import logging
+from tfray.placement.replicate import CompiledReplicaStep, compile_replica_step
+from tfray.runtime.step_report import run_metadata
+from tfray.session import Session
+from tfray.training.input.inputs import BatchForm, InputContext, InputFunction, open_input
+from tfray.training.trainer.bad_gradients import BadGradientsWarning
+from tfray.training.trainer.batch_scale import scale_variable
+from tfray.training.trainer.model import BuiltModel
+from tfray.training.trainer.model_summaries import Branch, ModelSummaries, is_due
+from tfray.training.trainer.model_variables import initializer, variables_of, whole_values
+from tfray.training.trainer.run_checkpoints import RunCheckpoints
+from tfray.training.trainer.run_config import RunConfig, ScalingConfig
+from tfray.training.trainer.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, RunEvents
+from tfray.training.trainer.step_history import StepRecord
+
+STEPS_AHEAD: Final = 2
+"""Steps that devices have in hand, so that none waits for the driver between two."""
+
+
+def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
+    """The parameter servers and workers; of an elastic run the least number of workers."""
+    ps = JobSpec(
+        scaling.shards, num_cpus=scaling.cpus_per_parameter_server, resources=scaling.parameter_server_resources
+    )
+    worker = JobSpec(
+        scaling.min_workers,
+        num_cpus=scaling.cpus_per_worker,
+        resources=scaling.worker_resources,
+        scheduling_strategy=scaling.scheduling_strategy,
+    )
+    return Cluster(
+        {"ps": ps, "worker": worker},
+        run.address,
+        start_timeout_s=scaling.start_timeout_s,
+        init_options=run.init_options,
+    )
+
+
+class ClusterTraining:
+    """One run of a model on a cluster.
+
+    Args:
+        model: The model, built for the cluster's parameter servers.
+        input_fn: Opens the input of a replica.
+        scaling: Actors.
+        run: Length and place.
+        cluster: The actors.
+        checkpoints: Where the run begins, and what it leaves.
+        summaries: What the model's summaries are.
+        events: Told what happens beside the steps.
+    """
+
+    def __init__(
+        self,
+        model: BuiltModel,
+        input_fn: InputFunction,
+        scaling: ScalingConfig,
+        run: RunConfig,
+        cluster: Cluster,
+        checkpoints: RunCheckpoints,
+        summaries: ModelSummaries,
+        events: RunEvents,
+    ) -> None:
+        self._events = events
+        self._ended: dict[int, WorkerEvent] = {}
+        """Replicas whose input has ended, while that is no loss."""
+        self._lost: str | None = None
+        """What part of the data is no longer read."""
+        self._model = model
+        self._input_fn = input_fn
+        self._scaling = scaling
+        self._run = run
+        self._cluster = cluster
+        self._checkpoints = checkpoints
+        self._summaries = summaries
+        self._final: dict[str, Any] = {}
+
+    def records(self) -> Generator[StepRecord, None, None]:
+        """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
+        recoveries, model, checkpoints, died = 0, self._model, self._checkpoints, ""
+        while True:
+            try:
+                # Variables are read and written where they live: the death of a worker is no concern of theirs.
+                with Session(self._cluster.only("ps"), graph=model.graph) as session, checkpoints.settled():
+                    yield from self._steps(session, died)
+                    self._final = session.run(variables_of(model))
+                    return
+            except UnavailableError as error:
+                lost = (error.device or "").startswith("/job:ps/")
+                died = f"{error.device} has died after step {checkpoints.step}"
+                if not lost or not checkpoints.active or recoveries >= self._run.max_recoveries:
+                    raise
+            recoveries += 1
+            checkpoints.failed()
+            self._cluster.replace_dead(self._scaling.start_timeout_s, ("ps",) if self._scaling.elastic else None)
+
+    def final_values(self) -> dict[str, Any]:
+        """The values of the variables when training had ended, those that the trainer has cut joined again."""
+        return self._final if self._scaling.partitioner is None else whole_values(self._model, self._final)
+
+    def _steps(self, session: Session, died: str = "") -> Generator[StepRecord, None, None]:
+        """Train to the end, from the newest checkpoint on; `died` says why training goes back to it."""
+        checkpoints, summaries, of_state = self._checkpoints, self._summaries, self._summaries.of_state
+        session.run(initializer(self._model))
+        arrays = checkpoints.restore(session)
+        began = checkpoints.step
+        if died:
+            self._events.tell(ROLLBACK, began, f"{died}: training goes back to the checkpoint of step {began}")
+        if began >= self._run.steps:
+            if not died:
+                self._events.ended(began, self._run.steps, began)
+            return
+        begin = began + 1
+        self._ended, self._lost = {}, None
+        driver = self._driver(session, begin)
+        if checkpoints.active:
+            driver.restore_state(arrays)
+        driver.hold(checkpoints.next_step)
+        names, warning = list(self._model.fetches), BadGradientsWarning(self._run.bad_gradients)
+        with closing(driver.run()) as reports:
+            for report in reports:
+                if report is None:  # no step is open
+                    checkpoints.save(session, driver.state)
+                    checkpoints.exit_if_preempted()
+                    self._stop_if_lost()
+                    driver.go_on(checkpoints.next_step)
+                    continue
+                checkpoints.step = report.step
+                record = _record(report, names)
+                warning.observe(record.step, record.bad_gradients)
+                # Those of the batch come with the step of which they were asked, whichever place that took.
+                due = summaries.due(report.step, begin) if summaries.of_batch is None else record.summary
+                if of_state is not None and due:
+                    record = replace(record, summary=record.summary + session.run(of_state))
+                self._note_ends(report)
+                yield record
+                if checkpoints.is_due() or self._must_stop:
+                    driver.hold()
+            checkpoints.save(session, driver.state)
+            self._stop_if_lost()
+            self._events.ended(checkpoints.step, self._run.steps, began)
+
+    # -- what is lost ----------------------------------------------------------------------------
+
+    def _observe(self, event: WorkerEvent) -> None:
+        """See what has become of a replica."""
+        who = f"replica {event.replica} ({event.device})"
+        if event.kind == "ended":
+            self._ended[event.replica] = event
+        elif event.kind == "replaced":
+            until = "the others share its data until another comes" if self._scaling.elastic else "another is started"
+            message = f"the worker of {who} died in step {event.step}: {until}"
+            self._events.tell(REPLACEMENT, event.step, message, event.replica)
+        else:
+            restarts = f"{self._run.max_worker_restarts} restarts"
+            self._lose(event, f"the worker of {who} died in step {event.step} and is not replaced, after {restarts}")
+
+    def _note_ends(self, report: StepReport) -> None:
+        """A step has been taken: ends of inputs before it are a loss, unless it had as many members as it needs."""
+        scaling = self._scaling
+        if scaling.mode == "async" or (scaling.backup_workers and len(report.members) >= scaling.required):
+            return
+        for event in [each for each in self._ended.values() if each.step <= report.step]:
+            del self._ended[event.replica]
+            who = f"replica {event.replica} ({event.device})"
+            self._lose(event, f"the input of {who} ended before step {event.step}, and the others' did not")
+
+    def _lose(self, event: WorkerEvent, what: str) -> None:
+        self._lost = f"{what}: training goes on without 1 of {event.replicas} shares of the data"
+        self._events.tell(LOST_DATA, event.step, self._lost, event.replica)
+
+    @property
+    def _must_stop(self) -> bool:
+        return self._lost is not None and self._run.on_lost_data == "stop"
+
+    def _stop_if_lost(self) -> None:
+        if self._must_stop:
+            folder = self._run.checkpoint_dir
+            saved = "there is no checkpoint" if folder is None else f"its checkpoint is in {as_path(folder)}"
+            raise DataLossError(
+                f"{self._lost}; on_lost_data='stop' has ended it after step {self._checkpoints.step}, {saved}"
+            )
+
+    def _driver(self, session: Session, first_step: int) -> ReplicaDriver:
+        scaling, model, run = self._scaling, self._model, self._run
+        branch = self._summaries.of_batch
+        compiled = self._compiled(branch)
+
+        def open_input(share: InputShare) -> _InputOpener:
+            context = self._context(share)
+            every_steps = None if branch is None else self._summaries.every_steps
+            return _InputOpener(
+                self._input_fn,
+                context,
+                model.form,
+                compiled.feeds,
+                run.accumulate,
+                branch is not None,
+                first_step,
+                every_steps,
+            )
+
+        spec = self._cluster.jobs["worker"]
+        return ReplicaDriver(
+            self._cluster,
+            compiled,
+            [spec.devices("worker", task)[0] for task in range(scaling.max_workers)],
+            self._protocol(first_step),
+            model.graph.functions,
+            open_input,
+            FaultPolicy(
+                max_restarts=run.max_worker_restarts,
+                patience_s=max(FaultPolicy.patience_s, scaling.start_timeout_s),
+                step_timeout_s=run.step_timeout_s,
+                told=self._observe,
+            ),
+            self._elasticity(session),
+            first_step,
+            run.trace_steps,
+            model.batch_size * run.accumulate,
+            run.bad_gradients == "skip",
+        )
+
+    def _compiled(self, branch: Branch | None) -> CompiledReplicaStep:
+        model = self._model
+        shards = [device for device in self._cluster.devices if device.startswith("/job:ps/")]
+        fetched, fed = [*model.fetches.values()], [*model.placeholders]
+        if branch is not None:
+            fetched, fed = [*fetched, branch.summary], [*fed, branch.wanted]
+        options = self._scaling.replica_options(self._run)
+        return compile_replica_step(fetched, [model.train_operation], fed, shards, REPLICA_DEVICE, options=options)
+
+    def _protocol(self, first_step: int) -> ReplicaProtocol:
+        scaling, steps = self._scaling, self._run.steps - first_step + 1
+        if scaling.mode == "async":
+            return AsyncProtocol(steps, first_step, STEPS_AHEAD, scaling.staleness)
+        # The membership of an elastic run says who is expected. Backups are not, as in any step.
+        required = 1 if scaling.elastic else scaling.required
+        return SyncProtocol(required, steps, first_step, required, STEPS_AHEAD)
+
+    def _context(self, share: InputShare) -> InputContext:
+        """What an input function is told of a share."""
+        scaling = self._scaling
+        # Where it depends on the number of replicas how many examples a step takes, batches tell how many there were.
+        counted = scaling.mode == "async" or (scaling.elastic and scaling.elastic_batch == "scaled")
+        first_step = 1 - (-share.batches // share.replicas) if counted else share.step
+        # For the input a step of several batches is as many steps.
+        return scaling.input_context(share.replicas, share.index, 1 + self._run.accumulate * (first_step - 1))
+
+    def _elasticity(self, session: Session) -> Elasticity | None:
+        scaling = self._scaling
+        if not scaling.elastic:
+            return None
+        variable = scale_variable(self._model.graph) if scaling.elastic_batch == "scaled" else None
+
+        def resized(replicas: int) -> None:
+            logging.info("%d workers train from now on", replicas)
+            if variable is not None:
+                variable.load(scaling.required_of(replicas) / scaling.required, session)
+
+        return Elasticity(scaling.min_workers, scaling.backup_workers, resized)
+
+
+class _InputOpener:
+    """Opens a replica's input on its worker: what gives the values that its plan is fed in a step."""
+
+    def __init__(
+        self,
+        input_fn: InputFunction,
+        context: InputContext,
+        form: BatchForm,
+        feeds: Sequence[int],
+        batches: int,
+        is_asked: bool,
+        first_step: int,
+        summary_steps: int | None,
+    ) -> None:
+        self._input_fn = input_fn
+        self._context = context
+        self._form = form
+        self._feeds = list(feeds)
+        self._batches = batches
+        self._is_asked = is_asked
+        self._first_step = first_step
+        self._summary_steps = summary_steps
+
+    def __call__(self) -> Callable[[int], list[Any]]:
+        batches = open_input(self._input_fn, self._context)
+
+        def read(step: int) -> list[Any]:
+            arrays: list[Any] = []
+            for number in range(self._batches):
+                arrays += self._form.arrays(next(batches))
+                if self._is_asked:  # for summaries, those of the step's first batch
+                    arrays.append(np.array(number == 0 and is_due(step, self._first_step, self._summary_steps)))
+            return [arrays[i] for i in self._feeds]
+
+        return read
+
+
+def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
+    values = report.values or [math.nan] * len(names)  # whose only member died before it could report
+    metrics = {name: float(value) for name, value in zip(names, values, strict=False)}
+    trace = run_metadata(report.records) if report.records else None
+    summary = b"".join(np.asarray(value).item() for value in report.values[len(names) :])
+    return StepRecord(
+        report.step,
+        metrics,
+        report.duration_s,
+        report.live,
+        report.dropped,
+        report.members,
+        report.staleness,
+        report.replica_s,
+        trace,
+        summary,
+        report.bad,
+    )

@@ -1,0 +1,148 @@
+"""A replicated step in this process: one replica and the shards that it updates, on one device.
+
+A run that gathers gradients over several batches, or checks them, computes the same steps in one process as on a
+cluster: the same partitions, of which the replica's runs first, and then, unless it is to be left out, the shard's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InternalError, OpError
+from tfray.formats.step_stats import RunMetadata
+from tfray.framework.graph import Operation, Tensor
+from tfray.placement.contributions import ReplicaOptions
+from tfray.placement.replicate import compile_replica_step
+from tfray.runtime.executor import PlanRun, advance_all, wait_for_more
+from tfray.runtime.local import LocalRunner
+from tfray.runtime.plan import Plan
+from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.step import Step
+from tfray.runtime.step_report import run_metadata
+from tfray.runtime.tracing import HARDWARE_TRACE, DeviceTrace, TracedRun, TracedStep
+from tfray.session import Session
+from tfray.training.threads.device_setter import STATE_OPS
+
+SHARD: Final = "/job:localhost/task:0/device:CPU:0"
+"""The device of a local session: variables live there."""
+
+_REPLICA: Final = "/job:worker/replica:0/task:0/device:CPU:0"
+
+
+def to_shard(op: Operation) -> str:
+    """The device function under which a model is built for `LocalReplica`."""
+    return SHARD if op.type in STATE_OPS else op.device
+
+
+class LocalReplica:
+    """One replica's steps in a local session.
+
+    Args:
+        session: The session; its graph was built under `to_shard`.
+        fetched: What a step returns.
+        target: The training operation.
+        fed: What each batch feeds.
+        options: How to compute.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        fetched: Sequence[Tensor],
+        target: Operation,
+        fed: Sequence[Tensor],
+        options: ReplicaOptions,
+    ) -> None:
+        assert isinstance(session._runner, LocalRunner)
+        self._runner = session._runner
+        self._device = self._runner.devices_by_name()[SHARD]
+        compiled = compile_replica_step(fetched, [target], fed, [SHARD], _REPLICA, options=options)
+        partitions = [compiled.replica, *compiled.serving.values(), *compiled.shards]
+        self._plans = {part.device: Plan(part, self._device, sends_copy=False) for part in partitions}
+        self._feeds = compiled.feeds
+        self._checked = compiled.checked
+        self._skips = options.bad_gradients == "skip"
+
+    def run(
+        self, number: int, values: Sequence[Any], trace: RunMetadata | None = None
+    ) -> tuple[list[Any], tuple[str, ...]]:
+        """Run a step.
+
+        Args:
+            number: Which it is.
+            values: What is fed: that of the first batch, of the second, and so on.
+            trace: Takes what is recorded of the step, if that is wanted.
+
+        Returns:
+            The fetched values, and the variables whose gradients were not finite.
+        """
+        record = None if trace is None else DeviceTrace(self._device, HARDWARE_TRACE)
+        held = _HeldBack()
+        step, plans = Step(number, held, None, Mailbox()), self._plans
+        start: Callable[[Plan, Any, Sequence[Any]], PlanRun] = PlanRun
+        if record is not None:
+            step = TracedStep({SHARD: record}, number, held, None, Mailbox())
+            start, plans = TracedRun, {name: plan.traced() for name, plan in plans.items()}
+        with self._runner.running(step), np.errstate(all="ignore"):
+            fed = [self._device.asarray(values[i]) for i in self._feeds]
+            for name, plan in plans.items():
+                held.runs[name] = start(plan, step, fed if name == _REPLICA else ())
+            step.runs = list(held.runs.values())
+            try:
+                fetched, bad = self._advance(held, step)
+            except OpError as error:
+                error.message = f"replica 0 ({SHARD}) failed in step {number}: {error.message}"
+                raise
+            finally:
+                step.cancel()
+                step.runs, held.runs = (), {}  # a cycle would keep what they hold until it is collected
+        if record is not None and trace is not None:
+            record.close()
+            trace.CopyFrom(run_metadata([record.record(sum(plan.buffer_bytes for plan in plans.values()))]))
+        return fetched, bad
+
+    def _advance(self, held: _HeldBack, step: Step) -> tuple[list[Any], tuple[str, ...]]:
+        replica = held.runs[_REPLICA]
+        _advance_fully(step)
+        fetched = [self._device.to_host(value) for value in replica.fetch()] if replica.done else []
+        finite = fetched.pop() if self._checked and fetched else ()
+        bad = tuple(name for name, good in zip(self._checked, finite, strict=False) if not good)
+        if bad and self._skips:
+            return fetched, bad
+        for key, value in held.contributions:
+            held.runs[SHARD].deliver(key, value)
+        _advance_fully(step)
+        for run in step.runs:
+            if not run.done:
+                raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")
+        return fetched, bad
+
+
+class _HeldBack:
+    """Hands tensors to the other partitions of the step, those for the shard when it is certain that they count."""
+
+    copies = False
+
+    def __init__(self) -> None:
+        self.runs: dict[str, PlanRun] = {}
+        self.contributions: list[tuple[str, Any]] = []
+
+    def send(self, key: str, destination: str, value: Any) -> None:
+        if destination == SHARD:
+            self.contributions.append((key, value))
+        else:
+            self.runs[destination].deliver(key, value)
+
+    def flush(self) -> None:
+        """Nothing is held back until then."""
+
+
+def _advance_fully(step: Step) -> None:
+    """Run what is ready, and wait for operations that wait for other steps."""
+    advance_all(step.runs)
+    while step.mailbox is not None and any(run.suspended for run in step.runs):
+        wait_for_more(step.runs, step, step.mailbox)
+        advance_all(step.runs)

@@ -1,0 +1,67 @@
+"""What happens in a run beside its steps: a line each, at once, on standard error and in TensorBoard's event file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfray.library.platform import logging
+
+if TYPE_CHECKING:
+    from tfray.training.trainer.run_log import RunLog
+
+REPLACEMENT: Final = "replacement"
+ROLLBACK: Final = "rollback"
+LOST_DATA: Final = "lost data"
+EARLY_END: Final = "early end"
+NOTHING_TO_DO: Final = "nothing to do"
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """Something that happened in a run beside its steps.
+
+    Attributes:
+        kind: ``"replacement"`` of a worker that died, ``"rollback"`` to a checkpoint, ``"lost data"`` of a replica
+            whose share is no longer read, ``"early end"`` with the input, ``"nothing to do"`` for a resumed run.
+        step: The step in which it happened.
+        message: One sentence.
+        replica: Of which replica, if it is about one.
+    """
+
+    kind: str
+    step: int
+    message: str
+    replica: int | None = None
+
+
+class RunEvents:
+    """The events of one run.
+
+    Attributes:
+        told: All of them, in order.
+        log: Takes them too, while there is one.
+    """
+
+    def __init__(self) -> None:
+        self.told: list[RunEvent] = []
+        self.log: RunLog | None = None
+
+    def tell(self, kind: str, step: int, message: str, replica: int | None = None) -> None:
+        """Say that something has happened."""
+        event = RunEvent(kind, step, message, replica)
+        self.told.append(event)
+        logging.warning("%s", message)
+        if self.log is not None:
+            self.log.note(event)
+
+    def ended(self, done: int, wanted: int, began: int) -> None:
+        """Say so if a run has ended after `done` of the `wanted` steps; `began` were done when it began."""
+        if began >= wanted:
+            message = (
+                f"nothing was left to do: the checkpoint that the run went on from has {began} steps, and {wanted} are "
+                "asked for; raise steps, choose another checkpoint_dir, or begin anew with resume=False"
+            )
+            self.tell(NOTHING_TO_DO, began, message)
+        elif done < wanted:
+            self.tell(EARLY_END, done, f"training has ended after {done} of {wanted} steps: its input has no more")

@@ -1,0 +1,262 @@
+"""What a step will be before it runs: where everything goes, what moves, how long it should take, and how many shards.
+
+All of it is prediction, from static shapes or from recorded steps; see `tfray.placement.cost`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.device_spec import DeviceSpec, merge_device
+from tfray.framework.graph import Graph, Operation
+from tfray.framework.graph_keys import GraphKeys
+from tfray.placement.contributions import ReplicaOptions
+from tfray.placement.cost import CostModel, Machine
+from tfray.placement.cost_placer import CostPlacer
+from tfray.placement.pipeline import compile_step
+from tfray.placement.placer import Plan
+from tfray.placement.policies import prefer, spread_over_jobs
+from tfray.placement.replicate import compile_replica_step
+from tfray.placement.step_time import (
+    Instance,
+    StepTime,
+    Traffic,
+    instances_of,
+    instances_of_replicas,
+    simulate,
+    tasks_of_partitions,
+    traffic_of,
+)
+from tfray.training.threads.device_setter import STATE_OPS
+from tfray.training.trainer.model import BuiltModel
+
+REPLICA: Final = "/job:worker/replica:0/task:0/device:CPU:0"
+"""Stands for every replica."""
+
+MAX_SHARDS: Final = 64
+
+CLEARLY_FASTER: Final = 0.95
+"""What part of its time a step on more shards may take to be worth them."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one device has to do.
+
+    Attributes:
+        operations: Number of operations.
+        busy_s: Seconds that it computes and sends.
+        variables: Bytes of the variables that it holds, by name.
+    """
+
+    operations: int = 0
+    busy_s: float = 0.0
+    variables: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def variable_bytes(self) -> int:
+        """Bytes of all its variables."""
+        return sum(self.variables.values())
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """A predicted step.
+
+    Attributes:
+        loads: By device.
+        traffic: What moves, by source and destination.
+        time: The course of the step.
+    """
+
+    loads: Mapping[str, Load]
+    traffic: Mapping[tuple[str, str], Traffic]
+    time: StepTime = field(repr=False)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes between devices, altogether."""
+        return sum(entry.size_bytes for entry in self.traffic.values())
+
+
+def shard_devices(count: int) -> list[str]:
+    """Full names of parameter shards."""
+    return [f"/job:ps/task:{task}/device:CPU:0" for task in range(count)]
+
+
+def worker_devices(count: int) -> list[str]:
+    """Full names of workers."""
+    return [f"/job:worker/task:{task}/device:CPU:0" for task in range(count)]
+
+
+def to_any_shard(op: Operation) -> str:
+    """The device function that puts variables on the job ``ps`` and leaves open on which task."""
+    asked = DeviceSpec.from_string(op.device)
+    is_open = op.type in STATE_OPS and asked.job is None and asked.task is None
+    return merge_device("/job:ps", op.device) if is_open else op.device
+
+
+def plan_training(
+    model: BuiltModel,
+    shards: int,
+    workers: int,
+    cost: CostModel | None = None,
+    plan: Plan | None = None,
+    options: ReplicaOptions | None = None,
+) -> StepPlan:
+    """Predict a replicated training step.
+
+    Args:
+        model: Built under a device function that names the job ``ps`` for variables, with a task or without.
+        shards: Number of parameter shards.
+        workers: Number of replicas.
+        cost: What operations and messages take; the default machine, and the model's batch, when None.
+        plan: Places variables without a task; evenly by bytes when None.
+        options: How replicas compute, and what they send.
+    """
+    cost = cost or CostModel(unknown_size=max(1, model.batch_size // workers))
+    compiled = compile_replica_step(
+        list(model.fetches.values()),
+        [model.train_operation],
+        model.placeholders,
+        shard_devices(shards),
+        REPLICA,
+        plan or spread_over_jobs(cost, prefer(REPLICA)),
+        options,
+    )
+    return _predicted(instances_of_replicas(compiled, worker_devices(workers)), cost)
+
+
+def plan_session(
+    graph: Graph, targets: Sequence[Operation], devices: Sequence[str], cost: CostModel, by_cost: bool = True
+) -> StepPlan:
+    """Predict a step of a session.
+
+    Args:
+        graph: The graph.
+        targets: What to run; the graph's training operations when empty.
+        devices: Full names of the devices, default first.
+        cost: What operations and messages take.
+        by_cost: Whether to place as ``ConfigProto(placement="cost")`` does.
+
+    Raises:
+        InvalidArgumentError: There is nothing to run, or a placement constraint cannot be met.
+    """
+    wanted = list(targets) or [getattr(each, "op", each) for each in graph.get_collection(GraphKeys.TRAIN_OP)]
+    if not wanted:
+        raise InvalidArgumentError("the graph has no training operation: name what to run")
+    placer = CostPlacer(cost) if by_cost else None
+    if placer is not None:
+        placer.settle(graph, devices, allow_soft_placement=True)
+    compiled = compile_step([], wanted, [], devices, allow_soft_placement=True, plan=placer)
+    return _predicted(instances_of(compiled.partitions), cost)
+
+
+def _predicted(instances: Sequence[Instance], cost: CostModel) -> StepPlan:
+    time = simulate(tasks_of_partitions(instances, cost), cost.machine)
+    loads: dict[str, Load] = {}
+    for instance in instances:
+        ops = instance.partition.graph.get_operations()
+        held = {str(op.attrs.get("shared_name") or op.name): cost.variable_bytes(op) for op in ops}
+        held = {name: size for name, size in held.items() if size}
+        before = loads.get(instance.device, Load(busy_s=time.busy_s.get(instance.device, 0.0)))
+        loads[instance.device] = replace(
+            before, operations=before.operations + len(ops), variables={**before.variables, **held}
+        )
+    return StepPlan(loads, traffic_of(instances, cost), time)
+
+
+# -- shards ----------------------------------------------------------------------------------------------
+
+
+def variable_sizes(graph: Graph, cost: CostModel | None = None) -> dict[str, int]:
+    """Bytes of every variable of a graph, by name."""
+    cost = cost or CostModel()
+    return {op.name: cost.variable_bytes(op) for op in graph.get_operations() if op.type == "Variable"}
+
+
+def best_shard_count(
+    model: BuiltModel,
+    workers: int,
+    cost: CostModel | None = None,
+    limit: int | None = None,
+    shard_memory_bytes: float = math.inf,
+    options: ReplicaOptions | None = None,
+) -> int:
+    """How many parameter shards a model wants: the fewest with which a step takes about the least time.
+
+    Args:
+        model: Built under a device function that puts variables on the job ``ps``, without a task.
+        workers: Number of replicas.
+        cost: As for `plan_training`.
+        limit: Largest number; by default one for each core that the machines have.
+        shard_memory_bytes: Bytes of variables that a shard can hold.
+        options: As for `plan_training`.
+
+    Raises:
+        InvalidArgumentError: The variables do not fit even on `limit` shards.
+    """
+    cost = cost or CostModel(unknown_size=max(1, model.batch_size // workers))
+    limit = min(MAX_SHARDS, limit or cost.machine.cores * max(1, len(set(cost.machine.nodes.values()))))
+    total = sum(variable_sizes(model.graph, cost).values())
+    least = max(1, math.ceil(total / shard_memory_bytes))
+    if least > limit:
+        raise InvalidArgumentError(
+            f"variables of {total:,} bytes need {least} parameter servers of {shard_memory_bytes:,.0f} bytes, and "
+            f"there is room for {limit}: add nodes, or name the number yourself"
+        )
+    counts = sorted({least, limit, *(count for count in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32) if least <= count <= limit)})
+    times = (plan_training(model, count, workers, cost, options=options).time.seconds for count in counts)
+    best, best_s = counts[0], next(times)
+    for count, seconds in zip(counts[1:], times, strict=True):
+        if seconds < CLEARLY_FASTER * best_s:
+            best, best_s = count, seconds
+    return best
+
+
+def named_devices(graph: Graph) -> list[str]:
+    """Full names of the CPU devices that a graph's operations ask for; workers first. Empty if they ask for none."""
+    found: dict[str, None] = {}
+    for op in graph.get_operations():
+        spec = DeviceSpec.from_string(op.device)
+        if spec.job is not None:
+            found[DeviceSpec(spec.job, spec.task or 0, "CPU", 0).to_string()] = None
+    return sorted(found, key=lambda name: (DeviceSpec.from_string(name).job == "ps", name))
+
+
+# -- where to train --------------------------------------------------------------------------------------
+
+
+class Node(NamedTuple):
+    """A machine that Ray offers."""
+
+    cores: int
+    memory_bytes: float
+
+
+def nodes_of(address: str | None, init_options: dict[str, Any] | None = None) -> list[Node]:
+    """The nodes of the Ray cluster at an address (see `tfray.actors.ray_runtime.connect`), or this machine."""
+    from tfray.actors.ray_runtime import connect, import_ray, joins_cluster
+
+    here = Node(os.cpu_count() or 1, float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
+    ray = import_ray()
+    if not ray.is_initialized():
+        if not joins_cluster(address):
+            return [here]
+        connect(address, init_options)
+    found = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    # A node may offer more CPUs than its machine has cores; this one's are known.
+    nodes = [Node(int(each.get("CPU", 0)), each.get("memory", here.memory_bytes)) for each in found if each.get("CPU")]
+    return [here] if len(nodes) <= 1 else nodes
+
+
+def machine_of(nodes: Sequence[Node], workers: int) -> Machine:
+    """Nodes like these, over which workers and shards are spread evenly."""
+    names = [*worker_devices(workers), *shard_devices(MAX_SHARDS)]
+    placed = {name: str(number % len(nodes)) for number, name in enumerate(names)}
+    return Machine(cores=min(node.cores for node in nodes), nodes=placed)

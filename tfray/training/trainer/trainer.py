@@ -1,0 +1,268 @@
+"""`Trainer`: a model function, an input function, and how far to scale them."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tfray.actors.ray_runtime import import_ray
+from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import checked
+from tfray.framework.graph import DeviceFunction, Graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.library.variables.partitioned_variables import Partitioner, balancing_partitioner
+from tfray.session import Session
+from tfray.training.input.inputs import Batch, InputContext, InputFunction, open_input
+from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
+from tfray.training.trainer.local_replica import to_shard
+from tfray.training.trainer.local_steps import LocalStep, LocalSteps
+from tfray.training.trainer.model import BuiltModel, ModeKeys, ModelFunction, build_model
+from tfray.training.trainer.model_summaries import ModelSummaries
+from tfray.training.trainer.model_variables import initializer, load, variables_of
+from tfray.training.trainer.run_checkpoints import RunCheckpoints, random_states, restore_random_states
+from tfray.training.trainer.run_config import Result, RunConfig, ScalingConfig
+from tfray.training.trainer.run_events import RunEvents
+from tfray.training.trainer.run_log import RunLog, run_folder
+from tfray.training.trainer.step_history import StepHistory, StepRecord
+
+if TYPE_CHECKING:
+    from tfray.placement.cost import Machine
+
+DAY_S: Final = 86400.0
+
+
+class Trainer:
+    """Trains a model function on data, in this process or on a Ray cluster.
+
+    Args:
+        model_fn: ``model_fn(features, labels)`` or ``model_fn(features, labels, mode)``: builds the model in the
+            default graph and returns a `ModelSpec`. It runs in this process, once per graph.
+        input_fn: ``input_fn(context)``: opens the input of one replica; called on its worker with an
+            `InputContext`. Its iterable gives one (features, labels) per step.
+        scaling: Actors.
+        run: Length and place.
+
+    Example:
+        >>> trainer = tf.train.Trainer(
+        ...     model_fn,
+        ...     tf.train.array_input(images, labels, batch_size=128, shuffle_seed=0),
+        ...     scaling=tf.train.ScalingConfig(workers=3, parameter_servers=2, backup_workers=1),
+        ...     run=tf.train.RunConfig(steps=500),
+        ... )
+        >>> result = trainer.fit()
+        >>> result.metrics["loss"]
+    """
+
+    @checked
+    def __init__(
+        self,
+        model_fn: ModelFunction,
+        input_fn: InputFunction,
+        scaling: ScalingConfig | None = None,
+        run: RunConfig | None = None,
+    ) -> None:
+        self._model_fn = model_fn
+        self._input_fn = input_fn
+        self.scaling = scaling or ScalingConfig()
+        self.run = run or RunConfig()
+
+    def fit(self) -> Result:
+        """Train to the end and return what came out.
+
+        With a `RunConfig.checkpoint_dir`, training goes on from the newest checkpoint there, and SIGTERM saves before
+        it ends the process with exit code 143.
+
+        Raises:
+            InvalidArgumentError: The model function, the input or the configuration cannot be used.
+            FailedPreconditionError: Another run saves in `RunConfig.checkpoint_dir`, or it is not clear which
+                checkpoint there is the newest.
+            DataLossError: All checkpoints there are damaged.
+            UnavailableError: A parameter server died and there are no checkpoints, or no worker is left.
+            DataLossError: A part of the data is no longer read, and `RunConfig.on_lost_data` says to stop.
+            OpError: What an operation, or the input function, raised on a worker; the message names it.
+        """
+        folder, events = run_folder(self.run.logdir), RunEvents()
+        return self._fit_locally(folder, events) if self.run.local else self._fit_on_cluster(folder, events)
+
+    def evaluate(self, result: Result, batches: Iterable[Batch]) -> dict[str, float]:
+        """Loss and metrics of a trained model over `batches`, in this process.
+
+        Each batch counts by its number of examples. The model function is called with `ModeKeys.EVAL` if it takes
+        a mode.
+        """
+        batches = iter(batches)
+        first = next(batches, None)
+        if first is None:
+            raise InvalidArgumentError("there is nothing to evaluate on: the input is empty")
+        model = build_model(self._model_fn, first, ModeKeys.EVAL)
+        totals: dict[str, float] = dict.fromkeys(model.fetches, 0.0)
+        count = 0
+        with Session(graph=model.graph) as session:
+            load(model, session, result.variables)
+            for batch in itertools.chain([first], batches):
+                arrays = model.form.arrays(batch)
+                size = next((len(array) for array in arrays if np.ndim(array)), 1)
+                values = session.run(model.fetches, dict(zip(model.placeholders, arrays, strict=True)))
+                totals = {name: total + float(values[name]) * size for name, total in totals.items()}
+                count += size
+        return {name: total / count for name, total in totals.items()}
+
+    def graph(self) -> Graph:
+        """The graph of the model, built for the first batch of the input."""
+        return self.build().graph
+
+    def build(self, device: DeviceFunction | None = None, partitioner: Partitioner | None = None) -> BuiltModel:
+        """Build the model for the first batch of the input, under a device function: see `build_model`."""
+        scaling = self.scaling
+        context = scaling.input_context(scaling.min_workers, 0, 1)
+        first = self._first_batch(open_input(self._input_fn, context))
+        return build_model(self._model_fn, first, seed=self.run.seed, device=device, partitioner=partitioner)
+
+    def build_for_shards(self, machine: Machine | None = None) -> BuiltModel:
+        """Decide what `scaling` leaves to be decided, and build the model for that many shards.
+
+        Args:
+            machine: Where to train; by default the nodes of the run's Ray cluster, or this machine.
+        """
+        if "auto" in (self.scaling.parameter_servers, self.scaling.partitioner):
+            self.scaling = self._settled(machine)
+        scaling = self.scaling
+        strategy = GreedyLoadBalancingStrategy(scaling.shards)
+        setter = replica_device_setter(scaling.shards, worker_device="", ps_strategy=strategy)
+        assert not isinstance(scaling.partitioner, str)
+        return self.build(setter, scaling.partitioner)
+
+    def _settled(self, machine: Machine | None) -> ScalingConfig:
+        """The scaling with everything decided."""
+        from tfray.placement.cost import CostModel
+        from tfray.training.trainer import step_plan
+
+        scaling, model = self.scaling, self.build(step_plan.to_any_shard)
+        if scaling.parameter_servers == "auto":
+            nodes = step_plan.nodes_of(self.run.address, self.run.init_options)
+            machine = machine or step_plan.machine_of(nodes, scaling.max_workers)
+            cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.max_workers))
+            memory_bytes = min(node.memory_bytes for node in nodes) / 2
+            options = scaling.replica_options(self.run)
+            count = step_plan.best_shard_count(
+                model, scaling.max_workers, cost, shard_memory_bytes=memory_bytes, options=options
+            )
+            scaling = replace(scaling, parameter_servers=count)
+        if scaling.partitioner == "auto":
+            trained = [variable.op for variable in model.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)]
+            total = int(sum(map(byte_size_load_fn, trained)))
+            scaling = replace(scaling, partitioner=balancing_partitioner(total, scaling.shards))
+        return scaling
+
+    # -- in this process -------------------------------------------------------------------------
+
+    def _fit_locally(self, folder: str | None, events: RunEvents) -> Result:
+        run, batches = self.run, open_input(self._input_fn, InputContext())
+        first = self._first_batch(batches)
+        gathers = run.accumulate > 1 or run.bad_gradients is not None
+        model = build_model(self._model_fn, first, seed=run.seed, device=to_shard if gathers else None)
+        checkpoints = self._checkpoints(model)
+        with checkpoints, Session(graph=model.graph) as session, checkpoints.settled():
+            session.run(initializer(model))
+            restore_random_states(session, checkpoints.restore(session))
+            begin = 1 + run.accumulate * checkpoints.step
+            if begin == 1:
+                batches = itertools.chain([first], batches)
+            else:
+                batches = open_input(self._input_fn, InputContext(first_step=begin))
+            steps = LocalSteps(model, session, run, self._summaries(model, folder), checkpoints.step + 1)
+            step = steps.gathered if gathers else steps.plain
+            records = self._local_steps(step, session, batches, checkpoints, events)
+            return self._collect(model, records, lambda: session.run(variables_of(model)), folder, events)
+
+    def _local_steps(
+        self,
+        step: LocalStep,
+        session: Session,
+        batches: Iterable[Batch],
+        checkpoints: RunCheckpoints,
+        events: RunEvents,
+    ) -> Generator[StepRecord, None, None]:
+        began = checkpoints.step
+        # A last step for which there are too few batches is not taken.
+        gathered = zip(*[iter(batches)] * self.run.accumulate, strict=False)
+        for number, of_step in zip(range(began + 1, self.run.steps + 1), gathered, strict=False):
+            started = time.perf_counter()
+            record = step(number, of_step)
+            checkpoints.step = number
+            yield replace(record, duration_s=time.perf_counter() - started)
+            if checkpoints.is_due():
+                checkpoints.save(session, lambda: random_states(session))
+                checkpoints.exit_if_preempted()
+        checkpoints.save(session, lambda: random_states(session))
+        events.ended(checkpoints.step, self.run.steps, began)
+
+    # -- on a cluster ----------------------------------------------------------------------------
+
+    def _fit_on_cluster(self, folder: str | None, events: RunEvents) -> Result:
+        import_ray()
+        from tfray.training.trainer.cluster_training import ClusterTraining, start_cluster
+
+        model = self.build_for_shards()
+        with start_cluster(self.scaling, self.run) as cluster, self._checkpoints(model) as checkpoints:
+            summaries = self._summaries(model, folder)
+            training = ClusterTraining(
+                model, self._input_fn, self.scaling, self.run, cluster, checkpoints, summaries, events
+            )
+            return self._collect(model, training.records(), training.final_values, folder, events)
+
+    # -- both ------------------------------------------------------------------------------------
+
+    def _summaries(self, model: BuiltModel, folder: str | None) -> ModelSummaries:
+        return ModelSummaries(model, None if folder is None else self.run.summary_steps)
+
+    def _checkpoints(self, model: BuiltModel) -> RunCheckpoints:
+        run = self.run
+        holders = 1 if run.local else self.scaling.shards + 1
+        return RunCheckpoints(
+            model.graph,
+            run.checkpoint_dir,
+            save_every_steps=run.save_every_steps,
+            save_every_s=run.save_every_s,
+            keep=run.keep_checkpoints,
+            resume=run.resume,
+            resume_from=run.resume_from,
+            asynchronous=run.asynchronous_checkpoints,
+            assumed_s=run.mean_time_between_failures_s or DAY_S / holders,
+        )
+
+    @staticmethod
+    def _first_batch(batches: Iterator[Batch]) -> Batch:
+        first = next(batches, None)
+        if first is None:
+            raise InvalidArgumentError("the input function gave no batch at all")
+        return first
+
+    def _collect(
+        self,
+        model: BuiltModel,
+        records: Generator[StepRecord, None, None],
+        read_variables: Callable[[], dict[str, Any]],
+        folder: str | None,
+        events: RunEvents,
+    ) -> Result:
+        history = StepHistory()
+        started = time.perf_counter()
+        # What the records hold open is closed with them, also when `on_step` raises.
+        with RunLog(folder, model.graph) as log, closing(records):
+            events.log = log
+            for record in records:
+                history.forget_from(record.step)  # steps that were lost
+                history.append(record)
+                log.observe(record)
+                if self.run.on_step is not None:
+                    self.run.on_step(record)
+        duration_s = time.perf_counter() - started
+        last = history[-1] if history else StepRecord(0, {}, 0.0)
+        return Result(last.metrics, history, read_variables(), last.dropped, duration_s, folder, events.told)
