@@ -14,7 +14,7 @@ from tfray.config import ConfigProto
 from tfray.errors import AlreadyExistsError, UnavailableError
 from tfray.formats.cluster_spec import ClusterDef, ClusterSpec, ServerDef
 from tfray.framework.arguments import Count, checked
-from tfray.framework.cpu_threads import thread_count
+from tfray.ops.kernels.cpu_threads import thread_count
 
 if TYPE_CHECKING:
     from tfray.actors.cluster import JobSpec

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tfray.actors.device_actor import DeviceActor
 from tfray.actors.handshake import LinkAddress
-from tfray.framework.cpu_threads import use_threads
+from tfray.ops.kernels.cpu_threads import use_threads
 
 
 class Served(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-PROGRAM: Final = "tfray.task_program"
+PROGRAM: Final = "tfray.cli.task_program"
 """The module that runs a script in a task's process."""
 
 Output = Callable[[str], None]

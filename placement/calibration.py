@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from tfray.framework.cpu_threads import one_blas_thread
+from tfray.ops.kernels.cpu_threads import one_blas_thread
 from tfray.placement.cost import Machine
 
 _SIDE: Final = 384

@@ -396,7 +396,7 @@ def test_a_read_only_disk_is_noticed_before_training(folder, option):
     promise="No option goes astray in silence.",
 )
 def test_options_of_launch_after_the_script_are_remarked_upon(monkeypatch):
-    from tfray import launch_command
+    from tfray.cli import launch_command
 
     def stop(*arguments):
         raise KeyboardInterrupt

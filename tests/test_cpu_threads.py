@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from processes import PATIENCE_S
 
-from tfray.framework import cpu_threads
-from tfray.framework.cpu_threads import BlasThreads, parallel_for, scratch, thread_count
+from tfray.ops.kernels import cpu_threads
+from tfray.ops.kernels.cpu_threads import BlasThreads, parallel_for, scratch, thread_count
 
 pytestmark = pytest.mark.skipif(thread_count() < 2, reason="this process may use one core")
 

@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import resource
 import numpy as np
-from tfray.framework.host_memory import keep_freed_memory
+from tfray.runtime.host_memory import keep_freed_memory
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfray.framework.cpu_threads import thread_count
 from tfray.ops.kernels import products
+from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.ops.kernels.products import matrix_product
 
 SHAPES = [

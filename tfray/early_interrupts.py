@@ -1,6 +1,6 @@
 """Ctrl-C before a command of tfray has begun ends it without a word: imported first, before what takes time.
 
-Once it has begun, `tfray.command` answers. Programs that import tfray keep Python's own answer.
+Once it has begun, `tfray.cli.command` answers. Programs that import tfray keep Python's own answer.
 """
 
 from __future__ import annotations

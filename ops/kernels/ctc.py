@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.framework.cpu_threads import parallel_for
 from tfray.framework.op_def import Array
+from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.row_sums import group_equal
 
 LOW: Final = -1e30

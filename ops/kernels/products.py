@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.framework.cpu_threads import one_blas_thread, parallel_for, thread_count
 from tfray.framework.op_def import Array
+from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, thread_count
 
 _BLAS_DTYPES: Final = "fdFD"
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from tfray.errors import DataLossError
-from tfray.framework.cpu_threads import parallel_for
 from tfray.framework.op_def import Array, KernelContext
+from tfray.ops.kernels.cpu_threads import parallel_for
 
 CHUNK: Final = 1 << 17
 """Elements that one thread fills at a time. Part of the definition of the numbers: not to be tuned per machine."""

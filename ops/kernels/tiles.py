@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.framework.cpu_threads import one_blas_thread, parallel_for, scratch, thread_count
 from tfray.framework.op_def import Array
+from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, scratch, thread_count
 from tfray.ops.kernels.windows import as_nhwc, image_shape
 
 CPU_TILE_BYTES: Final = 5 << 19

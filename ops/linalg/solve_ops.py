@@ -13,13 +13,13 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.framework.cpu_threads import BlasThreads, one_blas_thread
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.arrays.matrix_ops import matrix_band_part
 from tfray.ops.arrays.shape_ops import cast, expand_dims
+from tfray.ops.kernels.cpu_threads import BlasThreads, one_blas_thread
 from tfray.ops.math.arithmetic_ops import alike, conj, multiply, negative
 from tfray.ops.math.linalg_ops import matmul
 

@@ -14,7 +14,6 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor, is_rank0_number
-from tfray.framework.cpu_threads import parallel_for
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
@@ -31,6 +30,7 @@ from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
+from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.elementwise import scipy_special
 from tfray.ops.kernels.random_streams import RandomStream, normal, stream_of, uniform
 from tfray.ops.kernels.random_streams import truncated_normal as truncated

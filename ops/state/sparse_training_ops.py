@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tfray.framework import dtypes
-from tfray.framework.cpu_threads import scratch
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.ops.kernels.cpu_threads import scratch
 from tfray.ops.state.training_ops import ADAM_INPUTS, adagrad, adam, adam_scalars, gradient_descent, momentum_formula
 from tfray.ops.state.updates import (
     add_update,

@@ -17,10 +17,10 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.cpu_threads import parallel_for, scratch, thread_count
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import SCALAR, TensorShape
+from tfray.ops.kernels.cpu_threads import parallel_for, scratch, thread_count
 from tfray.ops.kernels.row_sums import group_equal, sum_groups
 from tfray.ops.state.sparse_state_ops import check_rows
 from tfray.ops.state.state_ops import add_access, handle_of

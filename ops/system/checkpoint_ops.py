@@ -30,12 +30,12 @@ from tfray.formats.checkpoint_shard import FileEntry, Piece, ShardRecord, SliceE
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.framework.cpu_threads import parallel_for, thread_count
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, on_every_device, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.ops.kernels.cpu_threads import parallel_for, thread_count
 from tfray.ops.kernels.random_streams import RandomStream, stream_for
 from tfray.ops.kernels.text import as_strings
 

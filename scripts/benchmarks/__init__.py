@@ -5,5 +5,5 @@
   `floor_side.py` say what is special to each implementation. Only the first imports tfray, only the second TensorFlow.
 - `sides.py`: starting these processes and talking to them.
 - `measure.py`: warming up, alternating between the sides, statistics; `memory.py`: memory of whole process trees.
-- `report.py`: the table and the JSON lines.
+- `cli/report.py`: the table and the JSON lines.
 """

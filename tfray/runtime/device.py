@@ -13,7 +13,7 @@ import numpy as np
 from tfray.errors import NotFoundError
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Operation
-from tfray.framework.host_memory import keep_freed_memory
+from tfray.runtime.host_memory import keep_freed_memory
 from tfray.runtime.resources import ResourceContainer
 from tfray.runtime.step import Background
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.framework.cpu_threads import parallel_for, scratch
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
+from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.runtime.body import Body
 
 MIN_ELEMENTS: Final = 1 << 17

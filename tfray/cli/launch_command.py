@@ -11,8 +11,8 @@ import click
 from tfray.actors import ray_runtime
 from tfray.actors.launch import Launch, Program, Task, TaskFailedError, on_nodes, script_on_nodes
 from tfray.actors.task_process import TaskProcess
-from tfray.command import BadRequest, Finite, GivenPath, OneLineErrors, reported_errors
-from tfray.framework.cpu_threads import thread_count
+from tfray.cli.command import BadRequest, Finite, GivenPath, OneLineErrors, reported_errors
+from tfray.ops.kernels.cpu_threads import thread_count
 
 _COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "bright_green", "bright_yellow")
 

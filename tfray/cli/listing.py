@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tfray.framework.op_def import not_differentiable, registered_ops
 from tfray.ops import families as families
 from tfray.region_gradients import GRADIENTS
-
-_ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -26,42 +21,23 @@ class OperationRecord:
         name: Its name in graphs.
         devices: Device types that have a kernel for it.
         gradient: Whether gradients flow through it.
-        tested: Whether the test suite has samples or tests of it; None where there is no test suite to look at.
     """
 
     name: str
     devices: list[str]
     gradient: bool
-    tested: bool | None
 
 
 def operations() -> list[OperationRecord]:
     """Every registered operation, by name."""
-    tested = _tested_operations()
     return [
         OperationRecord(
             name,
             sorted(definition.kernels),
             definition.gradient not in (None, not_differentiable) or name in GRADIENTS,
-            None if tested is None else name in tested,
         )
         for name, definition in sorted(registered_ops().items())
     ]
-
-
-def _tested_operations() -> set[str] | None:
-    """What the samples in a checkout's tests cover."""
-    tests = _ROOT / "tests"
-    if not (tests / "op_samples").is_dir():
-        return None
-    sys.path.insert(0, str(tests))
-    try:
-        samples = importlib.import_module("op_samples")
-    except ImportError:  # the packages that tests need are not there
-        return None
-    finally:
-        sys.path.remove(str(tests))
-    return {sample.op for sample in samples.all_samples()} | set(samples.unsampled())
 
 
 def program_symbols() -> Iterator[tuple[str, int]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from tfray.command import BadRequest, errors_of
+from tfray.cli.command import BadRequest, errors_of
 from tfray.training.input.inputs import Batch
 from tfray.training.trainer.trainer import Trainer
 

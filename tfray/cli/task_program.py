@@ -1,4 +1,4 @@
-"""What a process of `tfray launch` runs: ``python -m tfray.task_program LIFELINE SCRIPT [ARGUMENTS]``.
+"""What a process of `tfray launch` runs: ``python -m tfray.cli.task_program LIFELINE SCRIPT [ARGUMENTS]``.
 
 It runs the script as ``python SCRIPT`` would, with ``import tensorflow`` finding tfray, and ends when the process that
 started it does: LIFELINE is the descriptor of a pipe whose other end that process holds.

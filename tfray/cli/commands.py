@@ -1,4 +1,4 @@
-"""The `tfray` command.
+"""The `tfray` command and its subcommands.
 
 ``tfray run SCRIPT.py:FUNCTION`` trains what a function of a program returns; `train` gives a program the same options;
 ``tfray devices`` shows what there is to run on. Exit codes: 0, 1 for a run that failed, 2 for a request that cannot
@@ -27,21 +27,21 @@ from rich.console import Console
 from rich.table import Table
 
 import tfray
-from tfray import listing, plan_report, report
 from tfray.actors import ray_runtime
-from tfray.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
+from tfray.cli import listing, plan_report, report
+from tfray.cli.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
+from tfray.cli.launch_command import launch
+from tfray.cli.program_function import Build, built_by, built_trainer, called, load_function
+from tfray.cli.progress import TrainingProgress, format_speed
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import failures_of, is_folder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
-from tfray.framework.cpu_threads import thread_count
-from tfray.launch_command import launch
 from tfray.library.inspect.graph_tree import show as show_graph
 from tfray.library.inspect.profile_tables import show as show_profile
 from tfray.library.inspect.step_spans import merged
 from tfray.library.inspect.timeline import Timeline
+from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.placement.contributions import BAD_GRADIENTS, WIRE_DTYPES
-from tfray.program_function import Build, built_by, built_trainer, called, load_function
-from tfray.progress import TrainingProgress, format_speed
 from tfray.runtime.device import cupy, local_device_names
 from tfray.training.checkpoints.checkpoint_utils import checkpoint_path
 from tfray.training.trainer.run_config import ON_LOST_DATA, Result
@@ -599,7 +599,7 @@ def checkpoint(path: str, as_json: bool, verify: bool, debug: bool) -> None:
 
 
 @main.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a list of records: name, devices, gradient, tested.")
+@click.option("--json", "as_json", is_flag=True, help="Print a list of records: name, devices, gradient.")
 @click.option("--missing", is_flag=True, help="List the symbols of TensorFlow 1 programs that are not there.")
 def ops(as_json: bool, missing: bool) -> None:
     """List the operations, or what of TensorFlow 1 is missing."""
@@ -616,10 +616,9 @@ def ops(as_json: bool, missing: bool) -> None:
         if as_json:
             click.echo(json.dumps([asdict(record) for record in records]))
             return
-        table = Table("operation", "devices", "gradient", "tested", box=None, pad_edge=False)
+        table = Table("operation", "devices", "gradient", box=None, pad_edge=False)
         for record in records:
-            tested = "" if record.tested is None else "yes" if record.tested else "no"
-            table.add_row(record.name, " ".join(record.devices), "yes" if record.gradient else "", tested)
+            table.add_row(record.name, " ".join(record.devices), "yes" if record.gradient else "")
     Console().print(table)
 
 
@@ -671,7 +670,3 @@ def _describe_resources(resources: Mapping[str, float]) -> list[str]:
     other = [f"{name}: {amount:g}" for name, amount in resources.items() if name not in known and "node:" not in name]
     memory = resources.get("memory", 0.0) / 2**30
     return [f"{resources.get('CPU', 0):g}", f"{resources.get('GPU', 0):g}", f"{memory:.1f}", ", ".join(other)]
-
-
-if __name__ == "__main__":
-    main()
