@@ -161,6 +161,14 @@ class Cluster(ActorDirectory):
 
         return PeerHandle(self._actors[device], self._addresses[device], self._key)
 
+    def runner(self, jobs: Collection[str] | None = None) -> RemoteRunner:
+        """A new `Runner` over the devices of `jobs`, or over all; every session has its own."""
+        from tfray.actors.remote_runner import RemoteRunner
+
+        runner = RemoteRunner(self, jobs)
+        self._opened(runner)
+        return runner
+
     def introduce(self, devices: Sequence[str]) -> None:
         """Do nothing: actors are introduced to one another when they start."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -14,7 +14,7 @@ from tfray.errors import CancelledError, UnavailableError
 
 if TYPE_CHECKING:
     from tfray.actors.peers import Peer, PeerHandle, Peers
-    from tfray.actors.remote_runner import RemoteRunner
+    from tfray.runtime.runner import Runner
 
 
 WATCH_S: Final = 0.5
@@ -32,7 +32,7 @@ class ActorDirectory(ABC):
         self._lifelines: dict[Any, Peer] = {}
         """By Ray's reference of a call that ends only with the actor."""
         self._watched_at = 0.0
-        self._runners: list[RemoteRunner] = []
+        self._runners: list[Runner] = []
         self._lock = threading.Lock()
         self._closing = threading.RLock()
         self._closed = False
@@ -109,16 +109,16 @@ class ActorDirectory(ABC):
     def introduce(self, devices: Sequence[str]) -> None:
         """Make sure that the actors of these devices, which take part in a step, find one another."""
 
-    def runner(self, jobs: Collection[str] | None = None) -> RemoteRunner:
-        """A new `Runner` over the devices of `jobs`, or over all; every session has its own."""
-        from tfray.actors.remote_runner import RemoteRunner
+    @abstractmethod
+    def runner(self) -> Runner:
+        """A new `Runner` over the devices; every session has its own."""
 
+    def _opened(self, runner: Runner) -> None:
+        """Note a runner, to close it at the latest with the cluster."""
         self._check_open()
-        runner = RemoteRunner(self, jobs)
         self._runners.append(runner)
-        return runner
 
-    def release(self, runner: RemoteRunner) -> None:
+    def release(self, runner: Runner) -> None:
         """Forget a runner that has been closed."""
         if runner in self._runners:
             self._runners.remove(runner)

@@ -22,7 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import ray
@@ -30,9 +30,6 @@ import ray
 from tfray.actors.frames import dtype_name, dtype_named
 from tfray.actors.peer_link import Link, when_idle
 from tfray.actors.shared_objects import describe, find
-
-if TYPE_CHECKING:
-    from tfray.actors.peers import Peer
 
 LENT_BYTES: Final = 1 << 17
 """Tensors from this size on take less time through an object than over a link."""
@@ -53,6 +50,13 @@ Loan = Sequence[Any]
 def next_loan() -> int:
     """A number for a loan of this process."""
     return next(_numbers)
+
+
+class Borrower(Protocol):
+    """Where objects are lent to: the peer of an actor."""
+
+    def unmap(self, identity: bytes) -> None:
+        """Tell it that an object will not be lent to it again."""
 
 
 class StoreBuffer:
@@ -80,7 +84,7 @@ class StoreBuffer:
         self._memory = np.frombuffer(memory, np.uint8)
         self.made_at = self.used_at = time.monotonic()
         self.is_lost = False
-        self.mapped_by: set[Peer] = set()
+        self.mapped_by: set[Borrower] = set()
 
     def has_room_for(self, size: int) -> bool:
         """Whether it suits a tensor of so many bytes."""

@@ -15,6 +15,7 @@ from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
     from tfray.actors.peers import PeerHandle
+    from tfray.actors.remote_runner import RemoteRunner
     from tfray.actors.server_actor import Served
 
 NAMESPACE: Final = "tfray-servers"
@@ -105,6 +106,14 @@ class ServedCluster(ActorDirectory):
                 self._ray.get(call, timeout=max(1.0, deadline - time.monotonic()))
             except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError) as error:
                 raise UnavailableError(f"the server of {device} does not answer: {error}", device=device) from error
+
+    def runner(self) -> RemoteRunner:
+        """The `Runner` of the session."""
+        from tfray.actors.remote_runner import RemoteRunner
+
+        runner = RemoteRunner(self)
+        self._opened(runner)
+        return runner
 
     def release(self, runner: Any) -> None:
         """End with the session."""

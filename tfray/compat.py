@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-import tfray as v1
 from tfray.errors import UnimplementedError
 
+v1: Final = sys.modules["tfray"]  # which is being imported, and imports this module
 # ``import tfray.compat.v1 as tf`` looks here.
 sys.modules[f"{__name__}.v1"] = v1
 

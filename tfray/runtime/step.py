@@ -14,17 +14,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from tfray.errors import DeadlineExceededError, InternalError, NotAnError, OpError
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
 
-if TYPE_CHECKING:
-    from tfray.runtime.executor import PlanRun
-
 NEXT_CALL_S: Final = 0.02
 """How long a function may take before the one after it, which is ready too, is called beside it."""
+
+
+class Run(Protocol):
+    """A plan of one device that runs in the step."""
+
+    @property
+    def has_all(self) -> bool:
+        """Whether everything that others send to it has arrived."""
+
+    def deliver(self, key: str, value: Any) -> None:
+        """Give it a tensor that has arrived."""
+
+    def advance(self) -> bool:
+        """Run what is ready. Returns whether that was anything."""
 
 
 class Attempt(Protocol):
@@ -165,7 +176,7 @@ class Step:
         self.is_watched = deadline is not None
         self.suspends = False
         self.is_alone = False
-        self.runs: Sequence[PlanRun] = ()
+        self.runs: Sequence[Run] = ()
         self._error: OpError | None = None
         self._calls: list[Call] = []
         self._attempts: dict[str, Attempt] = {}

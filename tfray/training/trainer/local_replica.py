@@ -90,9 +90,9 @@ class LocalReplica:
             fed = [self._device.asarray(values[i]) for i in self._feeds]
             for name, plan in plans.items():
                 held.runs[name] = start(plan, step, fed if name == _REPLICA else ())
-            step.runs = list(held.runs.values())
+            step.runs = runs = list(held.runs.values())
             try:
-                fetched, bad = self._advance(held, step)
+                fetched, bad = self._advance(held, step, runs)
             except OpError as error:
                 error.message = f"replica 0 ({SHARD}) failed in step {number}: {error.message}"
                 raise
@@ -104,9 +104,9 @@ class LocalReplica:
             trace.CopyFrom(run_metadata([record.record(sum(plan.buffer_bytes for plan in plans.values()))]))
         return fetched, bad
 
-    def _advance(self, held: _HeldBack, step: Step) -> tuple[list[Any], tuple[str, ...]]:
+    def _advance(self, held: _HeldBack, step: Step, runs: Sequence[PlanRun]) -> tuple[list[Any], tuple[str, ...]]:
         replica = held.runs[_REPLICA]
-        _advance_fully(step)
+        _advance_fully(step, runs)
         fetched = [self._device.to_host(value) for value in replica.fetch()] if replica.done else []
         finite = fetched.pop() if self._checked and fetched else ()
         bad = tuple(name for name, good in zip(self._checked, finite, strict=False) if not good)
@@ -114,8 +114,8 @@ class LocalReplica:
             return fetched, bad
         for key, value in held.contributions:
             held.runs[SHARD].deliver(key, value)
-        _advance_fully(step)
-        for run in step.runs:
+        _advance_fully(step, runs)
+        for run in runs:
             if not run.done:
                 raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")
         return fetched, bad
@@ -140,9 +140,9 @@ class _HeldBack:
         """Nothing is held back until then."""
 
 
-def _advance_fully(step: Step) -> None:
+def _advance_fully(step: Step, runs: Sequence[PlanRun]) -> None:
     """Run what is ready, and wait for operations that wait for other steps."""
-    advance_all(step.runs)
-    while step.mailbox is not None and any(run.suspended for run in step.runs):
-        wait_for_more(step.runs, step, step.mailbox)
-        advance_all(step.runs)
+    advance_all(runs)
+    while step.mailbox is not None and any(run.suspended for run in runs):
+        wait_for_more(runs, step, step.mailbox)
+        advance_all(runs)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tfray.library.platform import logging
-
-if TYPE_CHECKING:
-    from tfray.training.trainer.run_log import RunLog
 
 REPLACEMENT: Final = "replacement"
 ROLLBACK: Final = "rollback"
@@ -40,20 +38,20 @@ class RunEvents:
 
     Attributes:
         told: All of them, in order.
-        log: Takes them too, while there is one.
+        note: Is called with each, while there is one: the log of the run.
     """
 
     def __init__(self) -> None:
         self.told: list[RunEvent] = []
-        self.log: RunLog | None = None
+        self.note: Callable[[RunEvent], None] | None = None
 
     def tell(self, kind: str, step: int, message: str, replica: int | None = None) -> None:
         """Say that something has happened."""
         event = RunEvent(kind, step, message, replica)
         self.told.append(event)
         logging.warning("%s", message)
-        if self.log is not None:
-            self.log.note(event)
+        if self.note is not None:
+            self.note(event)
 
     def ended(self, done: int, wanted: int, began: int) -> None:
         """Say so if a run has ended after `done` of the `wanted` steps; `began` were done when it began."""

@@ -13,9 +13,9 @@ from tfray.formats.events import Event, LogMessage, SessionLog, Summary
 from tfray.framework.graph import Graph
 from tfray.library.inspect.event_writer import FileWriter
 from tfray.library.platform import logging
+from tfray.training.trainer.run_events import RunEvent
 
 if TYPE_CHECKING:
-    from tfray.training.trainer.run_events import RunEvent
     from tfray.training.trainer.step_history import StepRecord
 
 FOLDER_VARIABLE: Final = "TFRAY_LOGDIR"

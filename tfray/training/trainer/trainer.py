@@ -256,7 +256,7 @@ class Trainer:
         started = time.perf_counter()
         # What the records hold open is closed with them, also when `on_step` raises.
         with RunLog(folder, model.graph) as log, closing(records):
-            events.log = log
+            events.note = log.note
             for record in records:
                 history.forget_from(record.step)  # steps that were lost
                 history.append(record)
