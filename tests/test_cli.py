@@ -413,7 +413,7 @@ def test_an_error_of_the_program_itself_has_its_traceback_on_request():
 
 
 def test_version_and_devices():
-    assert cli.tfray.__version__ in run("--version").stdout
+    assert tf.__version__ in run("--version").stdout
     assert "/job:localhost/task:0/device:CPU:0" in run("devices").stdout
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -191,7 +193,7 @@ def test_board_says_what_is_missing(tmp_path, monkeypatch):
 
     nowhere = run(str(tmp_path / "none"))
     assert nowhere.exit_code == 2 and "there is no folder" in nowhere.output
-    monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     absent = run(str(tmp_path))
     assert absent.exit_code == 2 and "pip install 'tfray[tensorboard]'" in absent.output
 
@@ -199,7 +201,7 @@ def test_board_says_what_is_missing(tmp_path, monkeypatch):
 def test_board_starts_tensorboard(tmp_path, monkeypatch):
     pytest.importorskip("tensorboard")
     started = []
-    monkeypatch.setattr(cli.os, "execv", lambda program, arguments: started.append(arguments))
+    monkeypatch.setattr(os, "execv", lambda program, arguments: started.append(arguments))
     result = CliRunner().invoke(cli.main, ["board", str(tmp_path), "--port", "0", "--reload_interval", "5"])
     assert result.exit_code == 0, result.output
     (arguments,) = started
