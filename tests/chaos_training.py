@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import tfray as tf
-from tfray.actors.cluster import Cluster
-from tfray.actors.membership import ElasticMembership
+from tfray.actors.clusters.cluster import Cluster
+from tfray.actors.replicas.membership import ElasticMembership
 from tfray.training.checkpoints import saver
 from tfray.training.trainer.run_checkpoints import RunCheckpoints
 

@@ -14,13 +14,13 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 import tfray as tf
-from tfray.actors import answers, peers
-from tfray.actors.device_host import DeviceHost
-from tfray.actors.directory import ActorDirectory
-from tfray.actors.frames import LENGTH, decode, encode
-from tfray.actors.handshake import LinkAddress
-from tfray.actors.peers import PeerHandle
-from tfray.actors.remote_runner import RemoteRunner
+from tfray.actors.clusters.directory import ActorDirectory
+from tfray.actors.clusters.remote_runner import RemoteRunner
+from tfray.actors.devices.device_host import DeviceHost
+from tfray.actors.links import answers, peers
+from tfray.actors.links.frames import LENGTH, decode, encode
+from tfray.actors.links.handshake import LinkAddress
+from tfray.actors.links.peers import PeerHandle
 from tfray.ops.system.script_ops import register_function
 
 LONGEST_MOVE_S = 120.0

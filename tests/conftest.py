@@ -58,7 +58,7 @@ def no_unexpected_answers(request, monkeypatch):
     if "ray_local" not in request.fixturenames and "conducted" not in request.fixturenames:
         yield
         return
-    from tfray.actors import peers
+    from tfray.actors.links import peers
 
     unexpected = []
     monkeypatch.setattr(peers, "report_unexpected", lambda *answer: unexpected.append(answer))

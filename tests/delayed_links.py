@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 
-from tfray.actors.peer_link import Link
+from tfray.actors.links.peer_link import Link
 
 DELAYS_S = (0.0, 0.0, 0.0, 1e-5, 1e-4, 1e-3)
 

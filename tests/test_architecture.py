@@ -34,7 +34,10 @@ LAYERS = (
     ("tfray.ops",),
     ("tfray.region_gradients", "tfray.runtime"),
     ("tfray.gradients", "tfray.placement"),
-    ("tfray.actors",),
+    ("tfray.actors.links",),
+    ("tfray.actors.devices",),
+    ("tfray.actors.clusters",),
+    ("tfray.actors.replicas", "tfray.actors.launching", "tfray.actors"),
     ("tfray.session",),
     ("tfray.library.distributions", "tfray.library.variables"),
     ("tfray.library.input", "tfray.library.metrics", "tfray.library.platform"),
@@ -130,7 +133,7 @@ def test_ray_is_imported_in_actors_only_and_cupy_in_one_place():
 
 
 def test_protocols_know_nothing_of_ray():
-    for name in ("replica_protocol", "replica_inbox"):
+    for name in ("replicas.replica_protocol", "devices.replica_inbox"):
         roots = {imported.split(".")[0] for imported, _ in imports(FILES[f"tfray.actors.{name}"])}
         assert roots <= {"__future__", "collections", "dataclasses", "typing"}
 
@@ -188,6 +191,11 @@ def git(*arguments: str) -> str:
     if found.returncode:
         pytest.skip("not a git checkout")
     return found.stdout
+
+
+def test_folders_stay_small():
+    folders = [path.parent for path in FILES.values()]
+    assert {folder for folder in folders if folders.count(folder) > LARGEST_FOLDER} == set()
 
 
 def test_files_and_functions_stay_small():

@@ -17,9 +17,9 @@ from processes import PATIENCE_S, Barrier, is_alive, wait_for
 from random_graphs import programs
 
 import tfray as tf
-from tfray.actors import gcs_probe
-from tfray.actors.messages import REPLICA_DEVICE, StepRequest
-from tfray.actors.object_rendezvous import ObjectRendezvous
+from tfray.actors.clusters import gcs_probe
+from tfray.actors.links.messages import REPLICA_DEVICE, StepRequest
+from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.errors import (
     AbortedError,
     CancelledError,

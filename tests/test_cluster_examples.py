@@ -100,7 +100,7 @@ def test_commands_name_options_that_exist(line, monkeypatch):
 
 
 def test_environment_variables_are_documented():
-    code = [*ROOT.glob("actors/*.py"), *ROOT.glob("tfray/**/*.py")]
+    code = [*ROOT.glob("actors/**/*.py"), *ROOT.glob("tfray/**/*.py")]
     named = {name for path in code for name in re.findall(r'"(TFRAY_[A-Z_]+)"', path.read_text())}
     assert named and all(f"`{name}`" in PAGE for name in named), named
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tfray as tf
-from tfray.actors.server import _definition
+from tfray.actors.clusters.server import _definition
 
 JOBS = {"ps": ["ps0:2222"], "worker": ["w0:2222", "w1:2222"]}
 

@@ -15,8 +15,9 @@ from training_models import OPTIMIZERS, classification_data, dense_model, noting
 from waiting import Task
 
 import tfray as tf
-from tfray.actors import driver, peer_link, random_states
-from tfray.actors.peer_link import MAX_UNSENT_BYTES, Link
+from tfray.actors.links import peer_link
+from tfray.actors.links.peer_link import MAX_UNSENT_BYTES, Link
+from tfray.actors.replicas import driver, random_states
 from tfray.errors import DeadlineExceededError, UnavailableError
 
 pytestmark = pytest.mark.ray

@@ -15,8 +15,8 @@ from processes import PATIENCE_S, descendants, is_alive, wait_for
 
 import tfray as tf
 from tfray import cli
-from tfray.actors.launch import Launch, Program, TaskFailedError, describe_code, script_on_nodes
-from tfray.actors.ray_runtime import ray_address
+from tfray.actors.clusters.ray_runtime import ray_address
+from tfray.actors.launching.launch import Launch, Program, TaskFailedError, describe_code, script_on_nodes
 from tfray.errors import InvalidArgumentError, NotFoundError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -120,7 +120,7 @@ def test_scripts_must_be_where_the_nodes_look(ray_local, tmp_path):
     assert script_on_nodes(EXAMPLES / "mlp.py", None) == str(EXAMPLES / "mlp.py")
     with pytest.raises(InvalidArgumentError, match="the folder that is shipped"):
         script_on_nodes(EXAMPLES / "mlp.py", tmp_path)
-    from tfray.actors.remote_task import TaskHost
+    from tfray.actors.launching.remote_task import TaskHost
 
     with pytest.raises(NotFoundError, match="ship it with --working-dir"):
         raise TaskHost().start(str(tmp_path / "none.py"), [], {})

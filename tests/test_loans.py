@@ -11,9 +11,9 @@ from leftovers import stored_bytes
 from processes import PATIENCE_S, wait_for
 
 import tfray as tf
-from tfray.actors.frames import PackedTensor
-from tfray.actors.messages import StepRequest
-from tfray.actors.peer_link import LinkServer
+from tfray.actors.links.frames import PackedTensor
+from tfray.actors.links.messages import StepRequest
+from tfray.actors.links.peer_link import LinkServer
 from tfray.errors import OpError
 
 pytestmark = pytest.mark.ray
@@ -150,7 +150,7 @@ class Receiver:
     """Takes what a peer sends, and answers when it is told to."""
 
     def __init__(self, loans):
-        from tfray.actors.peers import Peer, PeerHandle
+        from tfray.actors.links.peers import Peer, PeerHandle
 
         self.messages = queue.SimpleQueue()
         self.closed = queue.SimpleQueue()
@@ -179,7 +179,7 @@ class Receiver:
 @pytest.fixture
 def sender(ray_local):
     """What a process lends, and two receivers."""
-    from tfray.actors.loans import Loans
+    from tfray.actors.links.loans import Loans
 
     loans = Loans(PS)
     receivers = [Receiver(loans), Receiver(loans)]
@@ -224,7 +224,7 @@ def test_an_object_is_written_anew_when_all_receivers_have_returned_it(sender):
 
 
 def test_a_tensor_that_changes_its_size_takes_no_more_room_the_longer_it_does(ray_local):
-    from tfray.actors.loans import StoreBuffers
+    from tfray.actors.links.loans import StoreBuffers
 
     buffers, before = StoreBuffers(), stored_bytes(ray_local)
     sizes = np.random.default_rng(0).integers(1 << 17, 1 << 22, 100)
@@ -241,10 +241,10 @@ def test_a_tensor_that_changes_its_size_takes_no_more_room_the_longer_it_does(ra
 
 @pytest.mark.parametrize("sends_the_room", [True, False])
 def test_what_is_computed_in_its_room_is_lent_as_it_is(ray_local, sends_the_room):
-    from tfray.actors.loans import Loans
-    from tfray.actors.object_rendezvous import ObjectRendezvous
-    from tfray.actors.peers import PeerHandle, Peers
-    from tfray.actors.shared_objects import find
+    from tfray.actors.links.loans import Loans
+    from tfray.actors.links.object_rendezvous import ObjectRendezvous
+    from tfray.actors.links.peers import PeerHandle, Peers
+    from tfray.actors.links.shared_objects import find
 
     peers = Peers("node", Loans(PS))
     receiver = Receiver(peers.loans)
@@ -314,7 +314,7 @@ def test_the_number_of_another_process_returns_nothing(sender):
 
 
 def test_objects_that_are_not_used_are_let_go(sender, monkeypatch):
-    from tfray.actors import loans
+    from tfray.actors.links import loans
 
     buffers, (receiver, _) = sender
     monkeypatch.setattr(loans, "KEPT_S", 0.0)
@@ -331,7 +331,7 @@ def test_objects_that_are_not_used_are_let_go(sender, monkeypatch):
 
 
 def test_borrowed_memory_is_returned_with_the_last_array_in_it(ray_local):
-    from tfray.actors.loans import Lender, StoreBuffers
+    from tfray.actors.links.loans import Lender, StoreBuffers
 
     returns = []
 
@@ -356,7 +356,7 @@ def test_borrowed_memory_is_returned_with_the_last_array_in_it(ray_local):
 
 
 def test_returns_that_could_not_be_sent_go_with_a_later_message(ray_local):
-    from tfray.actors.loans import Lender, StoreBuffers
+    from tfray.actors.links.loans import Lender, StoreBuffers
 
     tensor = StoreBuffers().write("edge", np.zeros(200_000))
     lender = Lender(None)
@@ -368,7 +368,7 @@ def test_returns_that_could_not_be_sent_go_with_a_later_message(ray_local):
 
 @pytest.mark.parametrize("shape", [[200_001], [-1], [2, -5], [0]], ids=str)
 def test_a_loan_that_does_not_lie_in_its_object_is_refused(ray_local, shape):
-    from tfray.actors.loans import Lender, StoreBuffers
+    from tfray.actors.links.loans import Lender, StoreBuffers
 
     tensor = StoreBuffers().write("edge", np.zeros(200_000, np.float32))
     number, identity, dtype, _, *description = tensor.loan(1, is_mapped=False)

@@ -26,12 +26,12 @@ from hypothesis import strategies as st
 from processes import PATIENCE_S, wait_for
 from waiting import Task
 
-from tfray.actors import peer_link
-from tfray.actors.frames import LENGTH, FrameReader, decode, encode, fits
-from tfray.actors.handshake import LinkAddress, RefusalLog
-from tfray.actors.messages import StepCall, StepRequest
-from tfray.actors.peer_link import MAX_STRANGERS, Arrivals, LinkServer, open_link, read_until
-from tfray.actors.peers import Peer, PeerHandle, as_error, error_header
+from tfray.actors.links import peer_link
+from tfray.actors.links.frames import LENGTH, FrameReader, decode, encode, fits
+from tfray.actors.links.handshake import LinkAddress, RefusalLog
+from tfray.actors.links.messages import StepCall, StepRequest
+from tfray.actors.links.peer_link import MAX_STRANGERS, Arrivals, LinkServer, open_link, read_until
+from tfray.actors.links.peers import Peer, PeerHandle, as_error, error_header
 from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
 
 KEY = b"k" * 32

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from processes import PATIENCE_S, descendants, free_port, is_alive, wait_for
 
-from tfray.actors.gcs_probe import Answer, probe
+from tfray.actors.clusters.gcs_probe import Answer, probe
 
 TOKEN = "a" * 64
 NO_MODE = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
@@ -63,7 +63,7 @@ def headers(payload, length=None):
 @pytest.mark.parametrize("token", [None, "t" * 5000])
 def test_what_answers_is_told_in_a_moment(monkeypatch, frames, answer, token):
     for limit_s in (0.3, 3.0, 30.0):  # on a busy machine the answer may come late
-        monkeypatch.setattr("tfray.actors.gcs_probe.CONNECT_TIMEOUT_S", limit_s)
+        monkeypatch.setattr("tfray.actors.clusters.gcs_probe.CONNECT_TIMEOUT_S", limit_s)
         found = probe(answering(*frames), token)
         if found is answer:
             break

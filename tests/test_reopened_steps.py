@@ -14,7 +14,7 @@ from processes import wait_for
 from training_models import scaling
 
 import tfray as tf
-from tfray.actors.messages import REPLICA_DEVICE
+from tfray.actors.links.messages import REPLICA_DEVICE
 from tfray.framework.region import ops_within
 from tfray.ops.state import state_ops
 from tfray.ops.system.script_ops import py_func

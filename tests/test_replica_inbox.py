@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfray.actors.replica_inbox import ReplicaInbox
+from tfray.actors.devices.replica_inbox import ReplicaInbox
 from tfray.placement.contributions import verdict_among
 
 

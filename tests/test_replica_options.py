@@ -16,7 +16,7 @@ from training_models import (
 )
 
 import tfray as tf
-from tfray.actors.messages import REPLICA_DEVICE
+from tfray.actors.links.messages import REPLICA_DEVICE
 from tfray.errors import InvalidArgumentError
 from tfray.framework.constant_value import run_kernel
 from tfray.ops.system.replica_ops import replica_reduce

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfray.actors.replica_inbox import ReplicaInbox
-from tfray.actors.replica_protocol import AsyncProtocol, Commit, Complete, Join, Reopen, Start, SyncProtocol
+from tfray.actors.devices.replica_inbox import ReplicaInbox
+from tfray.actors.replicas.replica_protocol import AsyncProtocol, Commit, Complete, Join, Reopen, Start, SyncProtocol
 
 # -- synchronous training, event by event --------------------------------------------------------------
 
@@ -316,7 +316,7 @@ class _Task:
 class Cluster:
     """Shards, replicas and a driver that exchange messages in any order that keeps each channel's own.
 
-    It behaves as actors/driver.py and actors/device_actor.py do. Shard 0 gets nothing from replicas.
+    It behaves as actors/replicas/driver.py and actors/devices/device_actor.py do. Shard 0 gets nothing from replicas.
     """
 
     def __init__(self, protocol, replicas, shards, deaths, rng, restarts=1000, ahead=1):

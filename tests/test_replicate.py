@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.actors.messages import REPLICA_DEVICE as REPLICA
+from tfray.actors.links.messages import REPLICA_DEVICE as REPLICA
 from tfray.errors import InvalidArgumentError
 from tfray.ops.state import state_ops
 from tfray.placement.replicate import compile_replica_step, serving_device

@@ -13,8 +13,8 @@ from processes import PATIENCE_S, wait_for
 from waiting import raised_at_the_limit
 
 import tfray as tf
-from tfray.actors import cluster as cluster_module
-from tfray.actors.remote_task import RemoteTask
+from tfray.actors.clusters import cluster as cluster_module
+from tfray.actors.launching.remote_task import RemoteTask
 from tfray.errors import ResourceExhaustedError, UnavailableError
 
 pytestmark = pytest.mark.ray

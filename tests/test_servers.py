@@ -10,9 +10,9 @@ from processes import PATIENCE_S, wait_for
 from waiting import Task
 
 import tfray as tf
-from tfray.actors import ray_runtime
-from tfray.actors import server as server_module
-from tfray.actors.served_cluster import WAIT_VARIABLE
+from tfray.actors.clusters import ray_runtime
+from tfray.actors.clusters import server as server_module
+from tfray.actors.clusters.served_cluster import WAIT_VARIABLE
 from tfray.errors import (
     AlreadyExistsError,
     FailedPreconditionError,

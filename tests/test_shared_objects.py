@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from processes import PATIENCE_S, wait_for
 
-from tfray.actors.peer_link import LinkServer
-from tfray.actors.peers import MISSING, Peer, PeerHandle
+from tfray.actors.links.peer_link import LinkServer
+from tfray.actors.links.peers import MISSING, Peer, PeerHandle
 from tfray.errors import UnavailableError
 
 pytestmark = pytest.mark.ray
@@ -25,13 +25,13 @@ def other(ray_local):
     @ray_local.remote
     class Other:
         def put(self, size):
-            from tfray.actors.shared_objects import describe
+            from tfray.actors.links.shared_objects import describe
 
             self.ref = ray_local.put(np.arange(size))
             return describe(self.ref)
 
         def find(self, descriptions):
-            from tfray.actors.shared_objects import find
+            from tfray.actors.links.shared_objects import find
 
             found = find(descriptions)
             return found and [(array.sum(), array.flags.writeable, array.base is not None) for array in found]
@@ -45,7 +45,7 @@ def other(ray_local):
 
 
 def test_another_process_maps_what_is_described_to_it(ray_local, other):
-    from tfray.actors.shared_objects import describe
+    from tfray.actors.links.shared_objects import describe
 
     refs = [ray_local.put(np.arange(size)) for size in (200_000, 300_000)]
     found = ray_local.get(other.find.remote([describe(ref) for ref in refs]))
@@ -53,7 +53,7 @@ def test_another_process_maps_what_is_described_to_it(ray_local, other):
 
 
 def test_what_has_been_dropped_is_missing_and_harms_nobody(ray_local, other):
-    from tfray.actors.shared_objects import describe
+    from tfray.actors.links.shared_objects import describe
 
     kept, dropped = ray_local.put(np.ones(200_000)), ray_local.put(np.ones(200_000))
     descriptions = [describe(kept), describe(dropped)]
@@ -63,7 +63,7 @@ def test_what_has_been_dropped_is_missing_and_harms_nobody(ray_local, other):
 
 
 def test_what_a_dead_process_described_is_missing_in_the_end(ray_local, other):
-    from tfray.actors.shared_objects import find
+    from tfray.actors.links.shared_objects import find
 
     description = ray_local.get(other.put.remote(200_000))
     (mapped,) = find([description])
@@ -83,7 +83,7 @@ def receiver(ray_local):
             self.taken = []
 
         def deliver(self, step, replica, keys, call, inline, *objects):
-            from tfray.actors.packing import unpack
+            from tfray.actors.links.packing import unpack
 
             self.taken.append((step, replica, list(keys), [np.sum(value) for value in unpack(inline, objects)]))
             return True
@@ -101,7 +101,7 @@ def receiver(ray_local):
 
 
 def packed(value):
-    from tfray.actors.frames import PackedTensor
+    from tfray.actors.links.frames import PackedTensor
 
     return PackedTensor.of(value)
 
@@ -130,7 +130,7 @@ def test_a_receiver_that_can_neither_find_nor_be_called_is_waited_for_no_longer(
 
 
 def test_objects_are_kept_until_the_receiver_has_answered(ray_local, receiver, other):
-    from tfray.actors.shared_objects import describe
+    from tfray.actors.links.shared_objects import describe
 
     peer, actor, messages = receiver
     ref = ray_local.put(np.ones(200_000))

@@ -10,8 +10,8 @@ import ray
 from processes import PATIENCE_S, wait_for
 
 import tfray as tf
-from tfray.actors import step_threads
-from tfray.actors.step_threads import StepThreads
+from tfray.actors.devices import step_threads
+from tfray.actors.devices.step_threads import StepThreads
 
 MOST_IDLE_THREADS = 40
 """Of a device actor that has nothing to do. Ray itself has about 28."""

@@ -27,7 +27,7 @@ from training_models import (
 from waiting import raised_at_the_limit
 
 import tfray as tf
-from tfray.actors.driver import StepReport
+from tfray.actors.replicas.driver import StepReport
 from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.system.script_ops import py_func
 from tfray.training.trainer.cluster_training import _record

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.actors.device_host import DeviceHost
+from tfray.actors.devices.device_host import DeviceHost
 from tfray.framework.call_site import user_traceback
 from tfray.framework.op_def import OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input

@@ -9,7 +9,7 @@ import pytest
 from processes import PATIENCE_S, Barrier, kill_actor, wait_for
 
 import tfray as tf
-from tfray.actors import remote_runner
+from tfray.actors.clusters import remote_runner
 from tfray.errors import DeadlineExceededError, InvalidArgumentError, UnavailableError
 from tfray.ops.system.script_ops import py_func
 from tfray.placement.pipeline import compile_step

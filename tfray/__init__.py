@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from tfray import early_interrupts as _early_interrupts
 from tfray import errors as errors
-from tfray.actors.cluster import Cluster as Cluster, JobSpec as JobSpec
+from tfray.actors.clusters.cluster import Cluster as Cluster, JobSpec as JobSpec
 from tfray.config import (
     ConfigProto as ConfigProto,
     GPUOptions as GPUOptions,

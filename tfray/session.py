@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tfray.actors.served_cluster import ServedCluster
+from tfray.actors.clusters.served_cluster import ServedCluster
 from tfray.config import ConfigProto, OptimizerOptions, RunOptions
 from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata

@@ -16,7 +16,7 @@ import numpy as np
 
 import tfray as tf
 from benchmarks.delays import Delays, delayed, digits_input, perceptron
-from tfray.actors.replica_protocol import (
+from tfray.actors.replicas.replica_protocol import (
     AsyncProtocol,
     Commit,
     Complete,

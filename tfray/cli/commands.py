@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tfray
-from tfray.actors import ray_runtime
+from tfray.actors.clusters import ray_runtime
 from tfray.cli import listing, plan_report, report
 from tfray.cli.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
 from tfray.cli.launch_command import launch

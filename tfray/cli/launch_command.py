@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import click
 
-from tfray.actors import ray_runtime
-from tfray.actors.launch import Launch, Program, Task, TaskFailedError, on_nodes, script_on_nodes
-from tfray.actors.task_process import TaskProcess
+from tfray.actors.clusters import ray_runtime
+from tfray.actors.launching.launch import Launch, Program, Task, TaskFailedError, on_nodes, script_on_nodes
+from tfray.actors.launching.task_process import TaskProcess
 from tfray.cli.command import BadRequest, Finite, GivenPath, OneLineErrors, reported_errors
 from tfray.ops.kernels.cpu_threads import thread_count
 

@@ -227,7 +227,7 @@ def _measured_session(
 
 
 def _target(devices: Sequence[str], address: str | None) -> Any:
-    from tfray.actors.cluster import Cluster, JobSpec
+    from tfray.actors.clusters.cluster import Cluster, JobSpec
 
     if address is None:
         return nullcontext("")

@@ -15,7 +15,7 @@ from tfray.formats.example import (
 from tfray.formats.events import summary_iterator as summary_iterator
 from tfray.library.variables.dynamic_embedding import DynamicEmbedding as DynamicEmbedding
 from tfray.library.inspect.event_writer import FileWriter as SummaryWriter
-from tfray.actors.server import Server as Server
+from tfray.actors.clusters.server import Server as Server
 from tfray.formats.cluster_spec import (
     ClusterDef as ClusterDef,
     ClusterSpec as ClusterSpec,

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.actors.cluster import Cluster, JobSpec
-from tfray.actors.driver import ReplicaDriver, StepReport
-from tfray.actors.membership import Elasticity, FaultPolicy, WorkerEvent
-from tfray.actors.messages import REPLICA_DEVICE, InputShare
-from tfray.actors.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
+from tfray.actors.clusters.cluster import Cluster, JobSpec
+from tfray.actors.links.messages import REPLICA_DEVICE, InputShare
+from tfray.actors.replicas.driver import ReplicaDriver, StepReport
+from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
+from tfray.actors.replicas.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
 from tfray.errors import DataLossError, UnavailableError
 from tfray.formats.files import as_path
 from tfray.library.platform import logging

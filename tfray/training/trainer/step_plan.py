@@ -240,8 +240,8 @@ class Node(NamedTuple):
 
 
 def nodes_of(address: str | None, init_options: dict[str, Any] | None = None) -> list[Node]:
-    """The nodes of the Ray cluster at an address (see `tfray.actors.ray_runtime.connect`), or this machine."""
-    from tfray.actors.ray_runtime import connect, import_ray, joins_cluster
+    """The nodes of the Ray cluster at an address (see `tfray.actors.clusters.ray_runtime.connect`), or this machine."""
+    from tfray.actors.clusters.ray_runtime import connect, import_ray, joins_cluster
 
     here = Node(os.cpu_count() or 1, float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
     ray = import_ray()

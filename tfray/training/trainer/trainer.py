@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tfray.actors.ray_runtime import import_ray
+from tfray.actors.clusters.ray_runtime import import_ray
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
 from tfray.framework.graph import DeviceFunction, Graph

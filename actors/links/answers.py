@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import ray
 
-from tfray.actors.frames import encode
-from tfray.actors.messages import StepCall, StepKey
-from tfray.actors.peer_link import Arrivals, read_until
-from tfray.actors.peers import Outcome, Peer
+from tfray.actors.links.frames import encode
+from tfray.actors.links.messages import StepCall, StepKey
+from tfray.actors.links.peer_link import Arrivals, read_until
+from tfray.actors.links.peers import Outcome, Peer
 from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
 
 _TURN_S: Final = 0.005

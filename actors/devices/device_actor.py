@@ -19,11 +19,11 @@ from typing import Any, Final, TypeVar
 
 import ray
 
-from tfray.actors.device_host import DeviceHost
-from tfray.actors.messages import OpenInput, Presence, StepKey, StepRequest
-from tfray.actors.packing import unpack
-from tfray.actors.peer_link import LinkServer
-from tfray.actors.peers import Outcome, PeerHandle
+from tfray.actors.devices.device_host import DeviceHost
+from tfray.actors.links.messages import OpenInput, Presence, StepKey, StepRequest
+from tfray.actors.links.packing import unpack
+from tfray.actors.links.peer_link import LinkServer
+from tfray.actors.links.peers import Outcome, PeerHandle
 from tfray.framework.op_def import OpDef
 from tfray.ops import families
 from tfray.ops.kernels.random_streams import restore_states, states_of
@@ -35,7 +35,7 @@ _Result = TypeVar("_Result")
 
 
 class DeviceActor:
-    """The actor's class; `tfray.actors.cluster` makes Ray actors of it.
+    """The actor's class; `tfray.actors.clusters.cluster` makes Ray actors of it.
 
     Its calls return outcomes, ``("ok", value)`` or ``("error", OpError)``, where something may fail: Ray would wrap a
     raised error in one of its own.

@@ -13,13 +13,13 @@ from typing import Any, Final
 import ray
 
 import tfray.errors
-from tfray.actors.frames import PackedTensor, encode, encode_packed
-from tfray.actors.handshake import LinkAddress
-from tfray.actors.loans import LentTensor, Loans, next_loan
-from tfray.actors.messages import StepKey
-from tfray.actors.packing import pack
-from tfray.actors.peer_link import Link, open_link
-from tfray.actors.shared_objects import CAN_SHARE, describe
+from tfray.actors.links.frames import PackedTensor, encode, encode_packed
+from tfray.actors.links.handshake import LinkAddress
+from tfray.actors.links.loans import LentTensor, Loans, next_loan
+from tfray.actors.links.messages import StepKey
+from tfray.actors.links.packing import pack
+from tfray.actors.links.peer_link import Link, open_link
+from tfray.actors.links.shared_objects import CAN_SHARE, describe
 from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
 
 Outcome = tuple[str, Any]

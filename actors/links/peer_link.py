@@ -24,10 +24,10 @@ from multiprocessing import AuthenticationError
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 
-from tfray.actors import handshake
-from tfray.actors.frames import FrameReader, Header, Tensors, decode, encode
-from tfray.actors.handshake import LinkAddress, RefusalLog
-from tfray.actors.interrupts import InterruptedAfterwards
+from tfray.actors.links import handshake
+from tfray.actors.links.frames import FrameReader, Header, Tensors, decode, encode
+from tfray.actors.links.handshake import LinkAddress, RefusalLog
+from tfray.actors.links.interrupts import InterruptedAfterwards
 from tfray.errors import DataLossError
 from tfray.runtime.executor import ignore_float_errors
 

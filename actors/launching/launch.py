@@ -14,8 +14,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
-from tfray.actors.ray_runtime import import_ray
-from tfray.actors.task_process import Ended, Output, TaskProcess
+from tfray.actors.clusters.ray_runtime import import_ray
+from tfray.actors.launching.task_process import Ended, Output, TaskProcess
 from tfray.errors import InvalidArgumentError, OpError
 
 PORT: Final = 2222
@@ -244,7 +244,7 @@ def on_nodes(num_cpus: float) -> Start:
     Args:
         num_cpus: CPUs that each task asks of Ray.
     """
-    from tfray.actors.remote_task import RemoteTask
+    from tfray.actors.launching.remote_task import RemoteTask
 
     return partial(RemoteTask, {"num_cpus": num_cpus, "scheduling_strategy": "SPREAD"})
 

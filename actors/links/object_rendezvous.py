@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import ray
 
-from tfray.actors.frames import fits, packed
-from tfray.actors.loans import LENT_BYTES, LentTensor
-from tfray.actors.messages import REPLICA_DEVICE, StepRequest
-from tfray.actors.packing import is_large
-from tfray.actors.peers import Peer, Peers, Receipt
+from tfray.actors.links.frames import fits, packed
+from tfray.actors.links.loans import LENT_BYTES, LentTensor
+from tfray.actors.links.messages import REPLICA_DEVICE, StepRequest
+from tfray.actors.links.packing import is_large
+from tfray.actors.links.peers import Peer, Peers, Receipt
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import serving_device
 

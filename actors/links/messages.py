@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgpack
 
 if TYPE_CHECKING:
-    from tfray.actors.handshake import LinkAddress
+    from tfray.actors.links.handshake import LinkAddress
 
 StepKey = tuple[str, int]
 """(driver, number): the driver's own identity, and the number of the step in the order in which it hands them out."""

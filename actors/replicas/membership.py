@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import ray
 
-from tfray.actors.answers import SILENT, unpack
-from tfray.actors.cluster import Cluster
-from tfray.actors.messages import InputShare, OpenInput
-from tfray.actors.remote_runner import register
-from tfray.actors.replica_protocol import Decision, ReplicaProtocol
+from tfray.actors.clusters.cluster import Cluster
+from tfray.actors.clusters.remote_runner import register
+from tfray.actors.links.answers import SILENT, unpack
+from tfray.actors.links.messages import InputShare, OpenInput
+from tfray.actors.replicas.replica_protocol import Decision, ReplicaProtocol
 from tfray.errors import InvalidArgumentError, OpError, UnavailableError
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
 from tfray.runtime.plan import Partition

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from tfray.actors.answers import unpack
-from tfray.actors.clocks import in_drivers_time
+from tfray.actors.links.answers import unpack
+from tfray.actors.links.clocks import in_drivers_time
 from tfray.runtime.tracing import DeviceRecord, with_call
 
 FULL_TRACE: Final = 3

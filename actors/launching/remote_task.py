@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import ray
 
-from tfray.actors.room import KnownNodes, Room
-from tfray.actors.task_process import Ended, Output, TaskProcess
+from tfray.actors.clusters.room import KnownNodes, Room
+from tfray.actors.launching.task_process import Ended, Output, TaskProcess
 from tfray.errors import NotFoundError, OpError, UnavailableError
 
 NOTICE_S: Final = 1.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tfray.actors.device_actor import DeviceActor
-from tfray.actors.handshake import LinkAddress
+from tfray.actors.devices.device_actor import DeviceActor
+from tfray.actors.links.handshake import LinkAddress
 from tfray.ops.kernels.cpu_threads import use_threads
 
 

@@ -15,17 +15,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tfray.actors.directory import ActorDirectory
-from tfray.actors.ray_runtime import connect
+from tfray.actors.clusters.directory import ActorDirectory
+from tfray.actors.clusters.ray_runtime import connect
 from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
 from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
-    from tfray.actors.handshake import LinkAddress
-    from tfray.actors.peers import PeerHandle
-    from tfray.actors.remote_runner import RemoteRunner
-    from tfray.actors.room import Room
+    from tfray.actors.clusters.remote_runner import RemoteRunner
+    from tfray.actors.clusters.room import Room
+    from tfray.actors.links.handshake import LinkAddress
+    from tfray.actors.links.peers import PeerHandle
 
 NOTICE_AFTER_S: Final = 5.0
 """Waiting for room in silence longer than this would look like a hang."""
@@ -90,7 +90,7 @@ class Cluster(ActorDirectory):
 
     Args:
         jobs: Job name to number of tasks, or to a `JobSpec`.
-        address: Where Ray is; see `tfray.actors.ray_runtime.connect`.
+        address: Where Ray is; see `tfray.actors.clusters.ray_runtime.connect`.
         start_timeout_s: Seconds to wait for Ray to find room for every actor.
         init_options: Further arguments of ``ray.init``, if this call connects to Ray.
         op_modules: Modules that every actor imports because they register operations of your own.
@@ -127,7 +127,7 @@ class Cluster(ActorDirectory):
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
         self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))
         super().__init__()
-        from tfray.actors.room import KnownNodes
+        from tfray.actors.clusters.room import KnownNodes
 
         self._nodes = KnownNodes()
         try:
@@ -157,13 +157,13 @@ class Cluster(ActorDirectory):
 
     def handle(self, device: str) -> PeerHandle:
         """How processes reach the actor of a device."""
-        from tfray.actors.peers import PeerHandle
+        from tfray.actors.links.peers import PeerHandle
 
         return PeerHandle(self._actors[device], self._addresses[device], self._key)
 
     def runner(self, jobs: Collection[str] | None = None) -> RemoteRunner:
         """A new `Runner` over the devices of `jobs`, or over all; every session has its own."""
-        from tfray.actors.remote_runner import RemoteRunner
+        from tfray.actors.clusters.remote_runner import RemoteRunner
 
         runner = RemoteRunner(self, jobs)
         self._opened(runner)
@@ -174,7 +174,7 @@ class Cluster(ActorDirectory):
 
     def create_actor(self, device: str) -> Any:
         """Start an actor for `device`; it may wait for room."""
-        from tfray.actors.device_actor import CONCURRENT_CALLS, DeviceActor
+        from tfray.actors.devices.device_actor import CONCURRENT_CALLS, DeviceActor
 
         options = self._actor_options(device) | {"max_concurrency": CONCURRENT_CALLS}
         try:
@@ -280,7 +280,7 @@ class Cluster(ActorDirectory):
 
     def _replace(self, devices: Sequence[str], timeout_s: float) -> dict[str, UnavailableError]:
         """Start an actor for each device. Returns errors of those that died before they were there."""
-        from tfray.actors.room import Room
+        from tfray.actors.clusters.room import Room
 
         room = Room(self._nodes, map(self._actor_options, devices))
         actors = {name: self.create_actor(name) for name in devices}

@@ -27,9 +27,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 import ray
 
-from tfray.actors.frames import dtype_name, dtype_named
-from tfray.actors.peer_link import Link, when_idle
-from tfray.actors.shared_objects import describe, find
+from tfray.actors.links.frames import dtype_name, dtype_named
+from tfray.actors.links.peer_link import Link, when_idle
+from tfray.actors.links.shared_objects import describe, find
 
 LENT_BYTES: Final = 1 << 17
 """Tensors from this size on take less time through an object than over a link."""

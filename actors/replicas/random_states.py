@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import ray
 
-from tfray.actors.answers import SILENT, unpack
-from tfray.actors.cluster import Cluster
+from tfray.actors.clusters.cluster import Cluster
+from tfray.actors.links.answers import SILENT, unpack
 from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.kernels.random_streams import RANDOM_STATE
 

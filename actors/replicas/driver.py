@@ -18,10 +18,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.actors import random_states
-from tfray.actors.answers import SILENT, Answers, frame_of, tell, unpack
-from tfray.actors.cluster import Cluster
-from tfray.actors.membership import (
+from tfray.actors.clusters.cluster import Cluster
+from tfray.actors.clusters.remote_runner import register
+from tfray.actors.clusters.step_traces import StepTraces
+from tfray.actors.devices.metrics import StepMetrics
+from tfray.actors.links.answers import SILENT, Answers, frame_of, tell, unpack
+from tfray.actors.links.messages import REPLICA_DEVICE, SERVED, StepCall, StepKey, StepRequest
+from tfray.actors.links.peers import next_number
+from tfray.actors.replicas import random_states
+from tfray.actors.replicas.membership import (
     Elasticity,
     ElasticMembership,
     FaultPolicy,
@@ -30,12 +35,7 @@ from tfray.actors.membership import (
     Progress,
     ReplicaProgram,
 )
-from tfray.actors.messages import REPLICA_DEVICE, SERVED, StepCall, StepKey, StepRequest
-from tfray.actors.metrics import StepMetrics
-from tfray.actors.peers import next_number
-from tfray.actors.remote_runner import register
-from tfray.actors.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
-from tfray.actors.step_traces import StepTraces
+from tfray.actors.replicas.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
 from tfray.errors import (
     CancelledError,
     DeadlineExceededError,

@@ -19,17 +19,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
-from tfray.actors.frames import fits
-from tfray.actors.loans import Loans
-from tfray.actors.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepCall, StepKey, StepRequest
-from tfray.actors.metrics import SentBytes
-from tfray.actors.object_rendezvous import ObjectRendezvous
-from tfray.actors.peer_link import Link, defer
-from tfray.actors.peers import MISSING, Outcome, Peers, error_header
-from tfray.actors.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
-from tfray.actors.replica_inbox import ReplicaInbox, StepVoid
-from tfray.actors.shared_objects import find
-from tfray.actors.step_threads import StepThreads
+from tfray.actors.devices.metrics import SentBytes
+from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
+from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
+from tfray.actors.devices.step_threads import StepThreads
+from tfray.actors.links.frames import fits
+from tfray.actors.links.loans import Loans
+from tfray.actors.links.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepCall, StepKey, StepRequest
+from tfray.actors.links.object_rendezvous import ObjectRendezvous
+from tfray.actors.links.peer_link import Link, defer
+from tfray.actors.links.peers import MISSING, Outcome, Peers, error_header
+from tfray.actors.links.shared_objects import find
 from tfray.errors import (
     AbortedError,
     CancelledError,

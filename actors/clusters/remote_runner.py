@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import ray
 
-from tfray.actors.answers import Answers, LinkAnswer, frame_of, tell, unpack
-from tfray.actors.clocks import in_drivers_time
-from tfray.actors.frames import fits
-from tfray.actors.messages import StepCall, StepKey, StepRequest
-from tfray.actors.packing import is_large, pack
-from tfray.actors.peers import Peer, next_number
+from tfray.actors.links.answers import Answers, LinkAnswer, frame_of, tell, unpack
+from tfray.actors.links.clocks import in_drivers_time
+from tfray.actors.links.frames import fits
+from tfray.actors.links.messages import StepCall, StepKey, StepRequest
+from tfray.actors.links.packing import is_large, pack
+from tfray.actors.links.peers import Peer, next_number
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -33,7 +33,7 @@ from tfray.runtime.plan import Partition, with_wakers
 from tfray.runtime.tracing import DeviceRecord, with_call
 
 if TYPE_CHECKING:
-    from tfray.actors.directory import ActorDirectory
+    from tfray.actors.clusters.directory import ActorDirectory
 
 POLL_S: Final = 0.5
 """How often a waiting driver looks whether it was closed."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from tfray.actors.ray_runtime import connection, import_ray
+from tfray.actors.clusters.ray_runtime import connection, import_ray
 from tfray.errors import CancelledError, UnavailableError
 
 if TYPE_CHECKING:
-    from tfray.actors.peers import Peer, PeerHandle, Peers
+    from tfray.actors.links.peers import Peer, PeerHandle, Peers
     from tfray.runtime.runner import Runner
 
 
@@ -77,7 +77,7 @@ class ActorDirectory(ABC):
             known = self._peers.find(device)
             if known is not None:
                 return known
-        from tfray.actors.peers import Peers
+        from tfray.actors.links.peers import Peers
 
         self.actor(device)  # or say that it is gone
         with self._lock:

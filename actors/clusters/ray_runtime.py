@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from tfray.actors.gcs_probe import Answer, probe
-from tfray.actors.interrupts import InterruptedAfterwards
+from tfray.actors.clusters.gcs_probe import Answer, probe
+from tfray.actors.links.interrupts import InterruptedAfterwards
 from tfray.errors import InvalidArgumentError, NotFoundError, UnauthenticatedError, UnavailableError
 
 _SYSTEM_CONFIG: Final = {"free_objects_batch_size": 1}

@@ -7,16 +7,16 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from tfray.actors.directory import ActorDirectory
-from tfray.actors.ray_runtime import connect_to_running
+from tfray.actors.clusters.directory import ActorDirectory
+from tfray.actors.clusters.ray_runtime import connect_to_running
 from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.formats.cluster_spec import ClusterSpec
 from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
-    from tfray.actors.peers import PeerHandle
-    from tfray.actors.remote_runner import RemoteRunner
-    from tfray.actors.server_actor import Served
+    from tfray.actors.clusters.remote_runner import RemoteRunner
+    from tfray.actors.clusters.server_actor import Served
+    from tfray.actors.links.peers import PeerHandle
 
 NAMESPACE: Final = "tfray-servers"
 """Ray's namespace of the actors of all servers."""
@@ -87,7 +87,7 @@ class ServedCluster(ActorDirectory):
 
     def introduce(self, devices: Sequence[str]) -> None:
         """Find the actors of these devices, waiting for their servers, and let them know one another."""
-        from tfray.actors.peers import PeerHandle
+        from tfray.actors.links.peers import PeerHandle
 
         deadline = time.monotonic() + server_wait_s()
         for device in devices:
@@ -109,7 +109,7 @@ class ServedCluster(ActorDirectory):
 
     def runner(self) -> RemoteRunner:
         """The `Runner` of the session."""
-        from tfray.actors.remote_runner import RemoteRunner
+        from tfray.actors.clusters.remote_runner import RemoteRunner
 
         runner = RemoteRunner(self)
         self._opened(runner)

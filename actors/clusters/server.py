@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from tfray.actors.ray_runtime import connect, connect_to_running, import_ray
-from tfray.actors.served_cluster import NAMESPACE, actor_name, server_wait_s
+from tfray.actors.clusters.ray_runtime import connect, connect_to_running, import_ray
+from tfray.actors.clusters.served_cluster import NAMESPACE, actor_name, server_wait_s
 from tfray.config import ConfigProto
 from tfray.errors import AlreadyExistsError, UnavailableError
 from tfray.formats.cluster_spec import ClusterDef, ClusterSpec, ServerDef
@@ -17,7 +17,7 @@ from tfray.framework.arguments import Count, checked
 from tfray.ops.kernels.cpu_threads import thread_count
 
 if TYPE_CHECKING:
-    from tfray.actors.cluster import JobSpec
+    from tfray.actors.clusters.cluster import JobSpec
 
 GPUS_VARIABLE: Final = "TFRAY_GPUS_PER_SERVER"
 """Environment variable: GPUs of a server that is not told otherwise."""
@@ -140,8 +140,8 @@ class Server:
 
     def _create(self, device: str) -> Any:
         """The actor of a device, as soon as its name is free."""
-        from tfray.actors.device_actor import CONCURRENT_CALLS
-        from tfray.actors.server_actor import ServerActor
+        from tfray.actors.clusters.server_actor import ServerActor
+        from tfray.actors.devices.device_actor import CONCURRENT_CALLS
 
         ray = import_ray()
         options = self._job.actor_options(device) | {
@@ -172,7 +172,7 @@ class Server:
 
 def _one_task(gpus: int) -> JobSpec:
     """What a task asks of Ray: its process runs in any case, so nothing but GPUs."""
-    from tfray.actors.cluster import JobSpec
+    from tfray.actors.clusters.cluster import JobSpec
 
     return JobSpec(1, num_cpus=0, num_gpus=gpus)
 

@@ -1,0 +1,1 @@
+"""Clusters: the actors of jobs and tasks, where they are, and sessions on them."""

@@ -1,0 +1,1 @@
+"""`tfray launch`: the processes of a program's tasks."""

@@ -1,0 +1,1 @@
+"""How tensors, steps and answers travel between processes."""

@@ -1,0 +1,1 @@
+"""Replicated training: who computes which step, whose gradients count, who is there."""
