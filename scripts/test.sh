@@ -22,5 +22,5 @@ fi
 # Each process of tests on Ray has a Ray of its own. Their actors wait much of their time: two fill two processors.
 failed=0
 run_tests -n auto -m "not slow and not ray" || failed=1
-run_tests -n 2 --dist loadfile -m "ray and not slow" || failed=1
+run_tests -n 2 --dist worksteal -m "ray and not slow" || failed=1
 exit $failed

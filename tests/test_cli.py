@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -291,7 +292,7 @@ def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_loc
     history = json.loads((program / "h.json").read_text())
     assert all(len(row["members"]) == 1 for row in history["history"])
     assert history["test"]["loss"] < 0.5
-    assert "2 live" in result.stderr
+    assert re.search("[12] live", result.stderr)  # the backup may come when all is done
 
 
 @pytest.mark.fault(

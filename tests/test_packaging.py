@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
 import numpy as np
 import tfray as tf, tfray.ops, tfray.actors, tfray.placement
-from tfray.ops import math_ops
+from tfray.ops.math import math_ops
 
 assert tfray.ops is __import__("sys").modules["tfray.ops"]
 x = tf.placeholder(tf.float32, [None, 2])
