@@ -14,6 +14,7 @@ from waiting import raised_at_the_limit
 
 import tfray as tf
 from tfray.actors.clusters import cluster as cluster_module
+from tfray.actors.clusters.room import KnownNodes, Room
 from tfray.actors.launching.remote_task import RemoteTask
 from tfray.errors import ResourceExhaustedError, UnavailableError
 
@@ -161,8 +162,25 @@ def test_custom_resources_are_asked_for(ray_local):
 def test_a_launched_task_waits_for_room_no_longer_than_it_may(ray_local, tmp_path):
     (tmp_path / "program.py").touch()
     ended = threading.Event()
-    task = RemoteTask({"num_cpus": 99}, str(tmp_path / "program.py"), [], {}, print, lambda code: ended.set())
+    task = RemoteTask(
+        Room(KnownNodes()), {"num_cpus": 99}, str(tmp_path / "program.py"), [], {}, print, lambda code: ended.set()
+    )
     with pytest.raises(ResourceExhaustedError, match=r"no room for a task .*99 CPU asked, 8 there.*--start-timeout"):
         task.wait_until_started(time.monotonic() + 1)
     task.stop()
     assert ended.wait(PATIENCE_S)
+
+
+def test_room_that_one_task_has_got_is_not_taken_for_the_next_one_s(ray_local, tmp_path):
+    (tmp_path / "program.py").write_text("import signal; signal.pause()")
+    wait_for(lambda: ray_local.available_resources().get("CPU", 0) >= 8)
+    room, ended = Room(KnownNodes()), threading.Barrier(3)
+    start = [{"num_cpus": 6}, str(tmp_path / "program.py"), [], {}, print, lambda code: ended.wait(PATIENCE_S)]
+    tasks = [RemoteTask(room, *start) for _ in range(2)]
+    with pytest.raises(ResourceExhaustedError, match=r"no room for a task .*12 CPU asked, 8 there"):
+        for task in tasks:
+            task.wait_until_started(time.monotonic() + 10)
+    for task in tasks:
+        task.kill()
+    ended.wait(PATIENCE_S)
+    assert not room.is_missing()  # they are asked for no more

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -38,29 +40,38 @@ class Room:
 
     Args:
         nodes: The nodes.
-        options: Ray's options of each actor.
+        options: Ray's options of each actor that is known already.
     """
 
-    def __init__(self, nodes: KnownNodes, options: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, nodes: KnownNodes, options: Iterable[Mapping[str, Any]] = ()) -> None:
         self._nodes = nodes
-        self._asked: dict[str, float] = {}
+        self._asked: Counter[str] = Counter()
+        self._lock = threading.Lock()  # tasks end on threads of their own
         for each in options:
-            wanted = {"CPU": each.get("num_cpus"), "GPU": each.get("num_gpus"), "memory": each.get("memory")}
-            for kind, amount in {**wanted, **each.get("resources", {})}.items():
-                if amount:
-                    self._asked[kind] = self._asked.get(kind, 0.0) + amount
+            self.ask(each)
         self._taken_before = _taken()
+
+    def ask(self, options: Mapping[str, Any]) -> None:
+        """Count one more actor."""
+        with self._lock:
+            self._asked.update(_wanted(options))
+
+    def give_back(self, options: Mapping[str, Any]) -> None:
+        """Count an actor no more, as it has ended."""
+        with self._lock:
+            self._asked.subtract(_wanted(options))
 
     def __str__(self) -> str:
         has = _RAY.cluster_resources()
-        return ", ".join(f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in self._asked.items())
+        asked = dict(self._asked).items()
+        return ", ".join(f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in asked)
 
     def is_missing(self) -> bool:
         """Whether Ray has not given what was asked for: an actor that only starts slowly has got its share."""
         taken = _taken()
         return any(
             taken.get(kind, 0.0) - self._taken_before.get(kind, 0.0) < amount - SLACK
-            for kind, amount in self._asked.items()
+            for kind, amount in dict(self._asked).items()
         )
 
     def late(self, what: str, timeout_s: float, fewer: str, option: str, device: str | None = None) -> OpError:
@@ -90,6 +101,11 @@ class Room:
             f"Ray found no room for {what} within {timeout_s:.0f} s ({self}); {fewer}, add nodes, or raise {option}",
             device=device,
         )
+
+
+def _wanted(options: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = {"CPU": options.get("num_cpus"), "GPU": options.get("num_gpus"), "memory": options.get("memory")}
+    return {kind: amount for kind, amount in {**wanted, **options.get("resources", {})}.items() if amount}
 
 
 def _living_nodes() -> dict[str, str]:

@@ -244,9 +244,10 @@ def on_nodes(num_cpus: float) -> Start:
     Args:
         num_cpus: CPUs that each task asks of Ray.
     """
+    from tfray.actors.clusters.room import KnownNodes, Room
     from tfray.actors.launching.remote_task import RemoteTask
 
-    return partial(RemoteTask, {"num_cpus": num_cpus, "scheduling_strategy": "SPREAD"})
+    return partial(RemoteTask, Room(KnownNodes()), {"num_cpus": num_cpus, "scheduling_strategy": "SPREAD"})
 
 
 def script_on_nodes(script: Path, working_dir: Path | None) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import ray
 
-from tfray.actors.clusters.room import KnownNodes, Room
+from tfray.actors.clusters.room import Room
 from tfray.actors.launching.task_process import Ended, Output, TaskProcess
 from tfray.errors import NotFoundError, OpError, UnavailableError
 
@@ -76,6 +76,7 @@ class RemoteTask:
     """A task's process on some node of the cluster.
 
     Args:
+        room: The room for all tasks of the program.
         options: Options of the actor that runs it.
         script: Path of the script on the node.
         arguments: Its arguments.
@@ -86,6 +87,7 @@ class RemoteTask:
 
     def __init__(
         self,
+        room: Room,
         options: Mapping[str, Any],
         script: str,
         arguments: Sequence[str],
@@ -94,7 +96,8 @@ class RemoteTask:
         ended: Ended,
     ) -> None:
         self._since = time.monotonic()
-        self._room = Room(KnownNodes(), [options])
+        self._room, self._options = room, options
+        room.ask(options)
         host: Any = ray.remote(TaskHost)
         self._host = host.options(max_concurrency=4, **options).remote()
         self._start = self._host.start.remote(script, list(arguments), dict(environment))
@@ -147,4 +150,5 @@ class RemoteTask:
             code = LOST
         else:
             ray.kill(self._host)
+        self._room.give_back(self._options)
         self._ended(code)
