@@ -17,7 +17,7 @@ import tfray as tf
 from tfray.actors.clusters.directory import ActorDirectory
 from tfray.actors.clusters.remote_runner import RemoteRunner
 from tfray.actors.devices.device_host import DeviceHost
-from tfray.actors.links import answers, peers
+from tfray.actors.links import awaited_answers, peers
 from tfray.actors.links.frames import LENGTH, decode, encode
 from tfray.actors.links.handshake import LinkAddress
 from tfray.actors.links.peers import PeerHandle
@@ -95,7 +95,7 @@ class Conductor(ActorDirectory):
         self._by_thread = {}
         self._patches = ExitStack()
         self._patches.enter_context(patch.object(peers, "open_link", self._open_link))
-        self._patches.enter_context(patch.object(answers, "read_until", self._read_until))
+        self._patches.enter_context(patch.object(awaited_answers, "read_until", self._read_until))
         self._hosts = {device: DeviceHost(device, "node") for device in devices}
         for host in self._hosts.values():
             host.peers.update({device: self.handle(device) for device in devices})

@@ -12,7 +12,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Graph
 from tfray.framework.graph_def import GraphDef
 from tfray.ops.arrays.source_ops import constant, placeholder
-from tfray.ops.checks import check_ops, control_ops
+from tfray.ops.checks import check_ops, print_assert_ops
 from tfray.runtime.device import Device
 
 
@@ -27,7 +27,7 @@ def graph():
 
 def test_assert_passes_and_fails_at_run_time():
     condition, x = placeholder("bool", [None]), placeholder("float32", [None])
-    check = control_ops.Assert(condition, ["x is", x], summarize=2)
+    check = print_assert_ops.Assert(condition, ["x is", x], summarize=2)
     interpret(check, {condition: [True, True], x: [1]})
     with pytest.raises(InvalidArgumentError, match=r"assertion failed: x is \[1.0 2.0...\]"):
         interpret(check, {condition: [True, False], x: [1, 2, 3]})
@@ -35,19 +35,19 @@ def test_assert_passes_and_fails_at_run_time():
 
 def test_assert_shows_everything_with_minus_one():
     condition = placeholder("bool")
-    check = control_ops.Assert(condition, [np.arange(5)], summarize=-1)
+    check = print_assert_ops.Assert(condition, [np.arange(5)], summarize=-1)
     with pytest.raises(InvalidArgumentError, match=r"\[0 1 2 3 4\]"):
         interpret(check, {condition: False})
 
 
 def test_assert_of_a_false_constant_fails_while_building():
     with pytest.raises(InvalidArgumentError, match=r"never holds; data: seen, \[1 2\]"):
-        control_ops.Assert(False, ["seen", constant([1, 2])])
+        print_assert_ops.Assert(False, ["seen", constant([1, 2])])
 
 
 def test_with_dependencies_runs_the_check():
     x = placeholder("float32", [None])
-    y = control_ops.with_dependencies([check_ops.assert_positive(x)], x)
+    y = print_assert_ops.with_dependencies([check_ops.assert_positive(x)], x)
     np.testing.assert_array_equal(interpret(y, {x: [1, 2]}), [1, 2])
     with pytest.raises(InvalidArgumentError, match="assertion failed"):
         interpret(y, {x: [1, 0]})
@@ -193,12 +193,12 @@ def test_order(x, non_decreasing, increasing):
 def test_not_finite(x, found):
     tensor = placeholder("float32")
     with pytest.raises(InvalidArgumentError, match=f"loss: the tensor has {found} values"):
-        interpret(control_ops.verify_tensor_all_finite(tensor, "loss"), {tensor: x})
+        interpret(print_assert_ops.verify_tensor_all_finite(tensor, "loss"), {tensor: x})
 
 
 def test_every_tensor_of_a_graph_is_checked():
     x = placeholder("float32", [None], name="x")
-    check = control_ops.add_check_numerics_ops()
+    check = print_assert_ops.add_check_numerics_ops()
     interpret(check, {x: [1, 2]})
     with pytest.raises(InvalidArgumentError, match="x:0"):
         interpret(check, {x: [np.nan]})
@@ -209,7 +209,7 @@ def test_every_tensor_of_a_graph_is_checked():
 
 def test_print_passes_its_input_on(capsys):
     x = placeholder("float32", [None])
-    y = control_ops.Print(x, [x, "rows:", constant(2)], message="x = ", summarize=2)
+    y = print_assert_ops.Print(x, [x, "rows:", constant(2)], message="x = ", summarize=2)
     assert y.shape.as_list() == [None]
     np.testing.assert_array_equal(interpret(y, {x: [1, 2, 3]}), [1, 2, 3])
     assert capsys.readouterr().err == "x = [1.0 2.0...]rows:2\n"
@@ -217,7 +217,7 @@ def test_print_passes_its_input_on(capsys):
 
 def test_print_stops_after_first_n(capsys):
     x = placeholder("string")
-    y = control_ops.Print(x, [x], first_n=2)
+    y = print_assert_ops.Print(x, [x], first_n=2)
     device = Device("/job:localhost/task:0/device:CPU:0")
     for _ in range(4):
         interpret(y, {x: np.array(b"word", object)}, device)
@@ -227,7 +227,7 @@ def test_print_stops_after_first_n(capsys):
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_print_v2(capsys, stream):
     x = placeholder("int32")
-    operation = control_ops.print_(
+    operation = print_assert_ops.print_(
         "x:", x, "of", [1, 2], summarize=-1, sep="|", end=".", output_stream=getattr(sys, stream)
     )
     interpret(operation, {x: np.arange(5)})
@@ -235,10 +235,10 @@ def test_print_v2(capsys, stream):
 
 
 def test_print_v2_survives_serialisation(graph, capsys):
-    control_ops.print_("a", constant(1))
+    print_assert_ops.print_("a", constant(1))
     assert GraphDef.FromString(graph.as_graph_def().SerializeToString()) == graph.as_graph_def()
 
 
 def test_print_v2_refuses_other_streams():
     with pytest.raises(InvalidArgumentError, match="expected sys"):
-        control_ops.print_("x", output_stream="file:///tmp/x")
+        print_assert_ops.print_("x", output_stream="file:///tmp/x")

@@ -14,7 +14,7 @@ from processes import PATIENCE_S, wait_for
 
 import tfray as tf
 from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
-from tfray.ops.resources.datasets import DatasetValue, IteratorResource, Walk
+from tfray.ops.resources.dataset_values import DatasetValue, IteratorResource, Walk
 
 Dataset = tf.data.Dataset
 

@@ -56,7 +56,7 @@ def test_a_fused_group_shows_every_value():
 def test_steps_on_clusters_are_refused():
     class Elsewhere:
         def runner(self):
-            from tfray.runtime.local import LocalRunner
+            from tfray.runtime.local_runner import LocalRunner
 
             class Other:
                 devices = LocalRunner().devices

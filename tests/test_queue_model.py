@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tfray.errors import CancelledError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.resources.queues import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
+from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 
 SCALAR = TensorShape([])
 

@@ -27,7 +27,7 @@ from tfray.placement.step_time import instances_of_replicas, traffic_of
 from tfray.runtime.device import Device, OpContext
 from tfray.training.trainer.local_replica import LocalReplica, to_shard
 from tfray.training.trainer.model import build_model
-from tfray.training.trainer.model_variables import initializer
+from tfray.training.trainer.trained_variables import initializer
 
 MODELS = {
     "dense": (dense_model, classification_data),

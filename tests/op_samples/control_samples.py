@@ -8,7 +8,7 @@ from tests.op_samples import OpError, OpSample, grid
 from tests.op_samples.array_samples import WORDS
 from tfray.framework import dtypes
 from tfray.ops.arrays import source_ops
-from tfray.ops.checks import control_ops
+from tfray.ops.checks import print_assert_ops
 from tfray.ops.math import conversion_ops
 
 SAMPLES = [
@@ -21,11 +21,11 @@ SAMPLES = [
         for x in (grid(2, 3), WORDS)
     ],
     *[
-        OpSample("CheckNumerics", control_ops.check_numerics, [x], lambda x: x, {"message": "checked"})
+        OpSample("CheckNumerics", print_assert_ops.check_numerics, [x], lambda x: x, {"message": "checked"})
         for x in (grid(2, 3), grid(), grid(0, 2))
     ],
     *[
-        OpSample("Print", lambda x: control_ops.Print(x, [x, "text"]), [x], lambda x: x)
+        OpSample("Print", lambda x: print_assert_ops.Print(x, [x, "text"]), [x], lambda x: x)
         for x in (grid(2, 3), grid(), WORDS)
     ],
 ]
@@ -105,7 +105,7 @@ ERRORS = [
     ),
     OpError(
         "CheckNumerics",
-        lambda x: control_ops.check_numerics(x, "loss"),
+        lambda x: print_assert_ops.check_numerics(x, "loss"),
         [np.array([1, np.nan, -np.inf])],
         "loss: the tensor has NaN and Inf values",
         at_run=True,

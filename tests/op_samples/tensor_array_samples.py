@@ -7,7 +7,7 @@ import numpy as np
 from tests.op_samples import OpSample, grid
 from tfray.ops.control import control_flow_ops, tensor_array_ops
 from tfray.ops.control.tensor_array_ops import TensorArray
-from tfray.ops.math import stacked_ops
+from tfray.ops.math import stacked_product_ops
 
 
 def _unstacked(x):
@@ -70,7 +70,7 @@ SAMPLES = [
     *[
         OpSample(
             "ProductOfStacks",
-            lambda a, b, like: stacked_ops.product_of_stacks(_unstacked(a).flow, _unstacked(b).flow, like),
+            lambda a, b, like: stacked_product_ops.product_of_stacks(_unstacked(a).flow, _unstacked(b).flow, like),
             [grid(turns, 4, 2), grid(turns, 4, 3, seed=1), grid(2, 3, seed=2)],
             lambda a, b, like: np.einsum("tkn,tkm->nm", a, b),
             differentiable=(0, 1),

@@ -11,7 +11,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import expand_dims, index_tensor, reshape, shape, squeeze, transpose
-from tfray.ops.arrays.space_ops import batch_to_space_nd, required_space_to_batch_paddings, space_to_batch_nd
+from tfray.ops.arrays.space_block_ops import batch_to_space_nd, required_space_to_batch_paddings, space_to_batch_nd
 from tfray.ops.nn import conv_ops, pooling_ops
 from tfray.ops.nn.conv3d_ops import conv3d, conv3d_transpose
 from tfray.ops.nn.conv_ops import conv2d_transpose, either

@@ -13,7 +13,7 @@ from tfray.formats import files
 from tfray.formats.tfrecord import read_records
 from tfray.framework import dtypes
 from tfray.ops.resources.attempts import Attempt, SharedResource, wake
-from tfray.ops.resources.queues import Queue
+from tfray.ops.resources.queue_resource import Queue
 
 Record = tuple[bytes, bytes]
 """Key and value."""
