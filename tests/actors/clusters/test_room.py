@@ -68,7 +68,8 @@ def test_actors_that_die_while_they_start_are_started_again(ray_local, tmp_path,
     jobs = {"worker": tf.JobSpec(1, num_cpus=0.1, runtime_env=environment)}
 
     def start():
-        with tf.Cluster(jobs, op_modules=["deadly"]) as cluster, tf.Session(cluster) as session:
+        cluster = tf.Cluster(jobs, op_modules=["deadly"], start_timeout_s=PATIENCE_S)
+        with cluster, tf.Session(cluster) as session:
             return session.run(tf.constant(3) + tf.random_uniform([], 0, 1, tf.int32))
 
     if deaths == 1:

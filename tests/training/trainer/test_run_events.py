@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import pytest
 
@@ -208,7 +209,9 @@ def test_replacements_and_rollbacks_are_told_and_counted(ray_local, lines, clust
     assert (result.statistics.replacements, result.statistics.rollbacks) == (1, 1)
     replaced, rolled_back = lines()
     assert "the worker of replica 1 (/job:worker/task:1/device:CPU:0) died in step" in replaced
-    assert "/job:ps/task:0" in rolled_back and "training goes back to the checkpoint of step 10" in rolled_back
+    # That of step 10 is written while steps go on: on a busy machine it may not be there yet.
+    assert "/job:ps/task:0" in rolled_back
+    assert re.search("training goes back to the checkpoint of step (5|10)$", rolled_back)
 
 
 # -- what is counted -------------------------------------------------------------------------------------
