@@ -97,6 +97,10 @@ def relu(features: Any, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape and dtype as `features`. The subgradient at 0 is taken as 0.
+
+    Examples:
+        >>> session.run(tf.nn.relu([-1.0, 2.0]))
+        array([0., 2.], dtype=float32)
     """
     return add_op(RELU, features, name=name)
 
@@ -142,6 +146,10 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape and dtype. The gradient at 0 and 6 is taken as 0.
+
+    Examples:
+        >>> session.run(tf.nn.relu6([-1.0, 2.0, 9.0]))
+        array([0., 2., 6.], dtype=float32)
     """
     return add_op(RELU6, features, name=name)
 
@@ -190,6 +198,10 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
     Returns:
         Same shape and dtype. The slope at 0 is `alpha`.
+
+    Examples:
+        >>> session.run(tf.nn.leaky_relu([-1.0, 2.0]))
+        array([-0.2,  2. ], dtype=float32)
     """
     return add_op(LEAKY_RELU, features, name=name, alpha=_number("leaky_relu", "alpha", alpha))
 
@@ -252,6 +264,9 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
         axis: Where to join.
+
+    Returns:
+        The shape of `features`, with twice the size along `axis`.
     """
     features = convert_to_tensor(features)
     return relu(concat([features, negative(features)], axis), name or "CRelu")
@@ -266,6 +281,13 @@ def elu(features: Any, name: str | None = None) -> Tensor:
     Args:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.nn.elu([-1.0, 2.0]))
+        array([-0.6321206,  2.       ], dtype=float32)
     """
     return add_op(ELU, features, name=name)
 
@@ -317,6 +339,9 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     Args:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
 
     References:
         Klambauer et al., Self-Normalizing Neural Networks, 2017 (arXiv:1706.02515).
@@ -377,6 +402,13 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
     Args:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.nn.softplus([0.0, 2.0]))
+        array([0.6931472, 2.126928 ], dtype=float32)
     """
     return add_op(SOFTPLUS, features, name=name)
 
@@ -414,6 +446,13 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
     Args:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.nn.softsign([-1.0, 3.0]))
+        array([-0.5 ,  0.75], dtype=float32)
     """
     return add_op(SOFTSIGN, features, name=name)
 
@@ -438,6 +477,9 @@ def swish(features: Any, name: str | None = None) -> Tensor:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
 
+    Returns:
+        Same shape and dtype.
+
     References:
         Ramachandran et al., Searching for Activation Functions, 2017 (arXiv:1710.05941).
     """
@@ -451,5 +493,8 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return negative(softplus(negative(x)), name or "log_sigmoid")
