@@ -30,13 +30,22 @@ SHAPE = re.compile(
 TENSOR = re.compile(r"\bAny\b|Tensor(?!Shape)|(?<!Shape)(?<!DType)Like\b|IndexedSlices|Variable")
 """Annotations of what a tensor is accepted for or returned as."""
 
-PYTHON_VALUES = (
-    *("name", "dtype", "Tout", "output_stream"),
-    *("padding", "ksize", "ksizes", "strides", "rates", "dilations", "dilation_rate"),
+MAKES_OPERATIONS = re.compile(
+    r"""(?x) tfray\. ( ops\.(?!kernels) | library\.metrics | library\.layers\.(losses|slim_|\w+_layers) | library\.rnn
+    | library\.variables\.clip | training\.input\.batching | training\.optimizers | contrib\.(losses|metrics) )
+    """
 )
-"""Arguments that are no tensors, whatever their annotation is."""
+"""Modules whose functions take tensors and return tensors."""
 
-NO_TENSORS = ("None", "Operation", "bool", "int", "str", "DType", "TensorShape")
+PYTHON_VALUES = re.compile(
+    r"""(?x) name | dtype | Tout | output_stream | scope | reuse | state_saver | state_name | kwargs | args
+    | padding | ksize | ksizes | strides | rates | dilations | dilation_rate
+    | activation | cells? (_fw|_bw)? | .*_(initializers? | regularizers? | constraint | collections | fn | params)
+    """
+)
+"""Names of arguments that are no tensors, whatever their annotation is."""
+
+NO_TENSORS = ("None", "Operation", "bool", "int", "str", "DType", "TensorShape", "initializers.VarianceScaling")
 """Annotations of results that have no shape to tell."""
 
 EXAMPLES = 200
@@ -63,18 +72,14 @@ def _is_part(namespace: ModuleType, name: str, module: ModuleType) -> bool:
 
 
 def operations() -> dict[str, FunctionType]:
-    """Public name to function, for each public function that `ops/` defines."""
+    """Public name to function, for each public function that makes operations of tensors."""
     found: dict[FunctionType, str] = {}
     for path, namespace in namespaces():
         for name, value in vars(namespace).items():
-            if inspect.isfunction(value) and not name.startswith("_") and _makes_operations(value.__module__):
+            if inspect.isfunction(value) and not name.startswith("_") and MAKES_OPERATIONS.match(value.__module__):
                 names = (found.get(value, f"{path}.{name}"), f"{path}.{name}")
                 found[value] = min(names, key=lambda known: (len(known), known))
     return {name: function for function, name in sorted(found.items(), key=lambda item: item[1])}
-
-
-def _makes_operations(module: str) -> bool:
-    return module.startswith("tfray.ops.") and not module.startswith("tfray.ops.kernels.")
 
 
 OPERATIONS = operations()
@@ -98,7 +103,7 @@ def what_is_missing(function: FunctionType) -> list[str]:
     missing = []
     for name, parameter in inspect.signature(function).parameters.items():
         kind = str(parameter.annotation)
-        if name in PYTHON_VALUES or not TENSOR.search(kind) or kind.startswith(("Callable", "Mapping")):
+        if PYTHON_VALUES.fullmatch(name) or not TENSOR.search(kind) or kind.startswith(("Callable", "Mapping")):
             continue
         entry = told.get(name, "" if told else text + returned)
         if not SHAPE.search(entry):
