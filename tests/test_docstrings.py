@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import inspect
+import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from types import FunctionType, ModuleType
 import pytest
 
 import tfray as tf
+import tfray.ops
 from tfray import lazy_modules
 from tfray.cli.ops_command import program_symbols
 
@@ -22,7 +25,9 @@ SHAPE = re.compile(
     r"""(?ix) ``\[
     | \b( shapes? | ranks? | scalars? | vectors? | matri(x|ces) | broadcast(s|ed)? | element\sby\selement )\b
     | \b( a | an | one )\s( number | integer | int | float | bool | string | fraction | axis | handle )\b(?!\sdtype)
-    | \b( likewise | not\sused | accepted ) | \b( old | older | newer | another )\s( name | spelling )\sof\b
+    | \A\s*( the | make\sthe )\s( handle | operation )\b
+    | \b( likewise | not\sused | accepted )
+    | \b( old | older | newer | another )\s( name | spelling )\sof\b
     """
 )
 """Words that tell a shape ("a number" and its like: a scalar), that another argument tells it, or that none matters."""
@@ -37,15 +42,16 @@ MAKES_OPERATIONS = re.compile(
 )
 """Modules whose functions take tensors and return tensors."""
 
-PYTHON_VALUES = re.compile(
+SHAPELESS = re.compile(
     r"""(?x) name | dtype | Tout | output_stream | scope | reuse | state_saver | state_name | kwargs | args
     | padding | ksize | ksizes | strides | rates | dilations | dilation_rate
+    | handles? | queue_handle | table | resources
     | activation | cells? (_fw|_bw)? | .*_(initializers? | regularizers? | constraint | collections | fn | params)
     """
 )
-"""Names of arguments that are no tensors, whatever their annotation is."""
+"""Names of arguments that are no tensors, or handles, whatever their annotation is."""
 
-NO_TENSORS = ("None", "Operation", "bool", "int", "str", "DType", "TensorShape", "initializers.VarianceScaling")
+SHAPELESS_RESULTS = ("None", "Operation", "bool", "int", "str", "DType", "TensorShape", "initializers.VarianceScaling")
 """Annotations of results that have no shape to tell."""
 
 EXAMPLES = 200
@@ -82,7 +88,22 @@ def operations() -> dict[str, FunctionType]:
     return {name: function for function, name in sorted(found.items(), key=lambda item: item[1])}
 
 
+def inner_operations() -> dict[str, FunctionType]:
+    """Module and name to function, for operations that `ops/` defines for other modules: no namespace has them."""
+    public = {inspect.unwrap(function) for function in OPERATIONS.values()}
+    found = {}
+    for module in pkgutil.walk_packages(tfray.ops.__path__, "tfray.ops."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if not inspect.isfunction(value) or value.__module__ != module.name or name.startswith("_"):
+                continue
+            takes_name = inspect.signature(value).parameters.get("name")
+            if inspect.unwrap(value) not in public and takes_name and takes_name.annotation == "str | None":
+                found[f"{module.name}.{name}"] = value
+    return found
+
+
 OPERATIONS = operations()
+INNER_OPERATIONS = inner_operations()
 
 
 def sections(docstring: str) -> tuple[str, dict[str, str], str]:
@@ -97,26 +118,26 @@ def sections(docstring: str) -> tuple[str, dict[str, str], str]:
 def what_is_missing(function: FunctionType) -> list[str]:
     """Arguments of which the docstring tells no shape, and "result" if it does not tell that one's.
 
-    One sentence about all of them is enough where arguments are not listed.
+    Where arguments are not listed, one sentence about all of them is enough.
     """
     text, told, returned = sections(function.__doc__ or "")
     missing = []
     for name, parameter in inspect.signature(function).parameters.items():
         kind = str(parameter.annotation)
-        if PYTHON_VALUES.fullmatch(name) or not TENSOR.search(kind) or kind.startswith(("Callable", "Mapping")):
+        if SHAPELESS.fullmatch(name) or not TENSOR.search(kind) or kind.startswith(("Callable", "Mapping")):
             continue
         entry = told.get(name, "" if told else text + returned)
         if not SHAPE.search(entry):
             missing.append(name)
     result = str(inspect.signature(function).return_annotation)
-    if result not in NO_TENSORS and not SHAPE.search(text + returned):
+    if result not in SHAPELESS_RESULTS and not (SHAPE.search(text) or SHAPE.search(returned)):
         missing.append("result")
     return missing
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", [*OPERATIONS, *INNER_OPERATIONS])
 def test_a_docstring_tells_the_shapes_of_arguments_and_result(name: str) -> None:
-    missing = what_is_missing(OPERATIONS[name])
+    missing = what_is_missing((OPERATIONS | INNER_OPERATIONS)[name])
     assert not missing, f"the docstring of {name} does not tell the shape of: {', '.join(missing)}"
 
 

@@ -491,6 +491,9 @@ def keep_where(condition: Any, x: Any, chosen: bool = True, name: str | None = N
         x: Shape ``[...]``.
         chosen: Which elements are kept.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of `x`.
     """
     return add_op(KEEP_WHERE, condition, x, name=name, chosen=chosen)
 

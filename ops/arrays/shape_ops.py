@@ -31,7 +31,7 @@ from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 
 
 def index_tensor(value: Any, name: str | None = None) -> Tensor:
-    """Sizes, axes or positions as an int32 tensor (int64 where they come so or need it)."""
+    """Sizes, axes or positions, a scalar or vector, as an int32 tensor (int64 where they come so or need it)."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
 
 

@@ -117,6 +117,9 @@ def getitem(tensor: Tensor, key: Any) -> Tensor:
         key: An integer, a slice, ``...``, `tf.newaxis`, or a tuple of these. Integers and bounds of slices may be
             scalar int32 or int64 tensors. For lists of indices there is `tf.gather`, for masks `tf.boolean_mask`.
 
+    Returns:
+        The shape that NumPy's indexing gives.
+
     Raises:
         InvalidArgumentError: An integer is out of range, or there are more items than dimensions.
     """

@@ -24,9 +24,12 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
     """`output_tensor`, which is there only after every one of `dependencies` ran.
 
     Args:
-        dependencies: Operations or tensors.
-        output_tensor: Any tensor.
+        dependencies: Operations, or tensors of any shape.
+        output_tensor: A tensor of any shape.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `output_tensor`.
     """
     with get_default_graph().control_dependencies(dependencies):
         return identity(output_tensor, name)

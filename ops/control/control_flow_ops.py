@@ -56,6 +56,9 @@ def no_value(dtype: dtypes.DType, name: str | None = None) -> Tensor:
     Args:
         dtype: Dtype of that value.
         name: Name of the operation.
+
+    Returns:
+        A tensor of unknown shape.
     """
     return add_op(NO_VALUE, name=name, dtype=dtype)
 
@@ -501,7 +504,7 @@ def add_while(
     Args:
         condition: Returns one bool scalar.
         body: Returns the next values of the variables.
-        initial: Their first values.
+        initial: Their first values, of any shapes.
         name: Name of the operation.
         swap_memory: See `while_loop`.
         back_prop: See `while_loop`.
@@ -612,6 +615,9 @@ def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any
         true_fn: As for `cond`.
         false_fn: As for `cond`.
         name: Name of the operation.
+
+    Returns:
+        As of `cond`: the shapes that the functions return.
     """
     value = constant_value(pred) if isinstance(pred, Tensor) else pred
     if value is not None and not isinstance(value, Tensor) and not hasattr(value, "handle"):

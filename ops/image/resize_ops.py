@@ -291,11 +291,14 @@ def resize_nearest_neighbor_grad(
     """Compute the gradient of `resize_nearest_neighbor`: every pixel gets the sum of its copies.
 
     Args:
-        grads: Gradient of the resized images, a float dtype.
-        size: Height and width before resizing.
+        grads: Gradient of the resized images, ``[batch, new height, new width, channels]``, a float dtype.
+        size: Height and width before resizing, an int32 vector.
         align_corners: As for the resizing.
         half_pixel_centers: As for the resizing.
         name: Name of the operation.
+
+    Returns:
+        ``[batch, height, width, channels]``.
     """
     attrs = _attrs(align_corners, half_pixel_centers)
     return add_op(RESIZE_NEAREST_NEIGHBOR_GRAD, grads, to_int32(size), name=name, **attrs)

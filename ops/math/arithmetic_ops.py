@@ -648,6 +648,9 @@ def complex_abs(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape; the dtype of the parts.
     """
     x = convert_to_tensor(x)
     return add_op(COMPLEX_ABS, x, name=name, Tout=x.dtype.real_dtype)

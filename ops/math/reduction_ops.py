@@ -86,7 +86,10 @@ def reduce_by(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Add a reduction, the old and the new spelling of its arguments resolved."""
+    """Add a reduction, the old and the new spelling of its arguments resolved.
+
+    The shapes are those of `reduce_sum`.
+    """
     if axis is not None and reduction_indices is not None:
         raise InvalidArgumentError(f"{definition.name}: give axis or reduction_indices (its old name), not both")
     if keepdims is not None and keep_dims is not None:
@@ -185,7 +188,7 @@ def expand_reduced(reduced: Any, sizes: Any, axis: Any, name: str | None = None)
         reduced: What is left of a tensor of shape `sizes` after reducing `axis`, with or without the reduced
             dimensions (kept as size 1).
         sizes: Integer vector: the shape before the reduction.
-        axis: The dimensions that were reduced.
+        axis: The dimensions that were reduced, an integer vector.
         name: Name of the operation.
 
     Returns:

@@ -265,6 +265,9 @@ def put_along_last(values: Any, indices: Any, sizes: Any, name: str | None = Non
         indices: The same shape, int32 or int64, each line without repetitions.
         sizes: Integer vector: the shape of the result, ``[..., n]``.
         name: Name of the operation.
+
+    Returns:
+        Shape `sizes`, the dtype of `values`.
     """
     return add_op(PUT_ALONG_LAST, values, indices, index_tensor(sizes), name=name)
 

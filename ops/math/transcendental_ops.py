@@ -104,7 +104,7 @@ SIGMOID = register(
 
 
 def sigmoid_grad(y: Any, dy: Any, name: str | None = None) -> Tensor:
-    """Compute ``dy * y * (1 - y)``: the gradient of `sigmoid` from its output `y`."""
+    """Compute ``dy * y * (1 - y)``, element by element: the gradient of `sigmoid` from its output `y`."""
     return add_op(SIGMOID_GRAD, y, dy, name=name)
 
 
@@ -361,7 +361,7 @@ TANH = register(unary("Tanh", "tanh", dtypes.INEXACT, _tanh_gradient))
 
 
 def tanh_grad(y: Any, dy: Any, name: str | None = None) -> Tensor:
-    """Compute ``dy * (1 - y * y)``: the gradient of `tanh` from its output `y`."""
+    """Compute ``dy * (1 - y * y)``, element by element: the gradient of `tanh` from its output `y`."""
     return add_op(TANH_GRAD, y, dy, name=name)
 
 

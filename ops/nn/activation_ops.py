@@ -118,7 +118,10 @@ RELU = register(_activation("Relu", _tiled(_relu_formula, may_overwrite=(0,)), _
 
 
 def relu_grad(gradients: Any, features: Any, name: str | None = None) -> Tensor:
-    """Pass `gradients` where `features` (the input or the output of `relu`) is positive, 0 elsewhere."""
+    """Pass `gradients` where `features` (the input or the output of `relu`) is positive, 0 elsewhere.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(RELU_GRAD, gradients, features, name=name)
 
 
@@ -167,7 +170,10 @@ RELU6 = register(_activation("Relu6", _tiled(_relu6_formula, (0,)), _relu6_gradi
 
 
 def relu6_grad(gradients: Any, features: Any, name: str | None = None) -> Tensor:
-    """Pass `gradients` where `features` (the input or the output of `relu6`) is between 0 and 6, 0 elsewhere."""
+    """Pass `gradients` where `features` (the input or the output of `relu6`) is between 0 and 6, 0 elsewhere.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(RELU6_GRAD, gradients, features, name=name)
 
 
@@ -228,7 +234,10 @@ LEAKY_RELU = register(_activation("LeakyRelu", _tiled(_leaky_relu_formula), _lea
 
 
 def leaky_relu_grad(gradients: Any, features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """Pass `gradients` where `features` (the input of `leaky_relu`) is positive, `alpha` of it elsewhere."""
+    """Pass `gradients` where `features` (the input of `leaky_relu`) is positive, `alpha` of it elsewhere.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(LEAKY_RELU_GRAD, gradients, features, name=name, alpha=alpha)
 
 
@@ -309,7 +318,10 @@ ELU = register(_activation("Elu", _tiled(_elu_formula), _elu_gradient))
 
 
 def elu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
-    """Compute ``gradients * (outputs + 1)`` where `outputs` (of `elu`) is negative, `gradients` elsewhere."""
+    """Compute ``gradients * (outputs + 1)`` where `outputs` (of `elu`) is negative, `gradients` elsewhere.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(ELU_GRAD, gradients, outputs, name=name)
 
 
@@ -369,7 +381,10 @@ SELU = register(_activation("Selu", _tiled(_selu_formula, (0,)), _selu_gradient)
 
 
 def selu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
-    """Compute the gradient of `selu` from its `outputs`."""
+    """Compute the gradient of `selu` from its `outputs`.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(SELU_GRAD, gradients, outputs, name=name)
 
 

@@ -154,7 +154,10 @@ SOFTMAX = register(
 
 
 def softmax_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
-    """Compute ``(gradients - sum(gradients * outputs)) * outputs``: the gradient of `softmax` from its outputs."""
+    """Compute ``(gradients - sum(gradients * outputs)) * outputs``: the gradient of `softmax` from its outputs.
+
+    The arguments and the result have one shape and dtype; sums are over the last dimension.
+    """
     return add_op(SOFTMAX_GRAD, gradients, outputs, name=name)
 
 
@@ -246,7 +249,10 @@ LOG_SOFTMAX = register(
 
 
 def log_softmax_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
-    """Compute ``gradients - exp(outputs) * sum(gradients)``: the gradient of `log_softmax` from its outputs."""
+    """Compute ``gradients - exp(outputs) * sum(gradients)``: the gradient of `log_softmax` from its outputs.
+
+    The arguments and the result have one shape and dtype; sums are over the last dimension.
+    """
     return add_op(LOG_SOFTMAX_GRAD, gradients, outputs, name=name)
 
 

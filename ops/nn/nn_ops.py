@@ -129,9 +129,12 @@ def bias_add_grad(out_backprop: Any, data_format: str | None = None, name: str |
     """Sum over all but the channels: the gradient of the bias of `bias_add`.
 
     Args:
-        out_backprop: Gradient of the result.
+        out_backprop: Gradient of the result, ``[..., channels]``, or in the order of `data_format`.
         data_format: As for `bias_add`.
         name: Name of the operation.
+
+    Returns:
+        Shape ``[channels]``.
     """
     return add_op(BIAS_ADD_GRAD, out_backprop, name=name, data_format=_bias_layout(data_format))
 

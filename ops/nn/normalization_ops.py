@@ -363,18 +363,18 @@ def fused_batch_norm_grad(
     """Compute the gradients of `fused_batch_norm` from that of its first result.
 
     Args:
-        y_backprop: Gradient of the normalized images.
-        x: The images.
-        scale: As given to `fused_batch_norm`.
-        mean: By which the images were centred.
-        variance: By which they were scaled; in training their biased variance.
+        y_backprop: Gradient of the normalized images, of their shape.
+        x: The images, ``[batch, height, width, channels]`` in the order of `data_format`.
+        scale: As given to `fused_batch_norm`, ``[channels]``.
+        mean: By which the images were centred, ``[channels]``.
+        variance: By which they were scaled, ``[channels]``; in training their biased variance.
         epsilon: As for `fused_batch_norm`.
         data_format: As for `fused_batch_norm`.
         is_training: As for `fused_batch_norm`.
         name: Name of the operation.
 
     Returns:
-        The gradients of the images, of the scale and of the offset.
+        The gradients of the images, in their shape, and of the scale and of the offset, ``[channels]``.
     """
     layout = checked_layout("fused_batch_norm_grad", data_format)
     attrs = {"epsilon": epsilon, "data_format": layout, "is_training": is_training}
@@ -608,14 +608,17 @@ def lrn_grad(
     """Compute the gradient of `local_response_normalization`. It has no gradient itself.
 
     Args:
-        input_grads: Gradient of the result.
-        input_image: What was normalized.
-        output_image: The result.
+        input_grads: Gradient of the result, of its shape.
+        input_image: What was normalized, ``[batch, height, width, channels]``.
+        output_image: The result, likewise.
         depth_radius: As for `local_response_normalization`, as are the remaining arguments.
         bias: See there.
         alpha: See there.
         beta: See there.
         name: Name of the operation.
+
+    Returns:
+        The shape of `input_image`.
     """
     attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
     return add_op(LRN_GRAD, input_grads, input_image, output_image, name=name, **attrs)

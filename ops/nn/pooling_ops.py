@@ -137,8 +137,8 @@ def max_pool_grad(
     """Compute the gradient of `max_pool`: `grad` at the first greatest element of each window.
 
     Args:
-        orig_input: What was pooled.
-        orig_output: The result of the pooling.
+        orig_input: What was pooled, ``[batch, height, width, channels]`` in the order of `data_format`.
+        orig_output: The result of the pooling, ``[batch, out height, out width, channels]``.
         grad: Gradient of that result, of its shape.
         ksize: As for `max_pool`.
         strides: As for `max_pool`.
@@ -210,8 +210,8 @@ def max_pool_grad_grad(
     """Compute the gradient of `max_pool_grad`: `grad` taken at the first greatest element of each window.
 
     Args:
-        orig_input: What was pooled.
-        orig_output: The result of the pooling.
+        orig_input: What was pooled, ``[batch, height, width, channels]`` in the order of `data_format`.
+        orig_output: The result of the pooling, ``[batch, out height, out width, channels]``.
         grad: Of the shape of `orig_input`.
         ksize: As for `max_pool`.
         strides: As for `max_pool`.
@@ -434,7 +434,7 @@ def avg_pool_grad(
 
     Args:
         orig_input_shape: Shape of what was pooled, an integer vector.
-        grad: Gradient of the result.
+        grad: Gradient of the result, ``[batch, out height, out width, channels]`` in the order of `data_format`.
         ksize: As for `avg_pool`.
         strides: As for `avg_pool`.
         padding: As for `avg_pool`.

@@ -306,12 +306,15 @@ def parameterized_truncated_normal(
         shape: Shape of the result, an integer vector: draws from one distribution for each index of its first
             dimension.
         means: Means, a scalar or of shape ``shape[:1]``, as the other parameters.
-        stddevs: Standard deviations.
-        minvals: Lower bounds.
-        maxvals: Upper bounds, above the lower ones.
+        stddevs: Standard deviations, likewise.
+        minvals: Lower bounds, likewise.
+        maxvals: Upper bounds, above the lower ones, likewise.
         dtype: A floating-point dtype.
         seed: Seed of the operation.
         name: Name of the operation.
+
+    Returns:
+        Shape `shape`.
     """
     parameters = [convert_to_tensor(value, as_dtype(dtype)) for value in (means, stddevs, minvals, maxvals)]
     return add_op(PARAMETERIZED_TRUNCATED_NORMAL, index_tensor(shape), *parameters, name=name, **_seed_attrs(seed))

@@ -294,6 +294,9 @@ def distinct_coordinates(indices: Any, dense_shape: Any, name: str | None = None
         indices: Shape ``[n, rank]``, int64, in any order.
         dense_shape: Shape ``[rank]``, int64: what they are within.
         name: Name of the operation.
+
+    Returns:
+        ``(distinct, group)`` of the shapes ``[m, rank]`` and ``[n]``, see `DistinctCoordinates`.
     """
     return DistinctCoordinates(*add_op(DISTINCT_COORDINATES, indices, dense_shape, name=name))
 

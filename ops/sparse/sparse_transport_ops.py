@@ -137,8 +137,8 @@ def deserialize_sparse(
         name: Name of the operation.
 
     Returns:
-        A `SparseTensor` with the dimensions of `serialized_sparse` but the last, then those of the serialised tensors:
-        in each the largest size of all.
+        A `SparseTensor` whose shape has the dimensions of `serialized_sparse` but the last, then those of the
+        serialised tensors: in each the largest size of all.
 
     Raises:
         InvalidArgumentError: While running: a string is no tensor, or ranks or dtypes differ.

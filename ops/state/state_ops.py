@@ -77,10 +77,13 @@ def add_access(definition: OpDef, ref: Any, *inputs: Any, name: str | None = Non
 
     Args:
         definition: The operation's type; the handle is its first input.
-        ref: The variable.
-        *inputs: The other inputs.
+        ref: The variable, of any shape.
+        *inputs: The other inputs, of the shapes that the operation takes.
         name: Name of the operation.
-        **attrs: Attributes besides those of `value_attrs`.
+        **attrs: Attributes besides those of `value_attrs`; they have no shape.
+
+    Returns:
+        The output, of the shape that the definition gives.
     """
     handle, dtype, shape = handle_of(ref)
     if "dtype" in definition.types:
@@ -109,8 +112,11 @@ def read_variable(ref: Any, name: str | None = None) -> Tensor:
     Within a step, reads come before updates unless control dependencies say otherwise.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of the variable.
 
     Raises:
         FailedPreconditionError: While running: the variable is not initialised.
@@ -147,9 +153,12 @@ def read_or_default(ref: Any, default: Any, name: str | None = None) -> Tensor:
     """Read a variable, or give `default` while it is not initialised.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         default: A value of the variable's dtype and a compatible shape.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of the variable.
     """
     return add_access(READ_OR_DEFAULT, ref, default, name=name)
 
@@ -219,7 +228,7 @@ def variable_shape(ref: Any, out_type: DTypeLike = dtypes.int32, name: str | Non
     """The shape of a variable's value as a vector, without moving the value.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         out_type: ``int32`` or ``int64``.
         name: Name of the operation.
     """
