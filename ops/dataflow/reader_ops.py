@@ -391,7 +391,7 @@ def reader_restore_state(handle: Tensor, state: Any, name: str | None = None) ->
 
     Args:
         handle: The reader.
-        state: What `reader_serialize_state` gave.
+        state: What `reader_serialize_state` gave, a string scalar.
         name: Name of the operation.
 
     Raises:

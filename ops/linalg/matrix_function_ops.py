@@ -242,6 +242,9 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False,
         rhs: ``[..., n, k]``.
         validate_args: Accepted for compatibility.
         name: Name scope of the operations.
+
+    Returns:
+        ``[..., n, k]``.
     """
     with get_default_graph().name_scope(name or "lu_solve"):
         factors, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
@@ -285,12 +288,13 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
 
     Args:
         tensor: Shape ``[...]``, a float or complex dtype.
-        ord: As for `norm`.
-        axis: As for `norm`.
+        ord: As for `norm`: a number, or a name.
+        axis: The dimension of the vectors, an integer, or the two of the matrices; None takes all elements as one
+            vector.
         name: Name scope of the operations.
 
     Returns:
-        The divided tensor, and the norm, whose dimensions are kept.
+        The divided tensor, of the same shape, and the norm, of that shape with size 1 in the dimensions of `axis`.
     """
     with get_default_graph().name_scope(name or "normalize"):
         tensor = convert_to_tensor(tensor)
@@ -328,7 +332,8 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
     Args:
         a: ``[..., m, n]``, float32 or float64.
-        rcond: Singular values count as 0 up to this times the greatest one; by default ``10 * max(m, n) * eps``.
+        rcond: Singular values count as 0 up to this times the greatest one, a scalar; by default ``10 * max(m, n) *
+            eps``.
         validate_args: Accepted for compatibility.
         name: Name scope of the operations.
 

@@ -140,7 +140,8 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
     """Multiply tridiagonal matrices by others.
 
     Args:
-        diagonals: As for `tridiagonal_solve`.
+        diagonals: ``[..., 3, n]``, a list of the three diagonals, or the matrices ``[..., n, n]``, as for
+            `tridiagonal_solve`.
         rhs: ``[..., n, k]``, a number dtype.
         diagonals_format: As for `tridiagonal_solve`.
         name: Name scope of the operations.

@@ -36,9 +36,17 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Compute ``x + y``.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.add([[1, 2], [3, 4]], [10, 20]))
+        array([[11, 22],
+               [13, 24]], dtype=int32)
     """
     return add_op(ADD, x, y, name=name)
 
@@ -55,9 +63,16 @@ def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Compute ``x - y``.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.subtract([5.0, 7.0], 2.0))
+        array([3., 5.], dtype=float32)
     """
     return add_op(SUB, x, y, name=name)
 
@@ -74,9 +89,17 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Compute ``x * y``, element by element.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.multiply([[1, 2], [3, 4]], [[10], [100]]))
+        array([[ 10,  20],
+               [300, 400]], dtype=int32)
     """
     return add_op(MUL, x, y, name=name)
 
@@ -95,6 +118,9 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     x = convert_to_tensor(x)
     return add_op(CONJ, x, name=name) if x.dtype.is_complex else x
@@ -112,8 +138,11 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 
     Args:
         scalar: Rank 0, the dtype of `x`.
-        x: The tensor or the slices.
+        x: The tensor of any shape, or the slices.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of `x`; an `IndexedSlices` if `x` is one.
 
     Raises:
         InvalidArgumentError: `scalar` is known not to be one.
@@ -132,6 +161,13 @@ def negative(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.negative([1, -2]))
+        array([-1,  2], dtype=int32)
     """
     return add_op(NEG, x, name=name)
 
@@ -150,8 +186,15 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
         inputs: Tensors of one shape and dtype; `IndexedSlices` are made dense.
         name: Name of the operation; without one, a single tensor is returned as it is.
 
+    Returns:
+        The shape and dtype of each input.
+
     Raises:
         InvalidArgumentError: `inputs` is empty.
+
+    Examples:
+        >>> session.run(tf.add_n([[1, 2], [3, 4], [5, 6]]))
+        array([ 9, 12], dtype=int32)
     """
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise InvalidArgumentError(f"add_n: inputs must be a list of one tensor or more, not {inputs!r}")
@@ -198,6 +241,9 @@ def accumulate_n(
         shape: What the shape is, if the inputs do not tell.
         tensor_dtype: The dtype that the inputs must have.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of each input.
     """
     tensors = [convert_to_tensor(value, tensor_dtype) for value in inputs]
     total = add_n(tensors, name)
@@ -212,9 +258,12 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Compute the quotient ``x / y`` of floating or complex numbers.
 
     Args:
-        x: A floating or complex dtype.
+        x: Any shape, A floating or complex dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(REAL_DIV, x, y, name=name)
 
@@ -235,9 +284,16 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Compute ``x / y`` as Python does: integers are divided as floating numbers.
 
     Args:
-        x: A number dtype. Integers of 8 and 16 bits become float32, longer ones float64.
+        x: Any shape, A number dtype. Integers of 8 and 16 bits become float32, longer ones float64.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape; a floating or complex dtype.
+
+    Examples:
+        >>> session.run(tf.truediv([7, 8], 2))
+        array([3.5, 4. ])
     """
     x, y = alike(x, y)
     quotient = _TRUE_QUOTIENTS.get(x.dtype)
@@ -247,7 +303,12 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Compute ``x / y`` as Python does (see `truediv`)."""
+    """Compute ``x / y`` as Python does (see `truediv`): element by element, with shapes that broadcast.
+
+    Examples:
+        >>> session.run(tf.divide([7, 8], 2))
+        array([3.5, 4. ])
+    """
     return truediv(x, y, name)
 
 
@@ -264,9 +325,12 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Compute ``x / y``, and 0 where `y` is 0.
 
     Args:
-        x: A floating or complex dtype.
+        x: Any shape, A floating or complex dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(DIV_NO_NAN, x, y, name=name)
 
@@ -298,6 +362,9 @@ def reciprocal(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(RECIPROCAL, x, name=name)
 
@@ -318,6 +385,13 @@ def square(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.square([-2, 3]))
+        array([4, 9], dtype=int32)
     """
     return add_op(SQUARE, x, name=name)
 
@@ -333,9 +407,16 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Compute ``(x - y) * (x - y)``.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.squared_difference([1.0, 5.0], [4.0, 3.0]))
+        array([9., 4.], dtype=float32)
     """
     return add_op(SQUARED_DIFFERENCE, x, y, name=name)
 
@@ -369,6 +450,13 @@ def sqrt(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.sqrt([4.0, 9.0]))
+        array([2., 3.], dtype=float32)
     """
     return add_op(SQRT, x, name=name)
 
@@ -386,6 +474,13 @@ def rsqrt(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.rsqrt([4.0, 0.25]))
+        array([0.5, 2. ], dtype=float32)
     """
     return add_op(RSQRT, x, name=name)
 
@@ -409,6 +504,13 @@ def exp(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.exp([0.0, 1.0]))
+        array([1.      , 2.718282], dtype=float32)
     """
     return add_op(EXP, x, name=name)
 
@@ -426,6 +528,13 @@ def log(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.log([1.0, 2.0]))
+        array([0.       , 0.6931472], dtype=float32)
     """
     return add_op(LOG, x, name=name)
 
@@ -441,12 +550,19 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Compute ``x`` to the power ``y``.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
+    Returns:
+        The broadcast shape, the same dtype.
+
     Raises:
         InvalidArgumentError: When run, an integer is raised to a negative power.
+
+    Examples:
+        >>> session.run(tf.pow([2, 3], [3, 2]))
+        array([8, 9], dtype=int32)
     """
     return add_op(POW, x, y, name=name)
 
@@ -507,6 +623,13 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape; the dtype of `x`, or that of the parts of complex numbers.
+
+    Examples:
+        >>> session.run(tf.abs([-1.5, 2.0]))
+        array([1.5, 2. ], dtype=float32)
     """
     x = convert_to_tensor(x)
     return complex_abs(x, name) if x.dtype.is_complex else add_op(ABS, x, name=name)
@@ -525,6 +648,9 @@ def complex_abs(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape; the dtype of the parts.
     """
     x = convert_to_tensor(x)
     return add_op(COMPLEX_ABS, x, name=name, Tout=x.dtype.real_dtype)
@@ -554,6 +680,13 @@ def sign(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.sign([-3.0, 0.0, 2.0]))
+        array([-1.,  0.,  1.], dtype=float32)
     """
     return add_op(SIGN, x, name=name)
 
@@ -575,12 +708,16 @@ def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Take the greater of `x` and `y`.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         The broadcast shape. Where `x` and `y` are equal, the gradient flows to `x`.
+
+    Examples:
+        >>> session.run(tf.maximum([1, 5], [3, 4]))
+        array([3, 5], dtype=int32)
     """
     return add_op(MAXIMUM, x, y, name=name)
 
@@ -616,12 +753,16 @@ def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Take the smaller of `x` and `y`.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         The broadcast shape. Where `x` and `y` are equal, the gradient flows to `x`.
+
+    Examples:
+        >>> session.run(tf.minimum([1, 5], 3))
+        array([1, 3], dtype=int32)
     """
     return add_op(MINIMUM, x, y, name=name)
 

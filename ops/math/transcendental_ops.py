@@ -22,6 +22,9 @@ def expm1(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(EXPM1, x, name=name)
 
@@ -40,6 +43,13 @@ def log1p(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.log1p([0.0, 1.0]))
+        array([0.       , 0.6931472], dtype=float32)
     """
     return add_op(LOG1P, x, name=name)
 
@@ -58,6 +68,13 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.sigmoid([-1.0, 0.0, 1.0]))
+        array([0.2689414, 0.5      , 0.7310586], dtype=float32)
     """
     return add_op(SIGMOID, x, name=name)
 
@@ -87,7 +104,7 @@ SIGMOID = register(
 
 
 def sigmoid_grad(y: Any, dy: Any, name: str | None = None) -> Tensor:
-    """Compute ``dy * y * (1 - y)``: the gradient of `sigmoid` from its output `y`."""
+    """Compute ``dy * y * (1 - y)``, element by element: the gradient of `sigmoid` from its output `y`."""
     return add_op(SIGMOID_GRAD, y, dy, name=name)
 
 
@@ -123,6 +140,13 @@ def sin(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.sin([0.0, 1.0]))
+        array([0.      , 0.841471], dtype=float32)
     """
     return add_op(SIN, x, name=name)
 
@@ -141,6 +165,13 @@ def cos(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.cos([0.0, 1.0]))
+        array([1.       , 0.5403023], dtype=float32)
     """
     return add_op(COS, x, name=name)
 
@@ -159,6 +190,9 @@ def tan(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(TAN, x, name=name)
 
@@ -177,6 +211,9 @@ def asin(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ASIN, x, name=name)
 
@@ -195,6 +232,9 @@ def acos(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ACOS, x, name=name)
 
@@ -213,6 +253,9 @@ def atan(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ATAN, x, name=name)
 
@@ -229,9 +272,12 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """Compute the angle of the point ``(x, y)``, in radians from -pi to pi.
 
     Args:
-        y: A floating dtype.
+        y: Any shape, a floating dtype.
         x: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(ATAN2, y, x, name=name)
 
@@ -254,6 +300,9 @@ def sinh(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(SINH, x, name=name)
 
@@ -272,6 +321,9 @@ def cosh(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(COSH, x, name=name)
 
@@ -290,6 +342,13 @@ def tanh(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.tanh([0.0, 1.0]))
+        array([0.       , 0.7615942], dtype=float32)
     """
     return add_op(TANH, x, name=name)
 
@@ -302,7 +361,7 @@ TANH = register(unary("Tanh", "tanh", dtypes.INEXACT, _tanh_gradient))
 
 
 def tanh_grad(y: Any, dy: Any, name: str | None = None) -> Tensor:
-    """Compute ``dy * (1 - y * y)``: the gradient of `tanh` from its output `y`."""
+    """Compute ``dy * (1 - y * y)``, element by element: the gradient of `tanh` from its output `y`."""
     return add_op(TANH_GRAD, y, dy, name=name)
 
 
@@ -332,6 +391,9 @@ def asinh(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ASINH, x, name=name)
 
@@ -350,6 +412,9 @@ def acosh(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ACOSH, x, name=name)
 
@@ -368,6 +433,9 @@ def atanh(x: Any, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ATANH, x, name=name)
 

@@ -79,6 +79,9 @@ def gather_tree_from_array(values: Any, parent_ids: Any, sequence_length: Any) -
         values: ``[time, batch, beam, ...]``.
         parent_ids: int32 ``[time, batch, beam]``.
         sequence_length: int32 ``[batch, beam]``; later steps are zeros.
+
+    Returns:
+        Shape ``[time, batch, beam, ...]``, the dtype of `values`.
     """
     return add_op(GATHER_TREE_VALUES, values, parent_ids, sequence_length)
 

@@ -77,10 +77,13 @@ def add_access(definition: OpDef, ref: Any, *inputs: Any, name: str | None = Non
 
     Args:
         definition: The operation's type; the handle is its first input.
-        ref: The variable.
-        *inputs: The other inputs.
+        ref: The variable, of any shape.
+        *inputs: The other inputs, of the shapes that the operation takes.
         name: Name of the operation.
-        **attrs: Attributes besides those of `value_attrs`.
+        **attrs: Attributes besides those of `value_attrs`; they have no shape.
+
+    Returns:
+        The output, of the shape that the definition gives.
     """
     handle, dtype, shape = handle_of(ref)
     if "dtype" in definition.types:
@@ -109,8 +112,11 @@ def read_variable(ref: Any, name: str | None = None) -> Tensor:
     Within a step, reads come before updates unless control dependencies say otherwise.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of the variable.
 
     Raises:
         FailedPreconditionError: While running: the variable is not initialised.
@@ -147,9 +153,12 @@ def read_or_default(ref: Any, default: Any, name: str | None = None) -> Tensor:
     """Read a variable, or give `default` while it is not initialised.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         default: A value of the variable's dtype and a compatible shape.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of the variable.
     """
     return add_access(READ_OR_DEFAULT, ref, default, name=name)
 
@@ -187,8 +196,13 @@ def is_variable_initialized(variable: Any, name: str | None = None) -> Tensor:
     """Whether a variable has a value: a bool scalar.
 
     Args:
-        variable: The variable.
+        variable: The variable, of any shape.
         name: Name of the operation.
+
+    Examples:
+        >>> v = tf.Variable([1, 2])
+        >>> session.run(tf.is_variable_initialized(v))
+        np.False_
     """
     return add_access(IS_VARIABLE_INITIALIZED, variable, name=name)
 
@@ -214,7 +228,7 @@ def variable_shape(ref: Any, out_type: DTypeLike = dtypes.int32, name: str | Non
     """The shape of a variable's value as a vector, without moving the value.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         out_type: ``int32`` or ``int64``.
         name: Name of the operation.
     """
@@ -263,17 +277,22 @@ def assign(
     """Set a variable.
 
     Args:
-        ref: The variable.
-        value: Its new value.
+        ref: The variable, of any shape.
+        value: Its new value, of the variable's shape unless `validate_shape` is False.
         validate_shape: Require the shape of the variable (the default). Otherwise it takes that of `value`.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
         name: Name of the operation.
 
     Returns:
-        The new value.
+        The new value, in the shape of `value`.
 
     Raises:
         InvalidArgumentError: `value` has another dtype or, where validated, shape than the variable.
+
+    Examples:
+        >>> v = tf.Variable([1.0, 2.0])
+        >>> session.run(tf.assign(v, [3.0, 4.0]))
+        array([3., 4.], dtype=float32)
     """
     return add_access(ASSIGN, ref, value, name=name, validate_shape=validate_shape is not False)
 
@@ -320,13 +339,19 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     """Add to a variable, in place.
 
     Args:
-        ref: The variable, of a numeric dtype.
+        ref: The variable, of any shape, of a numeric dtype.
         value: What to add, of the variable's shape.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
         name: Name of the operation.
 
     Returns:
-        The new value.
+        The new value, in the variable's shape.
+
+    Examples:
+        >>> v = tf.Variable([1.0, 2.0])
+        >>> session.run(v.initializer)
+        >>> session.run(tf.assign_add(v, [10.0, 10.0]))
+        array([11., 12.], dtype=float32)
     """
     return add_access(ASSIGN_ADD, ref, value, name=name)
 
@@ -371,13 +396,19 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     """Subtract from a variable, in place.
 
     Args:
-        ref: The variable, of a numeric dtype.
+        ref: The variable, of any shape, of a numeric dtype.
         value: What to subtract, of the variable's shape.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
         name: Name of the operation.
 
     Returns:
-        The new value.
+        The new value, in the variable's shape.
+
+    Examples:
+        >>> v = tf.Variable([1.0, 2.0])
+        >>> session.run(v.initializer)
+        >>> session.run(tf.assign_sub(v, [1.0, 1.0]))
+        array([0., 1.], dtype=float32)
     """
     return add_access(ASSIGN_SUB, ref, value, name=name)
 
@@ -409,7 +440,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Add 1 to an integer scalar variable until it reaches `limit`.
 
     Args:
-        ref: The variable, int32 or int64.
+        ref: The variable, a scalar, int32 or int64.
         limit: Where to stop.
         name: Name of the operation.
 
