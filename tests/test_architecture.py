@@ -57,7 +57,19 @@ LAYERS = (
 RANKS = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 LARGEST_FOLDER = 30
 
-HEAVY = ("ray", "cupy", "scipy", "pyarrow", "pandas", "sklearn", "matplotlib", "rich", "click", "cloudpickle")
+HEAVY = (
+    "ray",
+    "cupy",
+    "scipy",
+    "pyarrow",
+    "pandas",
+    "sklearn",
+    "matplotlib",
+    "rich",
+    "click",
+    "google.protobuf",
+    "absl",
+)
 IMPORT_BUDGET = 2.75
 """What `import tfray` may take besides its packages, in imports of NumPy."""
 

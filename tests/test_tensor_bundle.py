@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from pyarrow import fs
 from traced_memory import at_most
+from wire_bytes import varint
 
 import tfray as tf
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
@@ -29,7 +30,6 @@ from tfray.formats.tensor_bundle import (
 )
 from tfray.formats.tensor_proto import TensorShapeDim, TensorShapeProto
 from tfray.formats.tfrecord import masked_checksum
-from tfray.formats.wire import varint
 
 FOLDER = Path(__file__).parent / "golden" / "checkpoints"
 PREFIX = str(FOLDER / "model-20")
