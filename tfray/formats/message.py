@@ -20,7 +20,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
-from tfray.errors import DataLossError
+from tfray.errors import DataLossError, InvalidArgumentError
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _pool() -> Any:
 
 def _made(declared: MessageType) -> Any:
     """protobuf's class of a declared one, whose fields' classes have been made."""
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError, EncodeError
     from google.protobuf.message_factory import GetMessageClass
 
     _pool().AddSerializedFile(_description(declared))
@@ -127,7 +127,7 @@ def _made(declared: MessageType) -> Any:
         """Add the fields in `data` to this message; returns the number of bytes. Raises `DataLossError`."""
         try:
             return merge(message, data)
-        except DecodeError as error:
+        except (DecodeError, UnicodeDecodeError) as error:
             reason = "they are cut off, damaged, or something else"
             raise DataLossError(f"these {len(data)} bytes are no {declared.__name__}: {reason}") from error
 
@@ -143,8 +143,14 @@ def _made(declared: MessageType) -> Any:
         return message
 
     def SerializeToString(message: Any, deterministic: bool = True) -> bytes:
-        """This message as bytes. Map entries are sorted, unless `deterministic` is false."""
-        return serialize(message, deterministic=deterministic)
+        """This message as bytes, map entries sorted unless `deterministic` is false.
+
+        Raises `InvalidArgumentError` for more than 2 GiB, which protobuf does not write.
+        """
+        try:
+            return serialize(message, deterministic=deterministic)
+        except EncodeError as error:
+            raise InvalidArgumentError(f"a {declared.__name__} of more than 2 GiB cannot be written") from error
 
     def reduce(message: Any) -> tuple[Any, ...]:
         return _read, (declared, message.SerializeToString())
