@@ -60,7 +60,19 @@ LARGEST_FOLDER = 30
 MIRRORS = {"contrib", "keras", "namespaces"}
 """Folders whose modules are named as TensorFlow names them."""
 
-HEAVY = ("ray", "cupy", "scipy", "pyarrow", "pandas", "sklearn", "matplotlib", "rich", "click", "cloudpickle")
+HEAVY = (
+    "ray",
+    "cupy",
+    "scipy",
+    "pyarrow",
+    "pandas",
+    "sklearn",
+    "matplotlib",
+    "rich",
+    "click",
+    "google.protobuf",
+    "absl",
+)
 IMPORT_BUDGET = 2.75
 """What `import tfray` may take besides its packages, in imports of NumPy."""
 

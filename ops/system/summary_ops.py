@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.formats import wire
 from tfray.formats.events import (
     HistogramProto,
     Summary,
@@ -385,23 +384,14 @@ def merge_summary(inputs: Sequence[Any], name: str | None = None) -> Tensor:
 
 def _merge_summary_kernel(ctx: KernelContext, *inputs: Array) -> Array:
     summaries = [summary for array in inputs for summary in as_strings(array).reshape(-1).tolist()]
-    seen: set[bytes] = set()
-    for tag in (tag for summary in summaries for tag in _tags(summary)):
+    seen: set[str] = set()
+    for tag in (value.tag for summary in summaries for value in Summary.FromString(summary).value):
         if tag in seen:
-            raise InvalidArgumentError(f"{ctx.op_name}: two of the summaries have the tag {tag.decode()!r}")
+            raise InvalidArgumentError(f"{ctx.op_name}: two of the summaries have the tag {tag!r}")
         seen.add(tag)
     result = np.empty((), object)
     result[()] = b"".join(summaries)  # a list goes on where another ends
     return result
-
-
-def _tags(summary: bytes) -> Iterator[bytes]:
-    """The tags in a serialised summary. Raises `DataLossError`."""
-    for number, wire_type, start, end in wire.read_fields(summary):
-        if number == 1 and wire_type == wire.BYTES:
-            for inner, inner_type, first, last in wire.read_fields(summary, start, end):
-                if inner == 1 and inner_type == wire.BYTES:
-                    yield summary[first:last]
 
 
 MERGE_SUMMARY = register(

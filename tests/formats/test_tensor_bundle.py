@@ -15,6 +15,7 @@ from pyarrow import fs
 import tfray as tf
 from tests.support import GOLDEN
 from tests.support.traced_memory import at_most
+from tests.support.wire_bytes import varint
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.safetensors import load_safetensors, save_safetensors
@@ -29,7 +30,6 @@ from tfray.formats.tensor_bundle import (
 )
 from tfray.formats.tensor_proto import TensorShapeDim, TensorShapeProto
 from tfray.formats.tfrecord import masked_checksum
-from tfray.formats.wire import varint
 
 FOLDER = GOLDEN / "checkpoints"
 PREFIX = str(FOLDER / "model-20")

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from tfray.errors import DataLossError
 from tfray.formats.message import Field, Message
-
-_LINE: Final = re.compile(r'\s*(\w+)\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\S+))\s*')
-_ESCAPE: Final = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)")
-_NAMED: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 
 class CheckpointState(Message):
@@ -23,40 +16,17 @@ class CheckpointState(Message):
         Field(4, "last_preserved_timestamp", "double"),
     )
 
-    def to_text(self) -> str:
-        """The contents of the file."""
-        return repr(self)
 
-    @classmethod
-    def from_text(cls, text: str) -> CheckpointState:
-        """What `to_text` gave, or TensorFlow wrote. Raises `DataLossError` for anything else."""
-        state = cls()
-        for number, line in enumerate(text.splitlines(), 1):
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
-            match = _LINE.fullmatch(line)
-            field = next((field for field in cls.FIELDS if match and field.name == match[1]), None)
-            try:
-                if match is None or field is None or (field.kind == "string") != (match[2] is not None):
-                    raise ValueError(f"{line[:80]!r} is no field of it")
-                value = _unescaped(match[2]) if field.kind == "string" else float(match[3])
-            except ValueError as error:
-                raise DataLossError(f"line {number} of the checkpoint state cannot be read: {error}") from error
-            if field.repeated:
-                getattr(state, field.name).append(value)
-            else:
-                setattr(state, field.name, value)
-        return state
+def read_checkpoint_state(text: str) -> CheckpointState:
+    """What the file says, in the text of a message (``str(state)``). Raises `DataLossError` for other text."""
+    from google.protobuf import text_format
 
-
-def _unescaped(text: str) -> str:
-    def replace(match: re.Match[bytes]) -> bytes:
-        code = match[1]
-        if code[:1] == b"x" and len(code) > 1:
-            return bytes([int(code[1:], 16)])
-        return bytes([int(code, 8) & 255]) if code.isdigit() else _NAMED.get(code, code)
-
-    return _ESCAPE.sub(replace, text.encode()).decode()
+    state = CheckpointState()
+    try:
+        text_format.Parse(text, state)
+    except text_format.ParseError as error:
+        raise DataLossError(f"the checkpoint state cannot be read: {error}") from error
+    return state
 
 
 class SaverDef(Message):

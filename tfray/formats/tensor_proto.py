@@ -137,11 +137,12 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
         raise DataLossError(f"{shape} is not the shape of a tensor: {error}") from error
     if tensor.tensor_shape.unknown_rank:
         raise DataLossError("the shape of the tensor is not known")
-    if tensor.tensor_content:
-        if dtype is dtypes.string or len(tensor.tensor_content) != count * dtype.size:
-            raise DataLossError(f"{len(tensor.tensor_content)} bytes are no {dtype.name} tensor of shape {shape}")
-        return np.frombuffer(tensor.tensor_content, dtype.numpy).reshape(shape)
-    items = _items(dtype, getattr(tensor, _LISTS.get(dtype.name, "int_val")))
+    content = tensor.tensor_content
+    if content:
+        if dtype is dtypes.string or len(content) != count * dtype.size:
+            raise DataLossError(f"{len(content)} bytes are no {dtype.name} tensor of shape {shape}")
+        return np.frombuffer(content, dtype.numpy).reshape(shape)
+    items = _items(dtype, getattr(tensor, _LISTS.get(dtype.name, "int_val"))[:])
     if len(items) > count or (count and not len(items) and dtype is dtypes.string):
         raise DataLossError(f"{len(items)} elements are no tensor of shape {shape}")
     if len(items) < count:  # the last one stands for the rest

@@ -46,7 +46,8 @@ def draw_graph(graph: Graph | GraphDef) -> tuple[GraphProto, dict[str, str]]:
 
 def rename_operations(run_metadata: RunMetadata, names: Mapping[str, str]) -> RunMetadata:
     """What a step told of itself, with operations named as `draw_graph` has named them."""
-    renamed = RunMetadata.FromString(run_metadata.SerializeToString())
+    renamed = RunMetadata()
+    renamed.CopyFrom(run_metadata)
     for device in renamed.step_stats.dev_stats:
         for stats in device.node_stats:
             if stats.node_name in names:
@@ -72,10 +73,10 @@ class _Drawing:
                     passed = len(value.inputs) - node.attr.get("parameters", 0)
                     yield from self._region(drawn.name, name, value, inputs, passed, returned)
                 elif (attr := _attr_value(value)) is not None:
-                    drawn.attr[name] = attr
+                    drawn.attr[name].CopyFrom(attr)
             drawn.input.extend(_ordered([*inputs, *returned]))
             if node.shapes:
-                drawn.attr["_output_shapes"] = AttrValue(list=AttrList(shape=[_shape(shape) for shape in node.shapes]))
+                drawn.attr["_output_shapes"].list.shape.extend([_shape(shape) for shape in node.shapes])
             yield drawn
 
     def _region(
@@ -159,6 +160,8 @@ def _encoded(kind: str, value: Any) -> Any:
         return value.encode() if isinstance(value, str) else value
     if kind == "type":
         return _VARIANT_NUMBER if value is variant else DTYPE_NUMBERS[value]
+    if kind == "b":
+        return bool(value)
     return _shape(value) if kind == "shape" else value
 
 
@@ -180,10 +183,6 @@ def _array_value(array: np.ndarray[Any, Any]) -> AttrValue:
 
 
 def _shape(shape: TensorShape) -> TensorShapeProto:
-    proto = TensorShapeProto()
-    proto.SetInParent()
     if shape.rank is None:
-        proto.unknown_rank = True
-    else:
-        proto.dim.extend([TensorShapeDim(size=-1 if size is None else size) for size in shape.sizes])
-    return proto
+        return TensorShapeProto(unknown_rank=True)
+    return TensorShapeProto(dim=[TensorShapeDim(size=-1 if size is None else size) for size in shape.sizes])

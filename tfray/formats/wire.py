@@ -39,32 +39,6 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     raise DataLossError(f"a number at byte {at} does not end")
 
 
-def varint(value: int) -> bytes:
-    """A number on the wire; negative ones as 64 bits of two's complement."""
-    value &= _MASK
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def signed(value: int) -> int:
-    """The int64 that an unsigned number stands for."""
-    return value - (1 << 64) if value >> 63 else value
-
-
-def tag(number: int, wire_type: int) -> bytes:
-    """The tag of a field."""
-    return varint(number << 3 | wire_type)
-
-
-def delimited(number: int, content: bytes) -> bytes:
-    """A field of bytes, text or a message."""
-    return tag(number, BYTES) + varint(len(content)) + content
-
-
 def read_fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int, int]]:
     """The fields of a message in ``data[start:end]``.
 
@@ -98,8 +72,8 @@ def decode_varints(data: Any) -> np.ndarray[Any, Any]:
         values, at, end = [], 0, len(data)
         while at < end:
             value, at = read_varint(data, at, end)
-            values.append(signed(value))
-        return np.array(values, np.int64)
+            values.append(value)
+        return np.array(values, np.uint64).view(np.int64)
     octets = np.frombuffer(data, np.uint8)
     if octets[-1] >= 0x80:
         raise DataLossError("the last of a list of numbers does not end")
@@ -119,23 +93,3 @@ def gather_varints(octets: np.ndarray[Any, Any], first: Any, lengths: Any) -> np
         part = (octets[first[longer] + index] & 0x7F).astype(np.uint64)
         values[longer] |= part << np.uint64(7 * index)
     return values.view(np.int64)
-
-
-def encode_varints(values: Any) -> bytes:
-    """Integers that follow each other on the wire."""
-    if len(values) < _FEW:
-        return b"".join([varint(int(value)) for value in values])
-    unsigned = np.ascontiguousarray(values, np.int64).view(np.uint64)
-    lengths = np.ones(unsigned.shape, np.int64)
-    for index in range(1, MAX_VARINT_BYTES):
-        longer = unsigned >= np.uint64(1 << (7 * index))
-        if not longer.any():
-            break
-        lengths += longer
-    first = np.cumsum(lengths) - lengths
-    octets = np.empty(int(lengths.sum()), np.uint8)
-    for index in range(int(lengths.max())):
-        here = np.flatnonzero(lengths > index)
-        part = (unsigned[here] >> np.uint64(7 * index)) & np.uint64(0x7F)
-        octets[first[here] + index] = part | np.where(lengths[here] > index + 1, 0x80, 0).astype(np.uint64)
-    return octets.tobytes()

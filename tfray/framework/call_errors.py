@@ -29,6 +29,7 @@ _RAISE: Final = dis.opmap["RAISE_VARARGS"]
 
 _LEFT_ALONE: Final = (
     "tfray.config",  # these look at who calls them
+    "tfray.library.platform.flags",
     "tfray.library.platform.logging",
     "tfray.library.platform.resource_loader",
     "tfray.errors",

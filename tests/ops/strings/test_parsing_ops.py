@@ -10,8 +10,9 @@ import pytest
 import tfray as tf
 from tests.support.op_samples.parsing_samples import example, floats, ints, words
 from tests.support.traced_memory import at_most
+from tests.support.wire_bytes import delimited
 from tfray.errors import DataLossError, InvalidArgumentError
-from tfray.formats import tensor_proto, wire
+from tfray.formats import tensor_proto
 from tfray.framework import dtypes
 from tfray.ops.kernels import example_parsing
 from tfray.ops.kernels.example_parsing import Column
@@ -71,27 +72,21 @@ def test_a_usual_batch_is_read_in_step():
     [
         example(tags=words(*[b"t"] * 200)),
         example(**{f"f{i}": ints(i) for i in range(200)}),
-        wire.delimited(1, b"") + example(label=ints(5)),  # features in two parts
+        delimited(1, b"") + example(label=ints(5)),  # features in two parts
         example(label=ints(1)) + example(label=ints(2), age=floats(3)),
-        example(label=ints(7)) + wire.tag(9, wire.VARINT) + b"\x05",  # a field of a later version
+        example(label=ints(7)) + b"\x48\x05",  # a field of a later version
         # Numbers that are not packed.
-        wire.delimited(
+        delimited(
             1,
-            wire.delimited(
-                1, wire.delimited(1, b"age") + wire.delimited(2, wire.delimited(2, b"\x0d\0\0\x80\x3f\x0d\0\0\0\x40"))
-            )
-            + wire.delimited(
-                1, wire.delimited(1, b"label") + wire.delimited(2, wire.delimited(3, b"\x08\xac\x02\x08\x01"))
-            ),
+            delimited(1, delimited(1, b"age") + delimited(2, delimited(2, b"\x0d\0\0\x80\x3f\x0d\0\0\0\x40")))
+            + delimited(1, delimited(1, b"label") + delimited(2, delimited(3, b"\x08\xac\x02\x08\x01"))),
         ),
         # The value before the key.
-        wire.delimited(
+        delimited(
             1,
-            wire.delimited(
-                1, wire.delimited(2, wire.delimited(3, wire.delimited(1, b"\x04"))) + wire.delimited(1, b"label")
-            ),
+            delimited(1, delimited(2, delimited(3, delimited(1, b"\x04"))) + delimited(1, b"label")),
         ),
-        wire.delimited(1, wire.delimited(1, wire.delimited(1, b"label"))),  # no value at all
+        delimited(1, delimited(1, delimited(1, b"label"))),  # no value at all
     ],
 )
 def test_unusual_examples_are_read_as_well(unusual):

@@ -10,14 +10,13 @@ from types import TracebackType
 from typing import Any, ClassVar, Final
 
 from tfray.errors import FailedPreconditionError, OpError
-from tfray.formats import files, wire
+from tfray.formats import files
 from tfray.formats.events import (
     Event,
     EventFile,
     MetaGraphProto,
     SessionLog,
     Summary,
-    SummaryValue,
     TaggedRunMetadata,
     as_summary,
 )
@@ -29,9 +28,6 @@ from tfray.framework.graph import Graph
 from tfray.framework.graph_def import GraphDef
 
 _STOP: Final = object()
-
-_SUMMARY: Final = Event._by_name["summary"].number
-_METADATA: Final = SummaryValue._by_name["metadata"].number
 
 
 class EventFileWriter:
@@ -227,14 +223,10 @@ class FileWriter:
             summary: What a summary operation gave, or a `tf.Summary`.
             global_step: Step to which they belong.
         """
-        if isinstance(summary, bytes) and not _has_metadata(summary):
-            # Nothing to look at: it goes into the event as it is.
-            event = Event(wall_time=time.time(), step=0 if global_step is None else int(global_step))
-            self.event_writer.add_event(event.SerializeToString() + wire.delimited(_SUMMARY, summary))
-            return
         summary = as_summary(summary)
         if any(value.HasField("metadata") and value.tag in self._described for value in summary.value):
-            summary = Summary.FromString(summary.SerializeToString())  # leave the caller's as it is
+            given, summary = summary, Summary()
+            summary.CopyFrom(given)  # leave the caller's as it is
         for value in summary.value:
             if value.HasField("metadata"):
                 if value.tag in self._described:
@@ -339,16 +331,6 @@ class FileWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _has_metadata(summary: bytes) -> bool:
-    """Whether a value of a serialised summary has metadata. Raises `DataLossError` for what is no summary."""
-    return any(
-        inner == _METADATA
-        for number, wire_type, start, end in wire.read_fields(summary)
-        if number == 1 and wire_type == wire.BYTES
-        for inner, _, _, _ in wire.read_fields(summary, start, end)
-    )
 
 
 class FileWriterCache:

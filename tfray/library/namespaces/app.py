@@ -6,13 +6,17 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from absl import app
+
 from tfray.library.platform import flags as flags
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:
     """Parse the flags, call ``main`` with what is left of the arguments, and exit with what it returns.
 
-    ``--help`` prints the flags. Arguments that name no flag of the program are left for ``main``.
+    ``--help`` prints the flags. Arguments that name no flag of the program are left for ``main``. This is absl's
+    ``app.run``: its flags are there, such as ``--run_with_pdb``, and from then on messages of Python's loggers, those
+    of `tf.logging` among them, go to stderr in its form, from level INFO on.
 
     Args:
         main: Takes a list: the program's name and the arguments that are no flags. By default the function ``main``
@@ -23,22 +27,12 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
         SystemExit: Always, with 1 when a flag is wrong.
     """
     arguments = list(sys.argv if argv is None else argv)
-    if main is None:
-        main = sys.modules["__main__"].main
-    if any(argument in _HELP for argument in arguments[1:]):
-        print(_usage(arguments[0]))
-        sys.exit(1)
+    app.run(main or sys.modules["__main__"].main, arguments, flags_parser=_parsed)
+
+
+def _parsed(arguments: list[str]) -> list[str]:
     try:
-        left = flags.FLAGS(arguments, known_only=True)
-    except flags.Error as error:
+        return flags.FLAGS(arguments, known_only=True)
+    except (flags.Error, ValueError) as error:
         print(f"FATAL flags parsing error:\n  {error}\nPass --help to see the flags.", file=sys.stderr)
         sys.exit(1)
-    sys.exit(main(left))
-
-
-_HELP = ("--help", "-help", "-h", "--helpfull", "--helpshort")
-
-
-def _usage(program: str) -> str:
-    about = (sys.modules["__main__"].__doc__ or f"USAGE: {program} [flags]").strip()
-    return f"{about}\n\nflags:\n{flags.FLAGS.get_help()}"

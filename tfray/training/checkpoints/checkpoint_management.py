@@ -11,7 +11,7 @@ from tfray.errors import DataLossError, FailedPreconditionError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint import INDEX_SUFFIX, SAVED_AT, ArrowCheckpoint, sibling
 from tfray.formats.checkpoint_folder import remove_checkpoint as _remove_files
-from tfray.formats.checkpoint_state import CheckpointState
+from tfray.formats.checkpoint_state import CheckpointState, read_checkpoint_state
 from tfray.formats.files import PathLike, as_path, given_path
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.library.platform import logging
@@ -47,7 +47,7 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
     except UnicodeDecodeError as error:
         raise DataLossError(f"{path} is no text: {error}") from error
     try:
-        state = CheckpointState.from_text(text)
+        state = read_checkpoint_state(text)
     except DataLossError as error:
         raise DataLossError(f"{path}: {error.message}") from error
     if not state.model_checkpoint_path:
@@ -140,7 +140,7 @@ def write_checkpoint_state(
     state = generate_checkpoint_state_proto(
         "/" if relative_paths else folder, model_checkpoint_path, paths, timestamps, last_preserved_timestamp
     )
-    files.replace_durably(state_path, state.to_text().encode())
+    files.replace_durably(state_path, str(state).encode())
 
 
 def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:

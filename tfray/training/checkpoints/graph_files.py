@@ -26,6 +26,6 @@ def write_graph(graph_or_graph_def: Graph | GraphDef, logdir: files.PathLike, na
     files.given_path(name, "name")
     files.make_folders(folder)
     path = f"{folder.rstrip('/') or '/'}/{name}"
-    contents = repr(to_graph_proto(definition)).encode() if as_text else definition.SerializeToString()
+    contents = str(to_graph_proto(definition)).encode() if as_text else definition.SerializeToString()
     files.write_bytes(path, contents)
     return path

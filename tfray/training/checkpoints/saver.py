@@ -410,7 +410,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _renamed(definition: SaverDef, rename: Any) -> SaverDef:
-    copy = SaverDef.FromString(definition.SerializeToString())
+    copy = SaverDef()
+    copy.CopyFrom(definition)
     for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
         name = getattr(definition, field)
         setattr(copy, field, rename(name) if name else "")
