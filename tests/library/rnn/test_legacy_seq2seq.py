@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.recurrent_reference import gru_step
+from tests.support.references.recurrent_reference import gru_step
 from tfray.contrib import legacy_seq2seq
 
 rnn_cell = tf.nn.rnn_cell

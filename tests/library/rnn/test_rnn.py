@@ -7,7 +7,7 @@ import pytest
 
 import tfray as tf
 from tests.support.gradient_check import check_gradients
-from tests.support.recurrent_reference import basic_step, gru_step, lstm_step, run_over
+from tests.support.references.recurrent_reference import basic_step, gru_step, lstm_step, run_over
 from tfray.contrib import rnn as contrib_rnn
 from tfray.errors import InvalidArgumentError
 

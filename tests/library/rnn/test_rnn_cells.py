@@ -7,7 +7,7 @@ import pytest
 
 import tfray as tf
 from tests.support.gradient_check import check_gradients
-from tests.support.recurrent_reference import basic_step, gru_step, layer_norm_lstm_step, lstm_step, sigmoid
+from tests.support.references.recurrent_reference import basic_step, gru_step, layer_norm_lstm_step, lstm_step, sigmoid
 from tfray.contrib import rnn as contrib_rnn
 from tfray.errors import InvalidArgumentError
 

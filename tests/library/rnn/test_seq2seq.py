@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.recurrent_reference import gru_step, lstm_step, run_over
+from tests.support.references.recurrent_reference import gru_step, lstm_step, run_over
 from tfray.contrib import seq2seq
 from tfray.errors import InvalidArgumentError
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support import ctc_reference
 from tests.support.op_samples import grid
+from tests.support.references import ctc_reference
 
 
 def sparse(rows):

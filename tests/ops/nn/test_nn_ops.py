@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import signal, special
 
-from tests.support import image_reference as ref
 from tests.support.gradient_check import check_gradients
 from tests.support.interpreter import interpret
 from tests.support.op_samples import grid
+from tests.support.references import image_reference as ref
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.support import image_reference as ref
 from tests.support.op_samples import OpError, OpSample, grid
+from tests.support.references import image_reference as ref
 from tfray.framework import dtypes
 from tfray.ops.nn import conv_ops, depthwise_conv_ops, pooling_ops
 

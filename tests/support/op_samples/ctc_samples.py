@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.support import ctc_reference
 from tests.support.op_samples import OpError, OpSample, grid
+from tests.support.references import ctc_reference
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.ops.nn import ctc_ops
 

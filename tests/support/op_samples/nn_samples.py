@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from tests.support.image_reference import to_nchw
 from tests.support.op_samples import OpError, OpSample, grid, unary_rows
+from tests.support.references.image_reference import to_nchw
 from tfray.framework import dtypes
 from tfray.ops.nn import activation_ops, cross_entropy_ops, nn_ops, normalization_ops
 from tfray.ops.nn.activation_ops import SELU_ALPHA, SELU_SCALE

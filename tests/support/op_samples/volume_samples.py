@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.image_reference import pads
 from tests.support.op_samples import OpError, OpSample, grid
+from tests.support.references.image_reference import pads
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.ops.nn import conv3d_ops, morphology_ops

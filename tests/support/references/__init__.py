@@ -1,0 +1,1 @@
+"""What operations compute, written plainly in NumPy."""
