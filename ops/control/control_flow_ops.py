@@ -21,6 +21,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.region import Region, building, unify_inputs
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math.comparison_ops import logical_and, logical_not
 from tfray.ops.math.reduction_ops import reduce_any
@@ -85,7 +86,7 @@ NO_VALUE = register(
 
 
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
@@ -153,7 +154,7 @@ def _branch(graph: Graph, scope: str, function: Callable[[], Any], what: str) ->
     return _Branch(region, structure)
 
 
-def _returned_value(value: Any) -> Any:
+def _returned_value(value: TensorLike) -> Any:
     if nest.is_composite(value):
         return value
     if isinstance(value, Operation) or value is None:
@@ -186,7 +187,7 @@ def add_cond(pred: Tensor, then: Region, orelse: Region, name: str | None = None
     return graph.create_op("Cond", [graph.own(pred), *captured], attrs, name or "cond", control_inputs=controls)
 
 
-def _cond_kernel(ctx: KernelContext, pred: Array, *inputs: Any) -> Any:
+def _cond_kernel(ctx: KernelContext, pred: Array, *inputs: Array) -> Any:
     with ctx.region("then" if pred else "orelse") as branch:
         return branch(*inputs)
 
@@ -293,7 +294,7 @@ def while_loop(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
 ) -> Any:
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds.
@@ -338,7 +339,7 @@ def while_loop(
 class _Loop:
     """The arguments of `while_loop`, on their way to an operation."""
 
-    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, maximum: Any) -> None:
+    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, maximum: TensorLike | None) -> None:
         self._cond = cond
         self._body = body
         self._structure = nest.map_structure(_as_initial, loop_vars)
@@ -436,7 +437,7 @@ def _call(function: Callable[..., Any], structure: Any) -> Any:
     return function(*structure)
 
 
-def _as_initial(value: Any) -> Any:
+def _as_initial(value: TensorLike) -> Any:
     return value if nest.is_composite(value) else convert_to_tensor(value)
 
 
@@ -448,7 +449,7 @@ def _composite_invariants(value: Any, invariant: Any) -> list[Any]:
     return given(invariant) if given is not None else [None] * len(components)
 
 
-def _next_value(value: Any, old: Tensor) -> Tensor:
+def _next_value(value: TensorLike, old: Tensor) -> Tensor:
     if isinstance(value, Operation):
         raise TypeError(f"while_loop: body returned the operation {value.name!r} for a loop variable: return a tensor")
     tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, preferred_dtype=old.dtype)
@@ -532,14 +533,14 @@ def export_from_branch(op: Operation, branch: str, tensor: Tensor) -> Tensor:
     return op.graph.add_output(op, tensor.dtype, UNKNOWN)
 
 
-def _while_kernel(ctx: KernelContext, *inputs: Any) -> list[Any]:
+def _while_kernel(ctx: KernelContext, *inputs: Array) -> list[Any]:
     with ctx.region("condition") as condition, ctx.region("body") as body:
         if ctx.step is None:
             return _repeat(ctx, condition, body, inputs)
         # What the turns of a loop send to other devices is told apart by the number of the turn.
         with ctx.step.turns() as next_turn:
 
-            def counted_body(*values: Any) -> tuple[Any, ...]:
+            def counted_body(*values: TensorLike) -> tuple[Any, ...]:
                 outputs: tuple[Any, ...] = body(*values)
                 next_turn()
                 return outputs
@@ -548,7 +549,7 @@ def _while_kernel(ctx: KernelContext, *inputs: Any) -> list[Any]:
 
 
 def _repeat(
-    ctx: KernelContext, condition: Callable[..., Any], body: Callable[..., tuple[Any, ...]], inputs: Sequence[Any]
+    ctx: KernelContext, condition: Callable[..., Any], body: Callable[..., tuple[Any, ...]], inputs: Sequence[Array]
 ) -> list[Any]:
     count = ctx.attr("variables")
     variables, captures = tuple(inputs[:count]), tuple(inputs[count:])
@@ -588,7 +589,9 @@ WHILE = register(
 )
 
 
-def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+def smart_cond(
+    pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
     """`cond`, decided at once when `pred` is a Python value or a constant.
 
     Args:

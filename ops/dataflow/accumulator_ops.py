@@ -26,6 +26,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
 from tfray.ops.resources.accumulator_resource import REDUCTIONS, Accumulator, SparseAccumulator
 from tfray.ops.state.state_ops import colocated_with
@@ -345,7 +346,7 @@ ACCUMULATOR_NUM_ACCUMULATED = register(
 )
 
 
-def accumulator_set_global_step(handle: Tensor, new_global_step: Any, name: str | None = None) -> Operation:
+def accumulator_set_global_step(handle: Tensor, new_global_step: TensorLike, name: str | None = None) -> Operation:
     """Set the time step of an accumulator.
 
     Args:

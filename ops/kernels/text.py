@@ -18,6 +18,12 @@ def as_strings(value: Array) -> Array:
     return value if isinstance(value, np.ndarray) else np.array(value, object)
 
 
+def as_string(value: Array) -> bytes:
+    """A kernel's scalar input as a bytes object."""
+    string: bytes = as_strings(value).item()
+    return string
+
+
 def filled(shape: tuple[int, ...], items: Iterable[bytes]) -> Array:
     """An array of strings of that shape with these elements."""
     result = np.empty(shape, object)

@@ -20,6 +20,7 @@ from tfray.framework.op_def import (
     GradientFunction,
     KernelContext,
     KernelFunction,
+    NumpyDType,
     OpDef,
     on_every_device,
     out_kernel,
@@ -27,6 +28,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.arrays.shape_ops import (
     REVERSED_AXES,
@@ -79,11 +81,11 @@ def reduction(
 
 def reduce_by(
     definition: OpDef,
-    input_tensor: Any,
-    axis: Any,
+    input_tensor: TensorLike,
+    axis: TensorLike | None,
     keepdims: bool | None,
     name: str | None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Add a reduction, the old and the new spelling of its arguments resolved."""
@@ -96,7 +98,7 @@ def reduce_by(
     return add_op(definition, input_tensor, axis, name=name, keep_dims=bool(keepdims or keep_dims))
 
 
-def axes_tensor(tensor: Tensor, axis: Any) -> Tensor:
+def axes_tensor(tensor: Tensor, axis: TensorLike | None) -> Tensor:
     """`axis` as a tensor; None stands for every dimension."""
     if axis is not None:
         return index_tensor(list(axis) if isinstance(axis, tuple) else axis)
@@ -178,7 +180,7 @@ def layout(ctx: KernelContext, array: Array, axis: Array) -> Layout:
 # -- gradients of reductions ---------------------------------------------------------------------------
 
 
-def expand_reduced(reduced: Any, sizes: Any, axis: Any, name: str | None = None) -> Tensor:
+def expand_reduced(reduced: TensorLike, sizes: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Repeat what a reduction left along the dimensions that it reduced: the transpose of a sum.
 
     Args:
@@ -233,11 +235,11 @@ def _expand_like_input(op: Operation, tensor: Tensor) -> Tensor:
 
 
 def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Add up elements over dimensions.
@@ -343,12 +345,12 @@ def _total(vector: Array) -> Any:
     return np.add.reduce(of_runs) + np.add.reduce(vector[runs * _RUN :])
 
 
-def _ones(count: int, dtype: Any) -> Array:
+def _ones(count: int, dtype: NumpyDType) -> Array:
     return _ones_buffer(1 << (count - 1).bit_length(), dtype)[:count]
 
 
 @lru_cache(maxsize=64)
-def _ones_buffer(count: int, dtype: Any) -> Array:
+def _ones_buffer(count: int, dtype: NumpyDType) -> Array:
     return np.ones(count, dtype)
 
 
@@ -360,11 +362,11 @@ SUM = register(reduction("Sum", _sum_kernel, dtypes.NUMERIC, _sum_gradient))
 
 
 def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Average elements over dimensions (arguments as `reduce_sum`). Integers are rounded towards 0."""
@@ -417,11 +419,11 @@ MEAN = register(reduction("Mean", _mean_kernel, dtypes.NUMERIC, _mean_gradient))
 
 
 def reduce_max(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Take the greatest element over dimensions (arguments as `reduce_sum`; integers and floats).
@@ -450,7 +452,7 @@ def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, u
     return function.reduce(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
 
 
-def _bound(dtype: Any, sign: int) -> Any:
+def _bound(dtype: NumpyDType, sign: int) -> Any:
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if sign < 0 else np.iinfo(dtype).max
     return np.inf * sign
@@ -479,11 +481,11 @@ MAX = register(reduction("Max", _max_kernel, dtypes.REAL, _extreme_gradient))
 
 
 def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Take the least element over dimensions (arguments as `reduce_sum`; integers and floats).
@@ -505,11 +507,11 @@ MIN = register(reduction("Min", _min_kernel, dtypes.REAL, _extreme_gradient))
 
 
 def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Multiply elements over dimensions (arguments as `reduce_sum`)."""
@@ -565,11 +567,11 @@ PROD = register(reduction("Prod", _prod_kernel, dtypes.NUMERIC, _prod_gradient))
 
 
 def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Tell whether all elements over dimensions hold (arguments as `reduce_sum`; bool)."""
@@ -584,11 +586,11 @@ ALL = register(reduction("All", _all_kernel, (dtypes.bool_,)))
 
 
 def reduce_any(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Tell whether an element over dimensions holds (arguments as `reduce_sum`; bool)."""
@@ -606,11 +608,11 @@ ANY = register(reduction("Any", _any_kernel, (dtypes.bool_,)))
 
 
 def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Compute ``log(sum(exp(input_tensor)))`` over dimensions without overflow (arguments as `reduce_sum`)."""
@@ -624,7 +626,7 @@ def reduce_logsumexp(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Compute the square root of the sum of squares over dimensions (arguments as `reduce_sum`)."""
     input_tensor = convert_to_tensor(input_tensor)
@@ -632,24 +634,28 @@ def reduce_euclidean_norm(
     return sqrt(reduce_sum(squares, axis, keepdims), name)
 
 
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_variance(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Compute the mean squared distance from the mean over dimensions (arguments as `reduce_sum`)."""
     mean = reduce_mean(input_tensor, axis, keepdims=True)
     return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims, name)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_std(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Compute the square root of `reduce_variance`."""
     return sqrt(reduce_variance(input_tensor, axis, keepdims), name)
 
 
 def count_nonzero(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Count the elements that are not 0 (not False, not empty) over dimensions (arguments as `reduce_sum`).

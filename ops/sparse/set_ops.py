@@ -14,6 +14,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import fill, where
 from tfray.ops.arrays.shape_ops import reshape, shape
 
@@ -27,7 +28,7 @@ _OPERATIONS: Final[dict[str, Callable[[set[Any], set[Any]], set[Any]]]] = {
 }
 
 
-def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
     """What sets have in common.
 
     Args:
@@ -41,23 +42,23 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
     return _combine(a, b, "intersection")
 
 
-def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
     """What is in either set. See `set_intersection`."""
     return _combine(a, b, "union")
 
 
-def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+def set_difference(a: TensorLike, b: TensorLike, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
     """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False``. See `set_intersection`."""
     return _combine(a, b, "a-b" if aminusb else "b-a")
 
 
-def _combine(a: Any, b: Any, operation: str) -> SparseTensor:
+def _combine(a: TensorLike, b: TensorLike, operation: str) -> SparseTensor:
     left, right = _as_sparse(a), _as_sparse(b)
     inputs = [left.indices, left.values, left.dense_shape, right.indices, right.values, right.dense_shape]
     return SparseTensor(*add_op(SET_OPERATION, *inputs, set_operation=operation))
 
 
-def _as_sparse(value: Any) -> SparseTensor:
+def _as_sparse(value: TensorLike) -> SparseTensor:
     if isinstance(value, SparseTensor):
         return value
     tensor = convert_to_tensor(value)
@@ -134,7 +135,7 @@ SET_OPERATION = register(
 )
 
 
-def set_size(a: Any, validate_indices: bool = True) -> Tensor:
+def set_size(a: TensorLike, validate_indices: bool = True) -> Tensor:
     """How many different elements each set has, int32.
 
     Args:

@@ -25,6 +25,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.library.input import lookup
 from tfray.library.variables import initializers
+from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.variable_scope import get_variable, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import linalg_ops, math_ops
@@ -477,7 +478,7 @@ def embedding_column(
     categorical_column: CategoricalColumn,
     dimension: int,
     combiner: str = "mean",
-    initializer: Any = None,
+    initializer: InitializerLike | None = None,
     trainable: bool = True,
 ) -> EmbeddingColumn:
     """A learned vector for each id.

@@ -22,8 +22,10 @@ from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_session, reset_default_graph
 from tfray.framework.graph_def import GraphDef
+from tfray.framework.op_def import Array
 from tfray.framework.random_seed import set_random_seed
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.gradients import gradients
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.runtime.device import gpu_count
@@ -90,7 +92,7 @@ class TestCase(unittest.TestCase):
         with self.session() as own:
             return own.run(tensors)
 
-    def _array(self, value: Any) -> np.ndarray[Any, Any]:
+    def _array(self, value: TensorLike) -> np.ndarray[Any, Any]:
         if isinstance(value, Tensor) or hasattr(value, "_fetch_parts") or hasattr(value, "handle"):
             value = self.evaluate(value)
         array = np.asarray(value)
@@ -241,7 +243,7 @@ class TestCase(unittest.TestCase):
             self.fail(f"{exception_type} was not raised")
 
 
-def _as_text(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _as_text(array: Array) -> np.ndarray[Any, Any]:
     items = [item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()]
     result = np.empty(array.shape, object)
     result.reshape(-1)[:] = items
@@ -346,7 +348,7 @@ def compute_gradient(
     return _jacobians(session, x, y, y_shape, delta, feeds)
 
 
-def _start(shape: Any, value: Any) -> Any:
+def _start(shape: ShapeLike, value: TensorLike) -> Any:
     if value is not None:
         return np.asarray(value)
     return np.random.random_sample(tuple(shape))
