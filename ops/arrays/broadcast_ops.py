@@ -37,6 +37,11 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
         dims: Integer vector, no entry negative.
         value: Scalar of any dtype.
         name: Name of the operation.
+
+    Examples:
+        >>> session.run(tf.fill([2, 3], 9))
+        array([[9, 9, 9],
+               [9, 9, 9]], dtype=int32)
     """
     return add_op(FILL, index_tensor(dims), value, name=name)
 
@@ -80,12 +85,26 @@ def zeros(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None
         shape: Integer vector, list of sizes or `TensorShape`.
         dtype: Dtype of the result.
         name: Name of the operation.
+
+    Returns:
+        Shape `shape`.
+
+    Examples:
+        >>> session.run(tf.zeros([2, 3]))
+        array([[0., 0., 0.],
+               [0., 0., 0.]], dtype=float32)
     """
     return _filled(shape, as_dtype(dtype), 0, name or "zeros")
 
 
 def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-    """Make a tensor of ones (True for bool). See `zeros`."""
+    """Make a tensor of ones (True for bool) of the shape `shape`; the arguments are those of `zeros`.
+
+    Examples:
+        >>> session.run(tf.ones([2, 3], tf.int32))
+        array([[1, 1, 1],
+               [1, 1, 1]], dtype=int32)
+    """
     return _filled(shape, as_dtype(dtype), 1, name or "ones")
 
 
@@ -128,6 +147,14 @@ def zeros_like(
         dtype: Dtype of the result; that of `tensor` when None.
         name: Name of the operation.
         optimize: Use the static shape where it is fully known, so that `tensor` need not be computed.
+
+    Returns:
+        The shape of `tensor`.
+
+    Examples:
+        >>> session.run(tf.zeros_like([[1, 2], [3, 4]]))
+        array([[0, 0],
+               [0, 0]], dtype=int32)
     """
     return _filled_like(tensor, dtype, 0, name or "zeros_like", optimize)
 
@@ -135,7 +162,12 @@ def zeros_like(
 def ones_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Make a tensor of ones in the shape of another. See `zeros_like`."""
+    """Make a tensor of ones in the shape of another; the arguments are those of `zeros_like`.
+
+    Examples:
+        >>> session.run(tf.ones_like([[1.5, 2.5]]))
+        array([[1., 1.]], dtype=float32)
+    """
     return _filled_like(tensor, dtype, 1, name or "ones_like", optimize)
 
 
@@ -360,13 +392,20 @@ def where(
 
     Args:
         condition: bool. With `x` and `y`: their shape, or a scalar, or a vector that chooses whole rows.
-        x: Values where `condition` holds; None together with `y`.
+        x: Values where `condition` holds, of any shape and dtype; None together with `y`.
         y: Values elsewhere: the shape and dtype of `x`.
         name: Name of the operation.
 
     Returns:
         With `x` and `y` their shape and dtype; otherwise the int64 coordinates of the true elements,
         shape ``[count, rank of condition]``, in row-major order.
+
+    Examples:
+        >>> session.run(tf.where([True, False], [1, 2], [10, 20]))
+        array([ 1, 20], dtype=int32)
+        >>> session.run(tf.where([False, True, True]))
+        array([[1],
+               [2]])
     """
     if (x is None) != (y is None):
         raise InvalidArgumentError("where takes both x and y, or neither")
@@ -460,6 +499,9 @@ def keep_where(condition: TensorLike, x: TensorLike, chosen: bool = True, name: 
         x: Shape ``[...]``.
         chosen: Which elements are kept.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of `x`.
     """
     return add_op(KEEP_WHERE, condition, x, name=name, chosen=chosen)
 

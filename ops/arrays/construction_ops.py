@@ -50,6 +50,13 @@ def range_(
         delta: Scalar, not 0; may be negative.
         dtype: Dtype of the result; the widest of the arguments' when None.
         name: Name of the operation.
+
+    Returns:
+        Vector of ``ceil((limit - start) / delta)`` numbers.
+
+    Examples:
+        >>> session.run(tf.range(2, 10, 3))
+        array([2, 5, 8], dtype=int32)
     """
     if limit is None:
         start, limit = 0, start
@@ -122,6 +129,13 @@ def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | N
         stop: Scalar of that dtype.
         num: Scalar integer, at least 1.
         name: Name of the operation.
+
+    Returns:
+        Vector of `num` numbers, the dtype of `start`.
+
+    Examples:
+        >>> session.run(tf.linspace(0.0, 1.0, 5))
+        array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     return add_op(LIN_SPACE, start, stop, index_tensor(num), name=name)
 
@@ -176,6 +190,14 @@ def one_hot(
         axis: Where the new dimension stands in the result; the last when None.
         dtype: Dtype of the result; that of the values, or float32, when None.
         name: Name of the operation.
+
+    Returns:
+        Shape ``[..., depth]`` with the shape of `indices` before it, or with `depth` at `axis`.
+
+    Examples:
+        >>> session.run(tf.one_hot([0, 2], depth=3))
+        array([[1., 0., 0.],
+               [0., 0., 1.]], dtype=float32)
     """
     if dtype is None:
         given = [convert_to_tensor(value).dtype for value in (on_value, off_value) if value is not None]
@@ -249,6 +271,11 @@ def sequence_mask(
 
     Returns:
         Shape ``lengths.shape + [maxlen]``.
+
+    Examples:
+        >>> session.run(tf.sequence_mask([1, 3]))
+        array([[ True, False, False],
+               [ True,  True,  True]])
     """
     longest = index_tensor(_LONGEST if maxlen is None else maxlen)
     return add_op(SEQUENCE_MASK, index_tensor(lengths), longest, name=name, dtype=as_dtype(dtype))
@@ -296,6 +323,12 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") ->
         *args: Vectors of one dtype.
         indexing: ``"ij"``: dimension ``i`` of the grid belongs to vector ``i``; ``"xy"``: the first two are swapped.
         name: Name scope of the operations.
+
+    Examples:
+        >>> session.run(tf.meshgrid([1, 2, 3], [10, 20]))
+        [array([[1, 2, 3],
+               [1, 2, 3]], dtype=int32), array([[10, 10, 10],
+               [20, 20, 20]], dtype=int32)]
     """
     if indexing not in ("xy", "ij"):
         raise InvalidArgumentError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")
@@ -328,6 +361,14 @@ def eye(
         batch_shape: Integer vector: leading dimensions of the result.
         dtype: Dtype of the result.
         name: Name scope of the operations.
+
+    Returns:
+        Shape ``batch_shape + [num_rows, num_columns]``.
+
+    Examples:
+        >>> session.run(tf.eye(2))
+        array([[1., 0.],
+               [0., 1.]], dtype=float32)
     """
     with get_default_graph().name_scope(name):
         columns = num_rows if num_columns is None else num_columns

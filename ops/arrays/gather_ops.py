@@ -129,12 +129,19 @@ def gather(
         indices: int32 or int64 of any shape, entries in ``[0, n)``.
         validate_indices: Not used: on the CPU indices are always checked, on a GPU never.
         name: Name of the operation.
-        axis: The dimension of size ``n``; `batch_dims` when None.
+        axis: The dimension of size ``n``, an integer scalar; `batch_dims` when None.
         batch_dims: Number of leading dimensions that `params` and `indices` share: one gather for each.
 
     Returns:
         Shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
         The gradient of `params` is an `IndexedSlices` when `axis` is 0.
+
+    Examples:
+        >>> session.run(tf.gather([10, 20, 30], [2, 0]))
+        array([30, 10], dtype=int32)
+        >>> session.run(tf.gather([[1, 2, 3], [4, 5, 6]], [2, 0], axis=1))
+        array([[3, 1],
+               [6, 4]], dtype=int32)
     """
     indices = index_tensor(indices)
     if batch_dims < 0:
@@ -146,7 +153,10 @@ def gather(
 
 
 def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
-    """`gather` along the last dimension of `indices`, with one gather for each of the leading ones."""
+    """`gather` along the last dimension of `indices`, with one gather for each of the leading ones.
+
+    `params` has the shape ``[..., n, rest]``, `indices` ``[..., k]``, and the result ``[..., k, rest]``.
+    """
     indices = index_tensor(indices)
     return gather(params, indices, name=name, batch_dims=len(indices.shape.sizes) - 1)
 
@@ -275,6 +285,10 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None) 
 
     Returns:
         Shape ``indices.shape[:-1] + params.shape[k:]``.
+
+    Examples:
+        >>> session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]))
+        array([2, 3], dtype=int32)
     """
     return add_op(GATHER_ND, params, index_tensor(indices), name=name)
 
@@ -335,6 +349,13 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name
         updates: Shape ``indices.shape[:-1] + shape[k:]``, a numeric dtype.
         shape: Integer vector: shape of the result.
         name: Name of the operation.
+
+    Returns:
+        Shape `shape`, the dtype of `updates`.
+
+    Examples:
+        >>> session.run(tf.scatter_nd([[1], [3]], [10, 30], [5]))
+        array([ 0, 10,  0, 30,  0], dtype=int32)
     """
     return add_op(SCATTER_ND, index_tensor(indices), updates, index_tensor(shape), name=name)
 
@@ -393,7 +414,11 @@ def boolean_mask(
         axis: The dimension of `tensor` at which the mask begins; 0 when None.
 
     Returns:
-        `tensor` with the masked dimensions replaced by one, that counts the elements kept.
+        Shape ``[..., kept, ...]``: one dimension, that counts the elements kept, in place of the masked ones.
+
+    Examples:
+        >>> session.run(tf.boolean_mask([1, 2, 3], [True, False, True]))
+        array([1, 3], dtype=int32)
     """
     with get_default_graph().name_scope(name):
         tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask, dtypes.bool_)

@@ -19,6 +19,15 @@ def no_op(name: str | None = None) -> Operation:
 
     Args:
         name: Name of the operation.
+
+    Examples:
+        >>> counter = tf.Variable(0)
+        >>> session.run(counter.initializer)
+        >>> with tf.control_dependencies([counter.assign_add(1)]):
+        ...     done = tf.no_op()
+        >>> session.run(done)
+        >>> session.run(counter)
+        np.int32(1)
     """
     return add_op(NO_OP, name=name)
 
@@ -43,8 +52,15 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that runs all `inputs`.
 
     Args:
-        *inputs: Operations, tensors, variables, or nested lists and tuples of these; None is left out.
+        *inputs: Operations, tensors of any shape, variables, or nested lists and tuples of these; None is left out.
         name: Name of the operation.
+
+    Examples:
+        >>> a, b = tf.Variable(0), tf.Variable(0)
+        >>> session.run(tf.global_variables_initializer())
+        >>> session.run(tf.group(a.assign_add(1), b.assign_add(2)))
+        >>> session.run([a, b])
+        [np.int32(1), np.int32(2)]
     """
     ops = list(dict.fromkeys(_operations(inputs)))
     by_device: dict[str, list[Operation]] = {}
@@ -83,12 +99,13 @@ def tuple_(
     """The same tensors, none of which is there before all are. Public as ``tf.tuple``.
 
     Args:
-        tensors: Tensors, `IndexedSlices`, operations, or None.
+        tensors: Tensors of any shape, `IndexedSlices`, operations, or None.
         name: Name scope of the operations.
-        control_inputs: Operations to wait for besides.
+        control_inputs: Operations, or tensors of any shape, to wait for besides.
 
     Returns:
-        A list of the same length; an operation is replaced by one that ends when all are done.
+        A list of the same length, of tensors of the same shapes; an operation is replaced by one that ends when all are
+        done.
     """
     tensors = list(tensors)
     graph = get_default_graph()

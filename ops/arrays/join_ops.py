@@ -48,12 +48,20 @@ def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tens
 
     Returns:
         Shape ``[..., len(values), ...]``.
+
+    Examples:
+        >>> session.run(tf.stack([[1, 2], [3, 4]]))
+        array([[1, 2],
+               [3, 4]], dtype=int32)
+        >>> session.run(tf.stack([[1, 2], [3, 4]], axis=1))
+        array([[1, 3],
+               [2, 4]], dtype=int32)
     """
     return add_op(PACK, values, name=name, axis=int(axis))
 
 
 def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> Tensor:
-    """`stack` along dimension 0."""
+    """`stack` along dimension 0: the result has the shape ``[len(values), ...]``."""
     return stack(values, 0, name)
 
 
@@ -120,7 +128,11 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
         name: Name of the operation.
 
     Returns:
-        `num` tensors.
+        `num` tensors of shape ``[..., ...]``, without the dimension.
+
+    Examples:
+        >>> session.run(tf.unstack([[1, 2], [3, 4]]))
+        [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
     """
     value = convert_to_tensor(value)
     if num is None:
@@ -181,9 +193,18 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") ->
     """Join tensors along an existing dimension.
 
     Args:
-        values: List of tensors whose shapes agree in every other dimension.
-        axis: The dimension; negative counts from the end.
+        values: List of tensors whose shapes agree in every other dimension, all of one dtype.
+        axis: The dimension, an integer scalar; negative counts from the end.
         name: Name of the operation.
+
+    Returns:
+        The shape of the first, with the sum of the sizes along `axis`.
+
+    Examples:
+        >>> session.run(tf.concat([[[1, 2]], [[3, 4], [5, 6]]], axis=0))
+        array([[1, 2],
+               [3, 4],
+               [5, 6]], dtype=int32)
     """
     if not isinstance(values, (list, tuple)):
         values = [values]
@@ -269,12 +290,21 @@ def split(
     Args:
         value: Any shape with at least one dimension, any dtype.
         num_or_size_splits: Number of equal parts; or an integer vector of sizes, of which one may be -1.
-        axis: The dimension.
+        axis: The dimension, an integer scalar.
         num: Number of parts, where the length of the vector of sizes is not known.
         name: Name of the operation.
 
+    Returns:
+        The parts, in order: the shape of `value` but for the size of the dimension.
+
     Raises:
         InvalidArgumentError: The sizes do not sum up to the size of the dimension.
+
+    Examples:
+        >>> session.run(tf.split([1, 2, 3, 4], 2))
+        [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
+        >>> session.run(tf.split([1, 2, 3, 4], [1, 3]))
+        [array([1], dtype=int32), array([2, 3, 4], dtype=int32)]
     """
     axis = static_axis(axis, "split")
     sizes = index_tensor(num_or_size_splits)

@@ -35,6 +35,11 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
     Returns:
         Shape ``[n_0 * multiples[0], ...]``.
+
+    Examples:
+        >>> session.run(tf.tile([[1, 2]], [2, 3]))
+        array([[1, 2, 1, 2, 1, 2],
+               [1, 2, 1, 2, 1, 2]], dtype=int32)
     """
     return add_op(TILE, input, index_tensor(multiples), name=name)
 
@@ -135,6 +140,11 @@ def pad(
 
     Returns:
         Shape ``[paddings[0, 0] + n_0 + paddings[0, 1], ...]``.
+
+    Examples:
+        >>> session.run(tf.pad([[1, 2]], [[0, 1], [1, 1]]))
+        array([[0, 1, 2, 0],
+               [0, 0, 0, 0]], dtype=int32)
     """
     tensor, paddings, mode = convert_to_tensor(tensor), index_tensor(paddings), mode.upper()
     if mode in ("REFLECT", "SYMMETRIC"):
@@ -290,8 +300,16 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
 
     Args:
         tensor: Any shape and dtype.
-        axis: List of dimensions, known when the graph is built.
+        axis: Vector (list) of dimensions, known when the graph is built.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.reverse([[1, 2], [3, 4]], axis=[1]))
+        array([[2, 1],
+               [4, 3]], dtype=int32)
     """
     value = constant_value(index_tensor(axis))
     if value is None:
@@ -348,6 +366,14 @@ def reverse_sequence(
         name: Name of the operation.
         seq_dim: Old name of `seq_axis`.
         batch_dim: Old name of `batch_axis`.
+
+    Returns:
+        Same shape and dtype as `input`.
+
+    Examples:
+        >>> session.run(tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1))
+        array([[2, 1, 3],
+               [6, 5, 4]], dtype=int32)
     """
     seq_axis = seq_dim if seq_axis is None else seq_axis
     batch_axis = batch_dim if batch_axis is None else batch_axis
@@ -407,8 +433,11 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
     Args:
         input: Any shape with at least one dimension, any dtype.
         shift: Scalar integer, or a vector with one entry per axis: how far to move, backwards when negative.
-        axis: A dimension, or a list of them, which may name one several times.
+        axis: A dimension, an integer scalar; or a vector (list) of them, which may name one several times.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `input`.
     """
     axes = [int(i) for i in np.atleast_1d(axis)]
     return add_op(ROLL, input, index_tensor(shift), name=name, axis=axes, backwards=False)

@@ -31,6 +31,11 @@ def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         Shape ``[n_1, ..., n_k, n_1, ..., n_k]``, where ``result[i..., i...] == diagonal[i...]``.
+
+    Examples:
+        >>> session.run(tf.diag([1, 2]))
+        array([[1, 0],
+               [0, 2]], dtype=int32)
     """
     return add_op(DIAG, diagonal, name=name)
 
@@ -228,8 +233,11 @@ def matrix_band_part(
     Args:
         input: Shape ``[..., m, n]``, numeric or bool.
         num_lower: Scalar integer: how many diagonals below the main one to keep; negative keeps all.
-        num_upper: The same above.
+        num_upper: Scalar integer: the same above.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `input`.
     """
     lower, upper = (cast(index_tensor(number), dtypes.int64) for number in (num_lower, num_upper))
     return add_op(MATRIX_BAND_PART, input, lower, upper, name=name)

@@ -57,6 +57,10 @@ def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = 
 
     Returns:
         ``y``, the distinct values, shape ``[distinct]``; ``idx``, shape ``[n]``, with ``x[i] == y[idx[i]]``.
+
+    Examples:
+        >>> session.run(tf.unique([7, 5, 7]))
+        Unique(y=array([7, 5], dtype=int32), idx=array([0, 1, 0], dtype=int32))
     """
     return Unique(*unique_with_counts(x, out_idx, name or "Unique")[:2])
 
@@ -278,6 +282,10 @@ def dynamic_stitch(indices: Sequence[TensorLike], data: Sequence[TensorLike], na
 
     Returns:
         Shape ``[largest index + 1] + rest``. Of equal indices the last wins; slices that no index names are zero.
+
+    Examples:
+        >>> session.run(tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]))
+        array([10, 20, 30], dtype=int32)
     """
     if len(indices) != len(data) or not data:
         raise InvalidArgumentError(f"dynamic_stitch takes as many indices as data, got {len(indices)} and {len(data)}")

@@ -33,7 +33,7 @@ from tfray.framework.type_aliases import Axes, TensorLike
 
 
 def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
-    """Sizes, axes or positions as an int32 tensor (int64 where they come so or need it)."""
+    """Sizes, axes or positions, a scalar or vector, as an int32 tensor (int64 where they come so or need it)."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
 
 
@@ -97,6 +97,10 @@ def shape(input: TensorLike | SparseLike, name: str | None = None, out_type: DTy
 
     Returns:
         Shape ``[rank]``; a constant where the static shape is fully known.
+
+    Examples:
+        >>> session.run(tf.shape([[1, 2, 3], [4, 5, 6]]))
+        array([2, 3], dtype=int32)
     """
     out_type = as_dtype(out_type)
     dense_shape = getattr(input, "dense_shape", None)
@@ -140,7 +144,12 @@ def shape_n(input: Iterable[TensorLike], out_type: DTypeLike = dtypes.int32, nam
 
 
 def rank(input: TensorLike | SparseLike, name: str | None = None) -> Tensor:
-    """Return the number of dimensions of a tensor, or `SparseTensor`, as an int32 scalar."""
+    """Return the number of dimensions of a tensor, or `SparseTensor`, as an int32 scalar.
+
+    Examples:
+        >>> session.run(tf.rank([[1, 2, 3], [4, 5, 6]]))
+        np.int32(2)
+    """
     if isinstance(input, SparseTensor):
         return size(input.dense_shape, name)
     tensor = convert_to_tensor(input)
@@ -165,7 +174,12 @@ RANK = register(
 
 
 def size(input: TensorLike | SparseLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
-    """Return the number of elements of a tensor as a scalar of dtype `out_type` (int32 or int64)."""
+    """Return the number of elements of a tensor as a scalar of dtype `out_type` (int32 or int64).
+
+    Examples:
+        >>> session.run(tf.size([[1, 2, 3], [4, 5, 6]]))
+        np.int32(6)
+    """
     out_type = as_dtype(out_type)
     tensor = convert_to_tensor(input)
     count = tensor.shape.num_elements()
@@ -197,6 +211,16 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor with the same shape, dtype and value as `input`.
 
     Under `tf.control_dependencies` it is the way to have a value only after other operations ran.
+
+    Examples:
+        >>> counter = tf.Variable(0)
+        >>> session.run(counter.initializer)
+        >>> with tf.control_dependencies([counter.assign_add(1)]):
+        ...     text = tf.identity("counted")
+        >>> session.run(text)
+        b'counted'
+        >>> session.run(counter)
+        np.int32(1)
     """
     return add_op(IDENTITY, input, name=name)
 
@@ -225,12 +249,20 @@ IDENTITY = register(
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return `input`, of which the caller knows that it never changes. A hint only, as `identity` is."""
+    """Return `input`, of which the caller knows that it never changes: same shape and dtype. A hint only, as `identity`
+    is.
+    """
     return identity(input, name or "GuaranteeConst")
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """Return `input` unchanged, as a constant in the eyes of `tf.gradients`."""
+    """Return `input` unchanged, as a constant in the eyes of `tf.gradients`: same shape and dtype.
+
+    Examples:
+        >>> x = tf.constant([3.0])
+        >>> session.run(tf.gradients(x * tf.stop_gradient(x), x))
+        [array([3.], dtype=float32)]
+    """
     return add_op(STOP_GRADIENT, input, name=name)
 
 
@@ -260,8 +292,16 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
         shape: Integer vector: the new shape. One entry may be -1: it is inferred from the number of elements.
         name: Name of the operation.
 
+    Returns:
+        Shape `shape`, the dtype of `tensor`.
+
     Raises:
         InvalidArgumentError: The numbers of elements differ.
+
+    Examples:
+        >>> session.run(tf.reshape([1, 2, 3, 4, 5, 6], [2, -1]))
+        array([[1, 2, 3],
+               [4, 5, 6]], dtype=int32)
     """
     return add_op(RESHAPE, tensor, index_tensor(shape), name=name)
 
@@ -342,12 +382,21 @@ def squeeze(
 
     Args:
         input: Any shape and dtype.
-        axis: The dimension, or a list of them, to drop; None drops every dimension of size 1.
+        axis: The dimension to drop, an integer, or a vector (list) of them; None drops every dimension of size 1.
         name: Name of the operation.
         squeeze_dims: Old name of `axis`.
 
+    Returns:
+        The shape of `input` without these dimensions.
+
     Raises:
         InvalidArgumentError: A dimension in `axis` is not of size 1.
+
+    Examples:
+        >>> session.run(tf.squeeze([[[1, 2]]]))
+        array([1, 2], dtype=int32)
+        >>> session.run(tf.squeeze([[[1, 2]]], axis=0))
+        array([[1, 2]], dtype=int32)
     """
     axis = squeeze_dims if axis is None else axis
     axes = [] if axis is None else [int(i) for i in np.atleast_1d(axis)]
@@ -399,9 +448,17 @@ def expand_dims(
 
     Args:
         input: Shape ``[...]``, any dtype.
-        axis: Where the new dimension stands in the result; negative counts from its end.
+        axis: Where the new dimension stands in the result, an integer scalar; negative counts from its end.
         name: Name of the operation.
         dim: Old name of `axis`.
+
+    Returns:
+        The shape of `input` with a size of 1 at `axis`.
+
+    Examples:
+        >>> session.run(tf.expand_dims([1, 2], 1))
+        array([[1],
+               [2]], dtype=int32)
     """
     axis = dim if axis is None else axis
     if axis is None:
@@ -452,6 +509,15 @@ def transpose(
         perm: Integer vector, a permutation of the dimensions; None reverses them.
         name: Name of the operation.
         conjugate: Take the complex conjugate as well.
+
+    Returns:
+        Shape ``[a.shape[perm[0]], a.shape[perm[1]], ...]``.
+
+    Examples:
+        >>> session.run(tf.transpose([[1, 2, 3], [4, 5, 6]]))
+        array([[1, 4],
+               [2, 5],
+               [3, 6]], dtype=int32)
     """
     a = convert_to_tensor(a)
     if perm is None:
@@ -527,6 +593,9 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[n]``, int32 or int64: the numbers from 0 to ``n - 1`` in some order.
         name: Name of the operation.
+
+    Returns:
+        Shape ``[n]``, the same dtype.
     """
     x = index_tensor(x)
     value = constant_value(x)
@@ -572,6 +641,10 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape as `x`; `x` itself when it has the dtype already.
+
+    Examples:
+        >>> session.run(tf.cast([1.8, -1.8, 0.0], tf.int32))
+        array([ 1, -1,  0], dtype=int32)
     """
     dtype = as_dtype(dtype)
     if isinstance(x, (SparseTensor, IndexedSlices)):
@@ -621,35 +694,50 @@ CAST = register(
 
 
 def to_float(x: TensorLike, name: str | None = "ToFloat") -> Tensor:
-    """`cast` to float32."""
+    """`cast` to float32; the shape is that of `x`.
+
+    Examples:
+        >>> session.run(tf.to_float([1, 2]))
+        array([1., 2.], dtype=float32)
+    """
     return cast(x, dtypes.float32, name)
 
 
 def to_double(x: TensorLike, name: str | None = "ToDouble") -> Tensor:
-    """`cast` to float64."""
+    """`cast` to float64; the shape is that of `x`."""
     return cast(x, dtypes.float64, name)
 
 
 def to_int32(x: TensorLike, name: str | None = "ToInt32") -> Tensor:
-    """`cast` to int32."""
+    """`cast` to int32; the shape is that of `x`.
+
+    Examples:
+        >>> session.run(tf.to_int32([1.8, -1.8]))
+        array([ 1, -1], dtype=int32)
+    """
     return cast(x, dtypes.int32, name)
 
 
 def to_int64(x: TensorLike, name: str | None = "ToInt64") -> Tensor:
-    """`cast` to int64."""
+    """`cast` to int64; the shape is that of `x`.
+
+    Examples:
+        >>> session.run(tf.to_int64([1.8, -1.8]))
+        array([ 1, -1])
+    """
     return cast(x, dtypes.int64, name)
 
 
 def to_bfloat16(x: TensorLike, name: str | None = "ToBFloat16") -> Tensor:
-    """`cast` to bfloat16."""
+    """`cast` to bfloat16; the shape is that of `x`."""
     return cast(x, dtypes.bfloat16, name)
 
 
 def to_complex64(x: TensorLike, name: str | None = "ToComplex64") -> Tensor:
-    """`cast` to complex64."""
+    """`cast` to complex64; the shape is that of `x`."""
     return cast(x, dtypes.complex64, name)
 
 
 def to_complex128(x: TensorLike, name: str | None = "ToComplex128") -> Tensor:
-    """`cast` to complex128."""
+    """`cast` to complex128; the shape is that of `x`."""
     return cast(x, dtypes.complex128, name)

@@ -118,6 +118,9 @@ def getitem(tensor: Tensor, key: SliceKey) -> Tensor:
         key: An integer, a slice, ``...``, `tf.newaxis`, or a tuple of these. Integers and bounds of slices may be
             scalar int32 or int64 tensors. For lists of indices there is `tf.gather`, for masks `tf.boolean_mask`.
 
+    Returns:
+        The shape that NumPy's indexing gives.
+
     Raises:
         InvalidArgumentError: An integer is out of range, or there are more items than dimensions.
     """
@@ -183,6 +186,14 @@ def strided_slice(
         shrink_axis_mask: Bit ``i`` set: item ``i`` is the integer ``begin[i]``, and its dimension disappears.
         var: Not used; for TensorFlow 1 programs.
         name: Name of the operation.
+
+    Returns:
+        The shape has ``ceil((end[i] - begin[i]) / strides[i])`` in dimension ``i``, and the sizes of `input_` in those
+        beyond the vectors.
+
+    Examples:
+        >>> session.run(tf.strided_slice([0, 1, 2, 3, 4, 5], [1], [5], [2]))
+        array([1, 3], dtype=int32)
     """
     begins = _entries_or_tensors(begin, "begin")
     ends = _entries_or_tensors(end, "end")
@@ -380,8 +391,16 @@ def slice_(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | 
         size: Integer vector with one entry per dimension; -1 takes all that remain.
         name: Name of the operation.
 
+    Returns:
+        Shape `size`, with what remains in place of -1.
+
     Raises:
         InvalidArgumentError: The part reaches outside `input_`.
+
+    Examples:
+        >>> session.run(tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, 2]))
+        array([[2, 3],
+               [5, 6]], dtype=int32)
     """
     begin, size = index_tensor(begin), index_tensor(size)
     if begin.dtype is not size.dtype:

@@ -32,8 +32,19 @@ def constant(
         name: Name of the operation.
         verify_shape: Refuse a `value` of another shape than `shape`.
 
+    Returns:
+        Shape `shape`; that of `value` when None.
+
     Raises:
         InvalidArgumentError: The value does not fit the dtype or shape.
+
+    Examples:
+        >>> session.run(tf.constant([[1, 2], [3, 4]]))
+        array([[1, 2],
+               [3, 4]], dtype=int32)
+        >>> session.run(tf.constant(0.5, shape=[2, 2]))
+        array([[0.5, 0.5],
+               [0.5, 0.5]], dtype=float32)
     """
     array = make_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
@@ -87,6 +98,14 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
         dtype: Dtype of the values to be fed.
         shape: Static shape; None, or None in a dimension, accepts any size.
         name: Name of the operation.
+
+    Returns:
+        A tensor of static shape `shape`.
+
+    Examples:
+        >>> x = tf.placeholder(tf.float32, [None, 2])
+        >>> session.run(x * 10, {x: [[1, 2]]})
+        array([[10., 20.]], dtype=float32)
     """
     return add_op(PLACEHOLDER, name=name, dtype=as_dtype(dtype), shape=TensorShape(shape))
 
@@ -115,9 +134,17 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
     """Make a tensor that has the value `input` in every step that does not feed another.
 
     Args:
-        input: The default value.
+        input: The default value, any shape and dtype.
         shape: Static shape of the result, compatible with that of `input`.
         name: Name of the operation.
+
+    Returns:
+        A tensor of static shape `shape`.
+
+    Examples:
+        >>> rate = tf.placeholder_with_default([0.1], [1])
+        >>> session.run(rate), session.run(rate, {rate: [0.5]})
+        (array([0.1], dtype=float32), array([0.5], dtype=float32))
     """
     value = convert_to_tensor(input)
     value.shape.assert_is_compatible_with(shape)

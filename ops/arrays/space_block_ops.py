@@ -40,7 +40,16 @@ def space_to_depth(input: TensorLike, block_size: int, name: str | None = None, 
 
 
 def depth_to_space(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Spread the channels of each pixel over a square block of pixels: the inverse of `space_to_depth`."""
+    """Spread the channels of each pixel over a square block of pixels: the inverse of `space_to_depth`.
+
+    `input` has the shape ``[batch, height, width, channels]``, the result ``[batch, height * block_size, width *
+    block_size, channels / block_size ** 2]`` (with ``"NCHW"`` the channels come second).
+
+    Examples:
+        >>> session.run(tf.depth_to_space([[[[1, 2, 3, 4]]]], block_size=2))[0, :, :, 0]
+        array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
     return add_op(DEPTH_TO_SPACE, input, name=name, block_size=int(block_size), data_format=data_format)
 
 
@@ -161,7 +170,11 @@ def space_to_batch_nd(
 
 
 def space_to_batch(input: TensorLike, paddings: TensorLike, block_size: int, name: str | None = None) -> Tensor:
-    """`space_to_batch_nd` of two dimensions with square blocks."""
+    """`space_to_batch_nd` of two dimensions with square blocks.
+
+    `input` has the shape ``[batch, height, width, channels]`` and `paddings` ``[2, 2]``. The result has the shape
+    ``[batch * block_size ** 2, padded height / block_size, padded width / block_size, channels]``.
+    """
     return space_to_batch_nd(input, [block_size, block_size], paddings, name)
 
 
@@ -181,7 +194,11 @@ def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorL
 
 
 def batch_to_space(input: TensorLike, crops: TensorLike, block_size: int, name: str | None = None) -> Tensor:
-    """`batch_to_space_nd` of two dimensions with square blocks."""
+    """`batch_to_space_nd` of two dimensions with square blocks.
+
+    `input` has the shape ``[batch, height, width, channels]`` and `crops` ``[2, 2]``. The result has the shape ``[batch
+    / block_size ** 2, height * block_size, width * block_size, channels]`` less the crops.
+    """
     return batch_to_space_nd(input, [block_size, block_size], crops, name)
 
 

@@ -79,7 +79,7 @@ def tensor_scatter_update(
         name: Name of the operation.
 
     Returns:
-        The changed tensor.
+        The changed tensor: shape and dtype of `tensor`.
     """
     return add_op(TENSOR_SCATTER_UPDATE, tensor, index_tensor(indices), updates, name=name)
 
@@ -93,7 +93,10 @@ TENSOR_SCATTER_UPDATE = register(_definition("TensorScatterUpdate", None, dtypes
 
 
 def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """Add to slices of a tensor (arguments as `tensor_scatter_update`; equal coordinates add up)."""
+    """Add to slices of a tensor (arguments as `tensor_scatter_update`; equal coordinates add up).
+
+    The result has the shape and dtype of `tensor`.
+    """
     return add_op(TENSOR_SCATTER_ADD, tensor, index_tensor(indices), updates, name=name)
 
 
@@ -105,7 +108,10 @@ TENSOR_SCATTER_ADD = register(_definition("TensorScatterAdd", "add", dtypes.NUME
 
 
 def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """Subtract from slices of a tensor (arguments as `tensor_scatter_update`; equal coordinates add up)."""
+    """Subtract from slices of a tensor (arguments as `tensor_scatter_update`; equal coordinates add up).
+
+    The result has the shape and dtype of `tensor`.
+    """
     return add_op(TENSOR_SCATTER_SUB, tensor, index_tensor(indices), updates, name=name)
 
 
@@ -117,7 +123,10 @@ TENSOR_SCATTER_SUB = register(_definition("TensorScatterSub", "subtract", dtypes
 
 
 def tensor_scatter_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """Take the maximum of slices of a tensor and updates (arguments as `tensor_scatter_update`)."""
+    """Take the maximum of slices of a tensor and updates (arguments as `tensor_scatter_update`).
+
+    The result has the shape and dtype of `tensor`.
+    """
     return add_op(TENSOR_SCATTER_MAX, tensor, index_tensor(indices), updates, name=name)
 
 
@@ -125,7 +134,10 @@ TENSOR_SCATTER_MAX = register(_definition("TensorScatterMax", "maximum", dtypes.
 
 
 def tensor_scatter_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """Take the minimum of slices of a tensor and updates (arguments as `tensor_scatter_update`)."""
+    """Take the minimum of slices of a tensor and updates (arguments as `tensor_scatter_update`).
+
+    The result has the shape and dtype of `tensor`.
+    """
     return add_op(TENSOR_SCATTER_MIN, tensor, index_tensor(indices), updates, name=name)
 
 

@@ -67,7 +67,7 @@ def assert_equal(
     Args:
         x: Any shape and dtype.
         y: A shape that broadcasts with that of `x`, the same dtype.
-        data: What the error shows; `x` and `y` when None.
+        data: What the error shows, tensors of any shape; `x` and `y` when None.
         summarize: How many elements of each tensor the error shows; 3 when None.
         message: Begins the error.
         name: Name scope of the operations.
@@ -77,6 +77,13 @@ def assert_equal(
 
     Raises:
         InvalidArgumentError: While building, when the graph alone refutes the assertion; else at run time.
+
+    Examples:
+        >>> x = tf.placeholder(tf.int32, [2])
+        >>> with tf.control_dependencies([tf.assert_equal(x[0], x[1])]):
+        ...     doubled = x * 2
+        >>> session.run(doubled, {x: [3, 3]})
+        array([6, 6], dtype=int32)
     """
     return _assert_compares(comparison_ops.equal, "==", x, y, (data, summarize, message), name)
 
@@ -89,7 +96,10 @@ def assert_none_equal(
     message: str | None = None,
     name: str | None = "assert_none_equal",
 ) -> Operation:
-    """Assert ``x != y`` for every pair of elements. See `assert_equal`."""
+    """Assert ``x != y`` for every pair of elements. See `assert_equal`.
+
+    The shapes broadcast. The arguments are those of `assert_equal`.
+    """
     return _assert_compares(comparison_ops.not_equal, "!=", x, y, (data, summarize, message), name)
 
 
@@ -101,7 +111,10 @@ def assert_less(
     message: str | None = None,
     name: str | None = "assert_less",
 ) -> Operation:
-    """Assert ``x < y`` for every pair of elements. See `assert_equal`."""
+    """Assert ``x < y`` for every pair of elements. See `assert_equal`.
+
+    The shapes broadcast. The arguments are those of `assert_equal`.
+    """
     return _assert_compares(comparison_ops.less, "<", x, y, (data, summarize, message), name)
 
 
@@ -113,7 +126,10 @@ def assert_less_equal(
     message: str | None = None,
     name: str | None = "assert_less_equal",
 ) -> Operation:
-    """Assert ``x <= y`` for every pair of elements. See `assert_equal`."""
+    """Assert ``x <= y`` for every pair of elements. See `assert_equal`.
+
+    The shapes broadcast. The arguments are those of `assert_equal`.
+    """
     return _assert_compares(comparison_ops.less_equal, "<=", x, y, (data, summarize, message), name)
 
 
@@ -125,7 +141,17 @@ def assert_greater(
     message: str | None = None,
     name: str | None = "assert_greater",
 ) -> Operation:
-    """Assert ``x > y`` for every pair of elements. See `assert_equal`."""
+    """Assert ``x > y`` for every pair of elements. See `assert_equal`.
+
+    The shapes broadcast. The arguments are those of `assert_equal`.
+
+    Examples:
+        >>> x = tf.placeholder(tf.float32, [2])
+        >>> with tf.control_dependencies([tf.assert_greater(x, 0.0)]):
+        ...     logarithm = tf.log(x)
+        >>> session.run(logarithm, {x: [1.0, 1.0]})
+        array([0., 0.], dtype=float32)
+    """
     return _assert_compares(comparison_ops.greater, ">", x, y, (data, summarize, message), name)
 
 
@@ -137,7 +163,17 @@ def assert_greater_equal(
     message: str | None = None,
     name: str | None = "assert_greater_equal",
 ) -> Operation:
-    """Assert ``x >= y`` for every pair of elements. See `assert_equal`."""
+    """Assert ``x >= y`` for every pair of elements. See `assert_equal`.
+
+    The shapes broadcast. The arguments are those of `assert_equal`.
+
+    Examples:
+        >>> x = tf.placeholder(tf.float32, [2])
+        >>> with tf.control_dependencies([tf.assert_greater_equal(x, 0.0)]):
+        ...     root = tf.sqrt(x)
+        >>> session.run(root, {x: [4.0, 9.0]})
+        array([2., 3.], dtype=float32)
+    """
     return _assert_compares(comparison_ops.greater_equal, ">=", x, y, (data, summarize, message), name)
 
 
@@ -156,9 +192,9 @@ def assert_near(
     Args:
         x: Any shape, a float dtype.
         y: A shape that broadcasts with that of `x`, the same dtype.
-        rtol: Relative tolerance; ten times the distance from 1 to the next number of the dtype when None.
-        atol: Absolute tolerance; the same when None.
-        data: As for `assert_equal`.
+        rtol: Relative tolerance, a scalar; ten times the distance from 1 to the next number of the dtype when None.
+        atol: Absolute tolerance, a scalar; the same when None.
+        data: What the error shows, tensors of any shape; `x` and `y` when None.
         summarize: As for `assert_equal`.
         message: As for `assert_equal`.
         name: Name scope of the operations.
@@ -188,7 +224,17 @@ def assert_positive(
     message: str | None = None,
     name: str | None = "assert_positive",
 ) -> Operation:
-    """Assert ``x > 0`` for every element. See `assert_equal`."""
+    """Assert ``x > 0`` for every element. See `assert_equal`.
+
+    `x` may have any shape. The other arguments are those of `assert_equal`.
+
+    Examples:
+        >>> x = tf.placeholder(tf.float32, [2])
+        >>> with tf.control_dependencies([tf.assert_positive(x)]):
+        ...     root = tf.sqrt(x)
+        >>> session.run(root, {x: [4.0, 9.0]})
+        array([2., 3.], dtype=float32)
+    """
     return _against_zero(assert_greater, x, (data, summarize, message), name)
 
 
@@ -199,7 +245,10 @@ def assert_negative(
     message: str | None = None,
     name: str | None = "assert_negative",
 ) -> Operation:
-    """Assert ``x < 0`` for every element. See `assert_equal`."""
+    """Assert ``x < 0`` for every element. See `assert_equal`.
+
+    `x` may have any shape. The other arguments are those of `assert_equal`.
+    """
     return _against_zero(assert_less, x, (data, summarize, message), name)
 
 
@@ -210,7 +259,10 @@ def assert_non_negative(
     message: str | None = None,
     name: str | None = "assert_non_negative",
 ) -> Operation:
-    """Assert ``x >= 0`` for every element. See `assert_equal`."""
+    """Assert ``x >= 0`` for every element. See `assert_equal`.
+
+    `x` may have any shape. The other arguments are those of `assert_equal`.
+    """
     return _against_zero(assert_greater_equal, x, (data, summarize, message), name)
 
 
@@ -221,7 +273,10 @@ def assert_non_positive(
     message: str | None = None,
     name: str | None = "assert_non_positive",
 ) -> Operation:
-    """Assert ``x <= 0`` for every element. See `assert_equal`."""
+    """Assert ``x <= 0`` for every element. See `assert_equal`.
+
+    `x` may have any shape. The other arguments are those of `assert_equal`.
+    """
     return _against_zero(assert_less_equal, x, (data, summarize, message), name)
 
 
@@ -312,7 +367,9 @@ def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | No
 def assert_type(
     tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Raise `InvalidArgumentError` unless `tensor` is of dtype `tf_type`; the operation returned does nothing."""
+    """Raise `InvalidArgumentError` unless `tensor`, of any shape, is of dtype `tf_type`; the operation returned does
+    nothing.
+    """
     tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
     if tensor.dtype is not wanted:
         raise _wrong_dtype(tensor, wanted.name, message)
@@ -320,7 +377,9 @@ def assert_type(
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
-    """Raise `InvalidArgumentError` unless `x` is of an integer dtype; the operation returned does nothing."""
+    """Raise `InvalidArgumentError` unless `x`, of any shape, is of an integer dtype; the operation returned does
+    nothing.
+    """
     x = convert_to_tensor(x)
     if not x.dtype.is_integer:
         raise _wrong_dtype(x, "an integer dtype", message)
@@ -332,7 +391,7 @@ def _wrong_dtype(x: Tensor, wanted: str, message: str | None) -> InvalidArgument
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:
-    """Whether `tensor` is a `Tensor` of numbers: not of bools or strings."""
+    """Whether `tensor`, of any shape, is a `Tensor` of numbers: not of bools or strings."""
     return isinstance(tensor, Tensor) and tensor.dtype.kind in ("int", "uint", "float", "complex")
 
 
@@ -359,9 +418,12 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     """Return `x`, whose shape is known from here on, and is checked while running.
 
     Args:
-        x: A tensor of any dtype.
+        x: A tensor of any shape and dtype.
         shape: The shape: a `TensorShape` or a list with None for sizes that may be any.
         name: Name of the operation.
+
+    Returns:
+        The value and dtype of `x`, with the static shape `shape`.
 
     Raises:
         InvalidArgumentError: The static shape contradicts `shape`; or while running, the actual one.

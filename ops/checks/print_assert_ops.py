@@ -26,9 +26,12 @@ def with_dependencies(dependencies: Sequence[TensorLike], output_tensor: TensorL
     """`output_tensor`, which is there only after every one of `dependencies` ran.
 
     Args:
-        dependencies: Operations or tensors.
-        output_tensor: Any tensor.
+        dependencies: Operations, or tensors of any shape.
+        output_tensor: A tensor of any shape.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `output_tensor`.
     """
     with get_default_graph().control_dependencies(dependencies):
         return identity(output_tensor, name)
@@ -46,7 +49,7 @@ def Assert(
 
     Args:
         condition: bool of any shape; every element must hold.
-        data: Tensors, or Python values, that the error shows.
+        data: Tensors of any shape, or Python values, that the error shows.
         summarize: How many elements of each tensor to show; 3 when None, all when -1.
         name: Name of the operation.
 
@@ -55,6 +58,13 @@ def Assert(
 
     Raises:
         InvalidArgumentError: While building, when `condition` is a constant that does not hold; else at run time.
+
+    Examples:
+        >>> x = tf.placeholder(tf.float32, [])
+        >>> with tf.control_dependencies([tf.Assert(x >= 0, ["a negative number", x])]):
+        ...     root = tf.sqrt(x)
+        >>> session.run(root, {x: 4.0})
+        np.float32(2.0)
     """
     condition = convert_to_tensor(condition, dtypes.bool_)
     value = constant_value(condition)
@@ -110,6 +120,13 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
         tensor: Any shape, a float dtype.
         message: Begins the error.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.check_numerics([1.0, 2.0], "a weight is not finite"))
+        array([1., 2.], dtype=float32)
     """
     return add_op(CHECK_NUMERICS, tensor, name=name, message=message)
 
@@ -146,7 +163,10 @@ def verify_tensor_all_finite(
     x: TensorLike | None = None,
     message: str | None = None,
 ) -> Tensor:
-    """`check_numerics` under its older name. `x` and `message` are newer names of `t` and `msg`."""
+    """`check_numerics` under its older name: any shape, and the same for the result.
+
+    `x` and `message` are newer names of `t` and `msg`.
+    """
     tensor = x if t is None else t
     if tensor is None:
         raise InvalidArgumentError("verify_tensor_all_finite: there is no tensor")
@@ -178,12 +198,20 @@ def Print(
     """Return `input_`, and print values to the standard error stream whenever it is computed.
 
     Args:
-        input_: Any tensor.
-        data: Tensors to print.
+        input_: Any shape and dtype.
+        data: Tensors of any shape to print.
         message: What to print before them.
         first_n: Print only the first so many times; always when None or -1.
         summarize: How many elements of each tensor to show; 3 when None, all when -1.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `input_`.
+
+    Examples:
+        >>> x = tf.constant([1, 2])
+        >>> session.run(tf.Print(x, [x], "x is "))  # on the standard error stream: x is [1 2]
+        array([1, 2], dtype=int32)
     """
     attrs = {
         "message": message or "",
@@ -232,8 +260,8 @@ def print_(
     """Print tensors and Python values when the operation runs. Public as ``tf.print``.
 
     Args:
-        *inputs: Tensors, whose values are printed, and other objects, whose text is.
-        output_stream: ``sys.stdout``, or ``sys.stderr``, which None means.
+        *inputs: Tensors of any shape, whose values are printed, and other objects, whose text is.
+        output_stream: Not a tensor but ``sys.stdout``, or ``sys.stderr``, which None means.
         summarize: How many elements of each tensor to show; all when -1.
         sep: Printed between the inputs.
         end: Printed after them.

@@ -57,6 +57,9 @@ def no_value(dtype: dtypes.DType, name: str | None = None) -> Tensor:
     Args:
         dtype: Dtype of that value.
         name: Name of the operation.
+
+    Returns:
+        A tensor of unknown shape.
     """
     return add_op(NO_VALUE, name=name, dtype=dtype)
 
@@ -114,6 +117,11 @@ def cond(
     Raises:
         TypeError: `pred` is a Python bool, a function is missing, or the results differ in type or structure.
         ValueError: A function returns nothing.
+
+    Examples:
+        >>> x = tf.constant(5)
+        >>> session.run(tf.cond(x > 3, lambda: x * 10, lambda: x))
+        np.int32(50)
     """
     then, orelse = fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn
     if not callable(then) or not callable(orelse):
@@ -237,11 +245,17 @@ def case(
         name: Name scope.
 
     Returns:
-        What the functions return: all must return the same structure and dtypes.
+        What the functions return: all must return the same structure and dtypes. Where their shapes differ the static
+        shape has None.
 
     Raises:
         TypeError: An element is not a pair of a bool tensor and a function.
         InvalidArgumentError: At run time, no predicate holds and there is no default, or more than one does.
+
+    Examples:
+        >>> x = tf.constant(-5)
+        >>> session.run(tf.case([(x < 0, lambda: -x)], default=lambda: x))
+        np.int32(5)
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
     for pair in pairs:
@@ -302,7 +316,8 @@ def while_loop(
     Args:
         cond: Function of the loop variables that returns a bool scalar tensor.
         body: Function of the loop variables that returns their next values, in the same structure.
-        loop_vars: List, tuple, named tuple or dictionary of initial values: tensors, `TensorArray`, or structures.
+        loop_vars: List, tuple, named tuple or dictionary of initial values: tensors of any shape, `TensorArray`, or
+            structures.
         shape_invariants: In the same structure, the static shapes that hold in every iteration; by default those of
             the initial values. Where a body changes a size, that size must be None here.
         parallel_iterations: Accepted for TensorFlow 1's sake: devices that share a loop run ahead of one another as
@@ -314,11 +329,15 @@ def while_loop(
         return_same_structure: Return a structure of one element as it is, instead of the element.
 
     Returns:
-        The loop variables after the last iteration.
+        The loop variables after the last iteration, with the shapes in `shape_invariants`.
 
     Raises:
         TypeError: `cond` or `body` is not a function, or a result has another dtype than its variable.
         ValueError: There are no variables, the structures differ, or a shape changes that is not to change.
+
+    Examples:
+        >>> session.run(tf.while_loop(lambda i, total: i < 4, lambda i, total: (i + 1, total + i), (0, 0)))
+        (np.int32(4), np.int32(6))
     """
     if not callable(cond) or not callable(body):
         raise TypeError("while_loop takes two functions, cond and body")
@@ -486,7 +505,7 @@ def add_while(
     Args:
         condition: Returns one bool scalar.
         body: Returns the next values of the variables.
-        initial: Their first values.
+        initial: Their first values, of any shapes.
         name: Name of the operation.
         swap_memory: See `while_loop`.
         back_prop: See `while_loop`.
@@ -599,6 +618,9 @@ def smart_cond(
         true_fn: As for `cond`.
         false_fn: As for `cond`.
         name: Name of the operation.
+
+    Returns:
+        As of `cond`: the shapes that the functions return.
     """
     value = constant_value(pred) if isinstance(pred, Tensor) else pred
     if value is not None and not isinstance(value, Tensor) and not hasattr(value, "handle"):

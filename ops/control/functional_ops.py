@@ -81,7 +81,7 @@ def map_fn(
 
     Args:
         fn: From one element, in the structure of `elems`, to a structure of tensors.
-        elems: A tensor, or a nested structure of tensors with first axes of one size.
+        elems: A tensor of shape ``[n, ...]``, or a nested structure of tensors with first axes of one size.
         dtype: Dtypes of what `fn` returns, in its structure; those of `elems` when None.
         parallel_iterations: Accepted for TensorFlow 1's sake.
         back_prop: Whether gradients flow through.
@@ -90,11 +90,15 @@ def map_fn(
         name: Name scope.
 
     Returns:
-        The results, each with a new first axis.
+        The results, each with a new first axis: shape ``[n, ...]``.
 
     Raises:
         TypeError: `fn` is not a function, or returns another structure or dtype than expected.
         InvalidArgumentError: The `elems` have different numbers of elements, or are scalars.
+
+    Examples:
+        >>> session.run(tf.map_fn(lambda x: x * x, tf.constant([1, 2, 3])))
+        array([1, 4, 9], dtype=int32)
     """
     _checked_function(fn, "map_fn")
     with get_default_graph().name_scope(name or "map"):
@@ -158,15 +162,19 @@ def foldl(
 
     Args:
         fn: ``fn(accumulated, element)`` returns the next accumulated value, in the same structure.
-        elems: A tensor, or a nested structure of tensors with first axes of one size.
-        initializer: What to begin with; the first element when None.
+        elems: A tensor of shape ``[n, ...]``, or a nested structure of tensors with first axes of one size.
+        initializer: What to begin with, of any shape; the first element when None.
         parallel_iterations: Accepted for TensorFlow 1's sake.
         back_prop: Whether gradients flow through.
         swap_memory: As for `tf.while_loop`.
         name: Name scope.
 
     Returns:
-        The accumulated value after the last element.
+        The accumulated value after the last element: the shape of `initializer`.
+
+    Examples:
+        >>> session.run(tf.foldl(lambda total, x: total + x, tf.constant([1, 2, 3])))
+        np.int32(6)
     """
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop, "swap_memory": swap_memory}
     return _fold(fn, elems, initializer, False, name or "foldl", options)
@@ -181,7 +189,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As `foldl`, from the last element to the first."""
+    """As `foldl`, from the last element to the first: the result has the shape of `initializer` or of an element."""
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop, "swap_memory": swap_memory}
     return _fold(fn, elems, initializer, True, name or "foldr", options)
 
@@ -239,8 +247,9 @@ def scan(
 
     Args:
         fn: ``fn(accumulated, element)`` returns the next accumulated value, in the same structure.
-        elems: A tensor, or a nested structure of tensors with first axes of one size.
-        initializer: What to begin with, which is not among the results. When None the first element, which is.
+        elems: A tensor of shape ``[n, ...]``, or a nested structure of tensors with first axes of one size.
+        initializer: What to begin with, of any shape, which is not among the results. When None the first element,
+            which is.
         parallel_iterations: Accepted for TensorFlow 1's sake.
         back_prop: Whether gradients flow through.
         swap_memory: As for `tf.while_loop`.
@@ -250,6 +259,10 @@ def scan(
 
     Returns:
         For each tensor of the accumulated value one of its shape with a new first axis.
+
+    Examples:
+        >>> session.run(tf.scan(lambda total, x: total + x, tf.constant([1, 2, 3])))
+        array([1, 3, 6], dtype=int32)
     """
     name = name or "scan"
     _checked_function(fn, name)

@@ -102,7 +102,7 @@ def accumulator_apply_gradient(handle: Tensor, local_step: Any, gradient: Any, n
     Args:
         handle: The accumulator.
         local_step: int64 scalar: the time step of the values from which the gradient was computed.
-        gradient: The gradient.
+        gradient: The gradient, of the accumulator's shape.
         name: Name of the operation.
 
     Raises:
@@ -142,6 +142,9 @@ def accumulator_take_gradient(
         dtype: Dtype of the gradients.
         shape: Their shape, as far as it is known.
         name: Name of the operation.
+
+    Returns:
+        The mean or sum, of the shape of the gradients.
 
     Raises:
         InvalidArgumentError: While running: `num_required` is less than 1.
@@ -231,9 +234,9 @@ def sparse_accumulator_apply_gradient(
 
     Args:
         handle: The accumulator.
-        local_step: As of `accumulator_apply_gradient`.
+        local_step: As of `accumulator_apply_gradient`, an int64 scalar.
         indices: int64 vector: which rows.
-        values: The rows.
+        values: The rows, shape ``[n, ...]``.
         dense_shape: int64 vector: the shape of the gradient, all rows counted; None when it is not known.
         name: Name of the operation.
 
@@ -271,14 +274,14 @@ def sparse_accumulator_take_gradient(
 
     Args:
         handle: As of `accumulator_take_gradient`.
-        num_required: As of `accumulator_take_gradient`.
+        num_required: As of `accumulator_take_gradient`, an int32 scalar.
         dtype: As of `accumulator_take_gradient`.
         shape: As of `accumulator_take_gradient`.
         name: As of `accumulator_take_gradient`.
 
     Returns:
-        Indices of the rows in ascending order, the rows, and the shape of the gradient, all rows counted: -1 for
-        their number where it is not known.
+        Indices of the rows in ascending order, ``[n]``; the rows, ``[n, ...]``; and the shape of the gradient, all rows
+        counted: -1 for their number where it is not known.
     """
     attrs = {"dtype": dtype, "shape": TensorShape(shape)}
     with colocated_with(handle):

@@ -69,7 +69,7 @@ def barrier_insert_many(
         handle: The barrier.
         component_index: Which component.
         keys: String vector: the elements' keys.
-        values: The component of each, along the first axis.
+        values: The component of each, shape ``[n, ...]``.
         name: Name of the operation.
 
     Raises:
@@ -116,7 +116,7 @@ def barrier_take_many(
         name: Name of the operation.
 
     Returns:
-        Indices that tell in which order the keys came, the keys, and the components.
+        Indices that tell in which order the keys came, the keys, both ``[n]``, and the components, each ``[n, ...]``.
 
     Raises:
         OutOfRangeError: While running: the barrier is closed, and there will not be enough.

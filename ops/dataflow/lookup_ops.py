@@ -502,6 +502,9 @@ def lookup_table_export(
         value_dtype: Dtype of the values.
         value_shape: Shape of each value.
         name: Name of the operation.
+
+    Returns:
+        The keys, ``[n]``, and the values, ``[n, ...]``.
     """
     with colocated_with(table):
         return add_op(

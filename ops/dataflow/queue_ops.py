@@ -321,7 +321,7 @@ def queue_enqueue_many(handle: Tensor, components: Sequence[TensorLike], name: s
 
     Args:
         handle: The queue.
-        components: For each component, the values of all elements along a new first axis.
+        components: For each component, the values of all elements: shape ``[n, ...]``.
         name: Name of the operation.
 
     Raises:
@@ -364,7 +364,7 @@ def queue_dequeue(
         name: Name of the operation.
 
     Returns:
-        The components.
+        The components, of the shapes in `shapes`.
 
     Raises:
         OutOfRangeError: While running: the queue is closed and empty.
@@ -420,7 +420,7 @@ def queue_dequeue_many(
         name: Name of the operation.
 
     Returns:
-        The components, those of all elements along a new first axis.
+        The components, those of all elements along a new first axis: shape ``[n, ...]``.
 
     Raises:
         OutOfRangeError: While running: the queue is closed and holds fewer elements, which it keeps.
@@ -469,10 +469,13 @@ def queue_dequeue_up_to(
 
     Args:
         handle: As of `queue_dequeue_many`.
-        n: As of `queue_dequeue_many`.
+        n: As of `queue_dequeue_many`, an int32 scalar.
         component_types: As of `queue_dequeue_many`.
         shapes: As of `queue_dequeue_many`.
         name: Name of the operation.
+
+    Returns:
+        The components, those of all elements along a new first axis: shape ``[taken, ...]``.
 
     Raises:
         OutOfRangeError: While running: the queue is closed and empty.

@@ -394,7 +394,7 @@ def reader_restore_state(handle: Tensor, state: TensorLike, name: str | None = N
 
     Args:
         handle: The reader.
-        state: What `reader_serialize_state` gave.
+        state: What `reader_serialize_state` gave, a string scalar.
         name: Name of the operation.
 
     Raises:

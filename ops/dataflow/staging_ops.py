@@ -88,7 +88,7 @@ def stage(handle: Tensor, values: Sequence[TensorLike], name: str | None = None)
 
     Args:
         handle: The staging area.
-        values: The element's components.
+        values: The element's components, of any shapes.
         name: Name of the operation.
     """
     with colocated_with(handle):
@@ -123,7 +123,7 @@ def unstage(handle: Tensor, types: Sequence[DType], shapes: Sequence[TensorShape
         name: Name of the operation.
 
     Returns:
-        The components.
+        The components, of the shapes in `shapes`.
     """
     with colocated_with(handle):
         return add_op(UNSTAGE, handle, name=name, types=list(types), shapes=list(shapes))
@@ -167,7 +167,7 @@ def stage_peek(
         name: Name of the operation.
 
     Returns:
-        The components.
+        The components, of the shapes in `shapes`.
     """
     with colocated_with(handle):
         return add_op(STAGE_PEEK, handle, index, name=name, types=list(types), shapes=list(shapes))
@@ -247,7 +247,7 @@ def map_stage(
         handle: The staging area.
         key: int64 scalar.
         indices: Which components.
-        values: The components.
+        values: The components, of any shapes.
         name: Name of the operation.
 
     Raises:
@@ -293,6 +293,9 @@ def map_unstage(
         types: Their dtypes.
         shapes: What is known of their shapes.
         name: Name of the operation.
+
+    Returns:
+        The components, of the shapes in `shapes`.
 
     Raises:
         InvalidArgumentError: While running: one of them was taken already.
@@ -340,7 +343,7 @@ def map_unstage_no_key(
         name: Name of the operation.
 
     Returns:
-        The key, then the components.
+        The key, an int64 scalar, then the components, of the shapes in `shapes`.
     """
     attrs = {"indices": list(indices), "types": list(types), "shapes": list(shapes)}
     with colocated_with(handle):
@@ -385,11 +388,14 @@ def map_peek(
 
     Args:
         handle: As of `map_unstage`.
-        key: As of `map_unstage`.
+        key: As of `map_unstage`, an int64 scalar.
         indices: As of `map_unstage`.
         types: As of `map_unstage`.
         shapes: As of `map_unstage`.
         name: As of `map_unstage`.
+
+    Returns:
+        The components, of the shapes in `shapes`.
     """
     attrs = {"indices": list(indices), "types": list(types), "shapes": list(shapes)}
     with colocated_with(handle):

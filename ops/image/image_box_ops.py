@@ -53,7 +53,15 @@ def draw_bounding_boxes(
         colors: ``[colors, channels]``, float32: taken in turn. By default ten different ones.
 
     Returns:
-        The images with the boxes. Parts of boxes beyond an image are left out.
+        The images with the boxes, of the same shape and dtype. Parts of boxes beyond an image are left out.
+
+    Examples:
+        >>> images, boxes = tf.zeros([1, 4, 4, 1]), [[[0.0, 0.0, 0.5, 0.5]]]
+        >>> session.run(tf.image.draw_bounding_boxes(images, boxes))[0, :, :, 0]
+        array([[1., 1., 0., 0.],
+               [1., 1., 0., 0.],
+               [0., 0., 0., 0.],
+               [0., 0., 0., 0.]], dtype=float32)
     """
     colors = np.zeros((0, 0), np.float32) if colors is None else colors
     return add_op(DRAW_BOUNDING_BOXES, images, boxes, colors, name=name)
@@ -133,12 +141,18 @@ def non_max_suppression(
         boxes: ``[boxes, 4]``, float32: two opposite corners each, in any unit.
         scores: ``[boxes]``, float32.
         max_output_size: How many to choose at most, an int32 scalar.
-        iou_threshold: Boxes are dropped whose overlap (intersection over union) with a chosen one is greater.
-        score_threshold: Boxes are dropped whose score is not greater.
+        iou_threshold: Boxes are dropped whose overlap (intersection over union) with a chosen one is greater than this
+            scalar.
+        score_threshold: Boxes are dropped whose score is not greater than this scalar.
         name: Name of the operation.
 
     Returns:
-        Indices of the chosen boxes, int32, the greatest score first.
+        Indices of the chosen boxes, int32 of shape ``[chosen]``, the greatest score first.
+
+    Examples:
+        >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]
+        >>> session.run(tf.image.non_max_suppression(boxes, [0.8, 0.9, 0.7], max_output_size=3))
+        array([1, 2], dtype=int32)
     """
     return non_max_suppression_with_scores(
         boxes, scores, max_output_size, iou_threshold, score_threshold, name=name or "non_max_suppression"
@@ -157,16 +171,17 @@ def non_max_suppression_padded(
     """As `non_max_suppression`, with zeros behind the indices.
 
     Args:
-        boxes: As for `non_max_suppression`.
-        scores: Likewise.
-        max_output_size: Likewise.
-        iou_threshold: Likewise.
-        score_threshold: Likewise.
+        boxes: ``[boxes, 4]``; this and the following are as for `non_max_suppression`.
+        scores: ``[boxes]``.
+        max_output_size: An int32 scalar.
+        iou_threshold: A scalar.
+        score_threshold: A scalar.
         pad_to_max_output_size: Give exactly `max_output_size` indices.
         name: Name scope of the operations.
 
     Returns:
-        The indices, and how many of them are valid, an int32 scalar.
+        The indices, int32 of shape ``[chosen]`` or ``[max_output_size]``, and how many of them are valid, an int32
+        scalar.
     """
     with get_default_graph().name_scope(name or "non_max_suppression_padded"):
         chosen = non_max_suppression(boxes, scores, max_output_size, iou_threshold, score_threshold)
@@ -191,17 +206,17 @@ def non_max_suppression_with_scores(
     """As `non_max_suppression`; overlapping boxes may lose a part of their score instead of being dropped.
 
     Args:
-        boxes: As for `non_max_suppression`.
-        scores: Likewise.
-        max_output_size: Likewise.
-        iou_threshold: Likewise.
-        score_threshold: Likewise.
-        soft_nms_sigma: Above 0, scores are multiplied by ``exp(-overlap ** 2 / (2 * sigma))`` for each chosen box,
-            and `iou_threshold` drops none.
+        boxes: ``[boxes, 4]``; this and the following are as for `non_max_suppression`.
+        scores: ``[boxes]``.
+        max_output_size: An int32 scalar.
+        iou_threshold: A scalar.
+        score_threshold: A scalar.
+        soft_nms_sigma: A scalar. Above 0, scores are multiplied by ``exp(-overlap ** 2 / (2 * sigma))`` for each chosen
+            box, and `iou_threshold` drops none.
         name: Name of the operation.
 
     Returns:
-        Indices of the chosen boxes, and the scores that they were chosen by.
+        Indices of the chosen boxes, and the scores that they were chosen by, both of shape ``[chosen]``.
 
     References:
         Bodla et al., Soft-NMS: Improving Object Detection With One Line of Code, ICCV 2017.
@@ -306,10 +321,13 @@ def non_max_suppression_overlaps(
     Args:
         overlaps: ``[boxes, boxes]``, float32.
         scores: ``[boxes]``, float32.
-        max_output_size: How many to choose at most.
-        overlap_threshold: Boxes are dropped whose overlap with a chosen one is greater.
-        score_threshold: Boxes are dropped whose score is not greater.
+        max_output_size: How many to choose at most, an int32 scalar.
+        overlap_threshold: Boxes are dropped whose overlap with a chosen one is greater than this scalar.
+        score_threshold: Boxes are dropped whose score is not greater than this scalar.
         name: Name of the operation.
+
+    Returns:
+        Indices of the chosen boxes, int32 of shape ``[chosen]``, the greatest score first.
     """
     return add_op(
         NON_MAX_SUPPRESSION_OVERLAPS,
@@ -381,14 +399,20 @@ def sample_distorted_bounding_box(
         seed: Seed of the operation.
         seed2: Not used with `seed`; a seed of its own without.
         min_object_covered: Which part of an object must be seen, a scalar.
-        aspect_ratio_range: Bounds of width / height, (0.75, 1.33) by default.
-        area_range: Bounds of the part's share of the image, (0.05, 1) by default.
+        aspect_ratio_range: Bounds of width / height, a vector of two, (0.75, 1.33) by default.
+        area_range: Bounds of the part's share of the image, a vector of two, (0.05, 1) by default.
         max_attempts: After how many vain attempts to take the whole image, 100 by default.
         use_image_if_no_bounding_boxes: Without boxes, take the image for one; otherwise that is an error.
         name: Name of the operation.
 
     Returns:
-        ``begin`` and ``size`` for `tf.slice`, and the part as a box, float32 ``[1, 1, 4]``.
+        ``begin`` and ``size`` for `tf.slice`, integer vectors of three; and the part as a box, float32 ``[1, 1, 4]``.
+
+    Examples:
+        >>> image, objects = tf.ones([32, 32, 3]), [[[0.1, 0.1, 0.9, 0.9]]]
+        >>> begin, size, box = tf.image.sample_distorted_bounding_box([32, 32, 3], objects)
+        >>> session.run([tf.slice(image, begin, size), box])[1].shape
+        (1, 1, 4)
     """
     graph_seed, op_seed = get_seed(seed if seed is not None else seed2)
     return add_op(

@@ -121,6 +121,11 @@ def decode_jpeg(
     Raises:
         InvalidArgumentError: While running: the bytes are no JPEG image, or damaged.
         NotFoundError: While running: Pillow is not installed.
+
+    Examples:
+        >>> contents = tf.image.encode_jpeg(tf.zeros([4, 6, 3], tf.uint8))
+        >>> session.run(tf.image.decode_jpeg(contents)).shape
+        (4, 6, 3)
     """
     if ratio not in (1, 2, 4, 8):
         raise InvalidArgumentError(f"decode_jpeg: ratio is {ratio}, expected 1, 2, 4 or 8")
@@ -173,6 +178,11 @@ def decode_and_crop_jpeg(
 
     Returns:
         uint8 ``[height, width, channels]``.
+
+    Examples:
+        >>> contents = tf.image.encode_jpeg(tf.zeros([4, 6, 3], tf.uint8))
+        >>> session.run(tf.image.decode_and_crop_jpeg(contents, [0, 0, 2, 3])).shape
+        (2, 3, 3)
     """
     if ratio != 1:
         raise InvalidArgumentError(f"decode_and_crop_jpeg: ratio is {ratio}, expected 1")
@@ -221,6 +231,11 @@ def extract_jpeg_shape(contents: TensorLike, output_type: DTypeLike = dtypes.int
 
     Returns:
         Height, width and channels, a vector of 3.
+
+    Examples:
+        >>> contents = tf.image.encode_jpeg(tf.zeros([4, 6, 3], tf.uint8))
+        >>> session.run(tf.image.extract_jpeg_shape(contents))
+        array([4, 6, 3], dtype=int32)
     """
     return add_op(EXTRACT_JPEG_SHAPE, contents, name=name, output_type=as_dtype(output_type))
 
@@ -302,6 +317,10 @@ def encode_jpeg(
 
     Returns:
         The file's bytes, a string scalar.
+
+    Examples:
+        >>> session.run(tf.image.encode_jpeg(tf.zeros([4, 6, 3], tf.uint8)))[6:10]
+        b'JFIF'
     """
     if format not in ("", "grayscale", "rgb"):
         raise InvalidArgumentError(f"encode_jpeg: format is {format!r}, expected 'grayscale', 'rgb' or ''")
@@ -376,6 +395,9 @@ def adjust_jpeg_quality(image: TensorLike, jpeg_quality: TensorLike, name: str |
         image: ``[height, width, channels]``, 1 or 3 channels, a real dtype.
         jpeg_quality: From 0 to 100, an integer scalar.
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     image = convert_to_tensor(image, name="image")
     with get_default_graph().name_scope(name or "adjust_jpeg_quality"):
@@ -391,10 +413,13 @@ def random_jpeg_quality(
     """Encode an image as JPEG of a random quality and decode it again.
 
     Args:
-        image: As for `adjust_jpeg_quality`.
+        image: ``[height, width, channels]``, 1 or 3 channels, a real dtype.
         min_jpeg_quality: Least quality, at least 0.
         max_jpeg_quality: What the quality is below, at most 100.
         seed: Seed of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
         raise InvalidArgumentError(
@@ -424,6 +449,11 @@ def decode_png(
     Raises:
         InvalidArgumentError: While running: the bytes are no PNG image, or damaged.
         NotFoundError: While running: Pillow is not installed.
+
+    Examples:
+        >>> contents = tf.image.encode_png(tf.constant([[[0], [255]]], tf.uint8))
+        >>> session.run(tf.image.decode_png(contents))[:, :, 0]
+        array([[  0, 255]], dtype=uint8)
     """
     channels = _check_channels("decode_png", channels, (0, 1, 2, 3, 4))
     return add_op(DECODE_PNG, contents, name=name, channels=channels, dtype=as_dtype(dtype))
@@ -474,6 +504,10 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 
     Returns:
         The file's bytes, a string scalar.
+
+    Examples:
+        >>> session.run(tf.image.encode_png(tf.zeros([4, 6, 3], tf.uint8)))[1:4]
+        b'PNG'
     """
     if not -1 <= compression <= 9:
         raise InvalidArgumentError(f"encode_png: compression is {compression}, expected -1 to 9")
@@ -609,6 +643,11 @@ def decode_image(
     Raises:
         InvalidArgumentError: While running: the bytes are no such image, or damaged.
         NotFoundError: While running: Pillow is not installed.
+
+    Examples:
+        >>> contents = tf.image.encode_png(tf.zeros([4, 6, 3], tf.uint8))
+        >>> session.run(tf.image.decode_image(contents)).shape
+        (4, 6, 3)
     """
     channels = _check_channels("decode_image", channels, (0, 1, 3, 4))
     with get_default_graph().name_scope(name or "decode_image"):

@@ -41,6 +41,13 @@ def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = Fa
         dtype: The new dtype.
         saturate: Clip what does not fit an integer dtype, instead of letting it wrap around.
         name: Name of the last operation.
+
+    Returns:
+        Same shape, dtype `dtype`.
+
+    Examples:
+        >>> session.run(tf.image.convert_image_dtype(tf.constant([0, 51, 255], tf.uint8), tf.float32))
+        array([0.        , 0.20000002, 1.        ], dtype=float32)
     """
     image, dtype = convert_to_tensor(image, name="image"), as_dtype(dtype)
     if dtype is image.dtype:
@@ -84,6 +91,11 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         ``[..., 1]``, the same dtype.
+
+    Examples:
+        >>> session.run(tf.image.rgb_to_grayscale([[[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]]))
+        array([[[0.99990004],
+                [0.2989    ]]], dtype=float32)
     """
     images = _with_channels("rgb_to_grayscale", images, 3)
     weights = np.array([0.2989, 0.5870, 0.1140], np.float32)
@@ -101,6 +113,11 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         ``[..., 3]``, the same dtype.
+
+    Examples:
+        >>> session.run(tf.image.grayscale_to_rgb([[[1], [2]]]))
+        array([[[1, 1, 1],
+                [2, 2, 2]]], dtype=int32)
     """
     images = _with_channels("grayscale_to_rgb", images, 1)
     if images.shape.rank is None:
@@ -170,6 +187,9 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     Args:
         images: ``[..., 3]``, a float dtype, values in [0, 1].
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(RGB_TO_HSV, images, name=name)
 
@@ -234,6 +254,9 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     Args:
         images: ``[..., 3]``, a float dtype, values in [0, 1].
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(HSV_TO_RGB, images, name=name)
 
@@ -277,6 +300,9 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     Args:
         image: Any shape, a real dtype; integers are taken as colours in [0, 1] meanwhile.
         delta: What to add, a scalar.
+
+    Returns:
+        Same shape and dtype.
     """
     with get_default_graph().name_scope("adjust_brightness"):
         return _in_floats(image, lambda colors: colors + cast(delta, colors.dtype))
@@ -286,9 +312,17 @@ def random_brightness(image: TensorLike, max_delta: float, seed: int | None = No
     """Adjust the brightness by a random amount.
 
     Args:
-        image: As for `adjust_brightness`.
+        image: Any shape, a real dtype; integers are taken as colours in [0, 1] meanwhile.
         max_delta: The amount lies between ``-max_delta`` and `max_delta`.
         seed: Seed of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> image = session.run(tf.image.random_brightness(tf.ones([2, 2, 3]), max_delta=0.1))
+        >>> image.shape, abs(image - 1).max() < 0.11
+        ((2, 2, 3), np.True_)
     """
     if max_delta < 0:
         raise InvalidArgumentError(f"random_brightness: max_delta is {max_delta}, expected at least 0")
@@ -301,6 +335,9 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     Args:
         images: ``[..., height, width, channels]``, a real dtype.
         contrast_factor: By which to multiply distances from the mean, a scalar.
+
+    Returns:
+        Same shape and dtype.
     """
 
     def change(colors: Tensor) -> Tensor:
@@ -315,10 +352,17 @@ def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | N
     """Adjust the contrast by a random factor.
 
     Args:
-        image: As for `adjust_contrast`.
+        image: ``[..., height, width, channels]``, a real dtype.
         lower: Lower bound of the factor, at least 0.
         upper: Upper bound of the factor.
         seed: Seed of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.image.random_contrast(tf.ones([2, 2, 3]), lower=0.5, upper=1.5)).shape
+        (2, 2, 3)
     """
     return adjust_contrast(image, _random_factor("random_contrast", lower, upper, seed))
 
@@ -336,6 +380,9 @@ def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike 
         image: Any shape, a real dtype.
         gamma: The exponent, a scalar of at least 0.
         gain: The factor, a scalar.
+
+    Returns:
+        Same shape and dtype.
     """
     if not isinstance(gamma, Tensor) and gamma < 0:
         raise InvalidArgumentError(f"adjust_gamma: gamma is {gamma}, expected at least 0")
@@ -352,6 +399,9 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
         image: ``[..., 3]``, a real dtype, RGB.
         delta: By which part of the circle, a scalar in [-1, 1].
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     with get_default_graph().name_scope(name or "adjust_hue"):
         return _in_floats(image, lambda colors: add_op(ADJUST_HUE, colors, cast(delta, dtypes.float32)))
@@ -386,9 +436,16 @@ def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> 
     """Turn the hue by a random amount.
 
     Args:
-        image: As for `adjust_hue`.
+        image: ``[..., 3]``, a real dtype, RGB.
         max_delta: The amount lies between ``-max_delta`` and `max_delta`, at most 0.5.
         seed: Seed of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.image.random_hue(tf.ones([2, 2, 3]), max_delta=0.1)).shape
+        (2, 2, 3)
     """
     if not 0 <= max_delta <= 0.5:
         raise InvalidArgumentError(f"random_hue: max_delta is {max_delta}, expected a number in [0, 0.5]")
@@ -402,6 +459,9 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
         image: ``[..., 3]``, a real dtype, RGB.
         saturation_factor: The factor, a scalar.
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     with get_default_graph().name_scope(name or "adjust_saturation"):
         return _in_floats(
@@ -437,10 +497,17 @@ def random_saturation(image: TensorLike, lower: float, upper: float, seed: int |
     """Multiply the saturation by a random factor.
 
     Args:
-        image: As for `adjust_saturation`.
+        image: ``[..., 3]``, a real dtype, RGB.
         lower: Lower bound of the factor, at least 0.
         upper: Upper bound of the factor.
         seed: Seed of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.image.random_saturation(tf.ones([2, 2, 3]), lower=0.5, upper=1.5)).shape
+        (2, 2, 3)
     """
     return adjust_saturation(image, _random_factor("random_saturation", lower, upper, seed))
 
@@ -455,6 +522,11 @@ def per_image_standardization(image: TensorLike) -> Tensor:
 
     Returns:
         The same shape, float32 (float16 for float16).
+
+    Examples:
+        >>> session.run(tf.image.per_image_standardization([[[1.0], [3.0]]]))
+        array([[[-1.],
+                [ 1.]]], dtype=float32)
     """
     image = image_tensor("per_image_standardization", image)
     with get_default_graph().name_scope("per_image_standardization"):

@@ -88,12 +88,25 @@ def _smaller(x: Any, y: Any) -> Any:
 
 
 def flip_left_right(image: TensorLike) -> Tensor:
-    """Mirror an image, or each of a batch, from left to right."""
+    """Mirror an image, or each of a batch, from left to right.
+
+    `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result has the same
+    shape and dtype.
+
+    Examples:
+        >>> image = tf.constant([[[1], [2], [3]]])
+        >>> session.run(tf.image.flip_left_right(image))[:, :, 0]
+        array([[3, 2, 1]], dtype=int32)
+    """
     return _flipped("flip_left_right", image, 1)
 
 
 def flip_up_down(image: TensorLike) -> Tensor:
-    """Mirror an image, or each of a batch, from top to bottom."""
+    """Mirror an image, or each of a batch, from top to bottom.
+
+    `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result has the same
+    shape and dtype.
+    """
     return _flipped("flip_up_down", image, 0)
 
 
@@ -106,14 +119,25 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
     """Mirror an image from left to right with a chance of one half, each image of a batch on its own.
 
     Args:
-        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        image: ``[height, width, channels]`` or ``[batch, height, width, channels]``, any dtype.
         seed: Seed of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> flipped = session.run(tf.image.random_flip_left_right(tf.constant([[[1], [2]]])))
+        >>> flipped[0, :, 0].tolist() in ([1, 2], [2, 1])
+        True
     """
     return _randomly_flipped("random_flip_left_right", image, 1, seed)
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Mirror an image from top to bottom with a chance of one half (see `random_flip_left_right`)."""
+    """Mirror an image from top to bottom with a chance of one half.
+
+    The argument and the shape of the result are those of `random_flip_left_right`.
+    """
     return _randomly_flipped("random_flip_up_down", image, 0, seed)
 
 
@@ -131,7 +155,11 @@ def _randomly_flipped(op: str, image: TensorLike, axis: int, seed: int | None) -
 
 
 def transpose_image(image: TensorLike) -> Tensor:
-    """Exchange height and width of an image, or of each of a batch."""
+    """Exchange height and width of an image, or of each of a batch.
+
+    `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result ``[width,
+    height, channels]`` or ``[batch, width, height, channels]``.
+    """
     return _batched("transpose_image", image, lambda images: transpose(images, [0, 2, 1, 3]))
 
 
@@ -142,6 +170,14 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
         image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
         k: How many times, an integer scalar.
         name: Name scope of the operations.
+
+    Returns:
+        The same shape for an even `k`, with height and width exchanged for an odd one.
+
+    Examples:
+        >>> session.run(tf.image.rot90([[[1], [2]], [[3], [4]]]))[:, :, 0]
+        array([[2, 4],
+               [1, 3]], dtype=int32)
     """
     with get_default_graph().name_scope(name or "rot90"):
         turns = _number(k)
@@ -184,13 +220,22 @@ def crop_to_bounding_box(
 
     Args:
         image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
-        offset_height: Rows above the part.
-        offset_width: Columns left of it.
-        target_height: Its height.
-        target_width: Its width.
+        offset_height: Rows above the part, an integer scalar.
+        offset_width: Columns left of it, an integer scalar.
+        target_height: Its height, an integer scalar.
+        target_width: Its width, an integer scalar.
+
+    Returns:
+        ``[target_height, target_width, channels]``, or as many for each of the batch; the same dtype.
 
     Raises:
         InvalidArgumentError: The part reaches beyond the image.
+
+    Examples:
+        >>> image = tf.reshape(tf.range(9), [3, 3, 1])
+        >>> session.run(tf.image.crop_to_bounding_box(image, 1, 0, 2, 2))[:, :, 0]
+        array([[3, 4],
+               [6, 7]], dtype=int32)
     """
     known = [_number(value) for value in (offset_height, offset_width, target_height, target_width)]
 
@@ -224,13 +269,22 @@ def pad_to_bounding_box(
 
     Args:
         image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
-        offset_height: Rows of zeros above the image.
-        offset_width: Columns of zeros left of it.
-        target_height: Height of the result.
-        target_width: Width of the result.
+        offset_height: Rows of zeros above the image, an integer scalar.
+        offset_width: Columns of zeros left of it, an integer scalar.
+        target_height: Height of the result, an integer scalar.
+        target_width: Width of the result, an integer scalar.
+
+    Returns:
+        ``[target_height, target_width, channels]``, or as many for each of the batch; the same dtype.
 
     Raises:
         InvalidArgumentError: The image does not fit.
+
+    Examples:
+        >>> image = tf.ones([1, 2, 1])
+        >>> session.run(tf.image.pad_to_bounding_box(image, 1, 0, 2, 3))[:, :, 0]
+        array([[0., 0., 0.],
+               [1., 1., 0.]], dtype=float32)
     """
 
     def padded(images: Tensor) -> Tensor:
@@ -261,8 +315,19 @@ def resize_image_with_crop_or_pad(image: TensorLike, target_height: int | Tensor
 
     Args:
         image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
-        target_height: New height.
-        target_width: New width.
+        target_height: New height, an integer scalar.
+        target_width: New width, an integer scalar.
+
+    Returns:
+        ``[target_height, target_width, channels]``, or as many for each of the batch; the same dtype.
+
+    Examples:
+        >>> image = tf.ones([2, 4, 1])
+        >>> session.run(tf.image.resize_image_with_crop_or_pad(image, 4, 2))[:, :, 0]
+        array([[0., 0.],
+               [1., 1.],
+               [1., 1.],
+               [0., 0.]], dtype=float32)
     """
     targets = _number(target_height), _number(target_width)
     if any(not isinstance(target, Tensor) and target <= 0 for target in targets):
@@ -289,6 +354,15 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     Args:
         image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
         central_fraction: Which part of height and width to keep, above 0 and at most 1.
+
+    Returns:
+        The shape of `image` with a smaller height and width; the same dtype.
+
+    Examples:
+        >>> image = tf.reshape(tf.range(16), [4, 4, 1])
+        >>> session.run(tf.image.central_crop(image, 0.5))[:, :, 0]
+        array([[ 5,  6],
+               [ 9, 10]], dtype=int32)
     """
     if not 0 < central_fraction <= 1:
         raise InvalidArgumentError(f"central_crop: central_fraction is {central_fraction}, expected one in (0, 1]")
@@ -327,18 +401,22 @@ def resize_images(
 
     Args:
         images: ``[height, width, channels]`` or ``[batch, height, width, channels]``, a real dtype.
-        size: New height and width.
+        size: New height and width, an integer vector.
         method: One of `ResizeMethod`.
         align_corners: The centres of the corner pixels fall together; otherwise the upper left corners do.
         preserve_aspect_ratio: Make the result as large as fits `size` without a change of proportions.
         name: Name scope of the operations.
 
     Returns:
-        Images of the new size: float32, or of the dtype of `images` for nearest neighbours. `images` itself where
-        its size is known to be `size` already.
+        Images of the new size, ``[height, width, channels]`` or ``[batch, height, width, channels]``: float32, or of
+        the dtype of `images` for nearest neighbours. `images` itself where its size is known to be `size` already.
 
     Raises:
         InvalidArgumentError: An unknown method, or images of another rank.
+
+    Examples:
+        >>> session.run(tf.image.resize_images([[[1.0], [3.0]]], [1, 4]))[:, :, 0]
+        array([[1., 2., 3., 3.]], dtype=float32)
     """
     if method not in _METHODS:
         raise InvalidArgumentError(f"resize_images: method is {method!r}, expected one of tf.image.ResizeMethod")
@@ -384,10 +462,13 @@ def resize_image_with_pad(
 
     Args:
         image: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
-        target_height: New height.
-        target_width: New width.
+        target_height: New height, an integer scalar.
+        target_width: New width, an integer scalar.
         method: One of `ResizeMethod`.
         align_corners: As for `resize_images`.
+
+    Returns:
+        ``[target_height, target_width, channels]``, or as many for each of the batch.
     """
 
     def fitted(images: Tensor) -> Tensor:

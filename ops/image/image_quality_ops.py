@@ -32,7 +32,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
     Args:
         a: ``[..., height, width, channels]``, a real dtype.
         b: Likewise, the same shape.
-        max_val: Difference between the greatest and the least colour there is.
+        max_val: Difference between the greatest and the least colour there is, a scalar.
         name: Name of the last operation.
 
     Returns:
@@ -68,7 +68,7 @@ def ssim(
     Args:
         img1: ``[batch, height, width, channels]``, a real dtype; at least `filter_size` high and wide.
         img2: Likewise, the same shape.
-        max_val: Difference between the greatest and the least colour there is.
+        max_val: Difference between the greatest and the least colour there is, a scalar.
         filter_size: Size of the Gaussian window.
         filter_sigma: Its standard deviation.
         k1: Stabilises the comparison of means.
@@ -131,9 +131,10 @@ def ssim_multiscale(
     """Compute the structural similarity of images over several scales.
 
     Args:
-        img1: As for `ssim`; large enough to be halved ``len(power_factors) - 1`` times.
-        img2: Likewise.
-        max_val: As for `ssim`.
+        img1: ``[batch, height, width, channels]``, a real dtype; large enough to be halved ``len(power_factors) - 1``
+            times.
+        img2: Likewise, the same shape.
+        max_val: Difference between the greatest and the least colour there is, a scalar.
         power_factors: Exponents of the similarities, the finest scale first.
         filter_size: As for `ssim`.
         filter_sigma: As for `ssim`.

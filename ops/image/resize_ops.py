@@ -172,6 +172,11 @@ def resize_bilinear(
 
     Raises:
         InvalidArgumentError: `images` has another rank, or a size is below 1.
+
+    Examples:
+        >>> images = tf.constant([[[[1.0], [3.0]]]])
+        >>> session.run(tf.image.resize_bilinear(images, [1, 4]))[0, :, :, 0]
+        array([[1., 2., 3., 3.]], dtype=float32)
     """
     return _resize(RESIZE_BILINEAR, images, size, align_corners, half_pixel_centers, name, dtype)
 
@@ -201,6 +206,8 @@ def resize_bicubic(
 ) -> Tensor:
     """Resize images by cubic convolution over the sixteen pixels around (arguments as `resize_bilinear`).
 
+    The result has the shape ``[batch, new height, new width, channels]``.
+
     References:
         Keys, Cubic convolution interpolation for digital image processing, IEEE ASSP 29 (1981).
     """
@@ -229,7 +236,10 @@ def resize_area(
     name: str | None = None,
     dtype: DTypeLike = dtypes.float32,
 ) -> Tensor:
-    """Resize images, each output the mean of the area that it covers (arguments as `resize_bilinear`)."""
+    """Resize images, each output the mean of the area that it covers (arguments as `resize_bilinear`).
+
+    The result has the shape ``[batch, new height, new width, channels]``.
+    """
     return _resize(RESIZE_AREA, images, size, align_corners, False, name, dtype)
 
 
@@ -259,6 +269,12 @@ def resize_nearest_neighbor(
 
     Returns:
         ``[batch, new height, new width, channels]``, the dtype of `images`.
+
+    Examples:
+        >>> images = tf.constant([[[[1], [3]]]])
+        >>> session.run(tf.image.resize_nearest_neighbor(images, [2, 4]))[0, :, :, 0]
+        array([[1, 1, 3, 3],
+               [1, 1, 3, 3]], dtype=int32)
     """
     attrs = _attrs(align_corners, half_pixel_centers)
     return add_op(RESIZE_NEAREST_NEIGHBOR, images, to_int32(size), name=name, **attrs)
@@ -298,11 +314,14 @@ def resize_nearest_neighbor_grad(
     """Compute the gradient of `resize_nearest_neighbor`: every pixel gets the sum of its copies.
 
     Args:
-        grads: Gradient of the resized images, a float dtype.
-        size: Height and width before resizing.
+        grads: Gradient of the resized images, ``[batch, new height, new width, channels]``, a float dtype.
+        size: Height and width before resizing, an int32 vector.
         align_corners: As for the resizing.
         half_pixel_centers: As for the resizing.
         name: Name of the operation.
+
+    Returns:
+        ``[batch, height, width, channels]``.
     """
     attrs = _attrs(align_corners, half_pixel_centers)
     return add_op(RESIZE_NEAREST_NEIGHBOR_GRAD, grads, to_int32(size), name=name, **attrs)

@@ -66,8 +66,10 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: When run, a matrix is not positive definite.
 
-    References:
-        I. Murray: Differentiation of the Cholesky decomposition. arXiv:1602.07527.
+    Examples:
+        >>> session.run(tf.cholesky([[4.0, 2.0], [2.0, 5.0]]))
+        array([[2., 0.],
+               [1., 2.]], dtype=float32)
     """
     return add_op(CHOLESKY, input, name=name)
 
@@ -131,6 +133,9 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
         chol: Shape ``[..., n, n]``: what `cholesky` gives.
         rhs: Shape ``[..., n, k]``, same dtype.
         name: Name of the last operation.
+
+    Returns:
+        Shape ``[..., n, k]``, same dtype.
     """
     return matrix_triangular_solve(chol, matrix_triangular_solve(chol, rhs), adjoint=True, name=name)
 
@@ -334,6 +339,10 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
     Returns:
         Singular values `s`, descending, real, of shape ``[..., min(m, n)]``; with `compute_uv` the tuple
         ``(s, u, v)``. Gradients flow for real dtypes, and to `u` and `v` when they are not full unless square.
+
+    Examples:
+        >>> session.run(tf.svd([[3.0, 0.0], [0.0, -4.0]], compute_uv=False))
+        array([4., 3.], dtype=float32)
     """
     tensor = convert_to_tensor(tensor)
     s, u, v = add_op(SVD, tensor, name=name, full_matrices=full_matrices, compute_uv=compute_uv)

@@ -97,7 +97,7 @@ FFT = register(_complex_transform("FFT", 1, False, _fft_gradient))
 
 
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the inverse of `fft`, which divides by ``n`` (arguments as there)."""
+    """Compute the inverse of `fft`, which divides by ``n``: same shape, a complex dtype."""
     return add_op(IFFT, _complex(input), name=name)
 
 
@@ -109,7 +109,7 @@ IFFT = register(_complex_transform("IFFT", 1, True, _ifft_gradient))
 
 
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the Fourier transform over the last two dimensions (see `fft`)."""
+    """Compute the Fourier transform over the last two dimensions (see `fft`): same shape, a complex dtype."""
     return add_op(FFT2D, _complex(input), name=name)
 
 
@@ -121,7 +121,7 @@ FFT2D = register(_complex_transform("FFT2D", 2, False, _fft2d_gradient))
 
 
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the inverse of `fft2d`."""
+    """Compute the inverse of `fft2d`: same shape, a complex dtype."""
     return add_op(IFFT2D, _complex(input), name=name)
 
 
@@ -133,7 +133,7 @@ IFFT2D = register(_complex_transform("IFFT2D", 2, True, _ifft2d_gradient))
 
 
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the Fourier transform over the last three dimensions (see `fft`)."""
+    """Compute the Fourier transform over the last three dimensions (see `fft`): same shape, a complex dtype."""
     return add_op(FFT3D, _complex(input), name=name)
 
 
@@ -145,7 +145,7 @@ FFT3D = register(_complex_transform("FFT3D", 3, False, _fft3d_gradient))
 
 
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the inverse of `fft3d`."""
+    """Compute the inverse of `fft3d`: same shape, a complex dtype."""
     return add_op(IFFT3D, _complex(input), name=name)
 
 
@@ -317,22 +317,38 @@ def irfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: 
 
 
 def rfft2d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Compute the Fourier transform of real numbers over the last two dimensions (see `rfft`)."""
+    """Compute the Fourier transform of real numbers over the last two dimensions (see `rfft`).
+
+    `input_tensor` has the shape ``[..., m, n]``, `fft_length` is a vector of two that replace ``m`` and ``n``, and the
+    result has the shape ``[..., m, n // 2 + 1]``.
+    """
     return _real_call(input_tensor, fft_length, name, 2)
 
 
 def irfft2d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Compute the inverse of `rfft2d` (see `irfft`)."""
+    """Compute the inverse of `rfft2d` (see `irfft`).
+
+    `input_tensor` has the shape ``[..., m, n // 2 + 1]``, `fft_length` is the vector ``[m, n]``, and the result has the
+    shape ``[..., m, n]``.
+    """
     return _inverse_real_call(input_tensor, fft_length, name, 2)
 
 
 def rfft3d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Compute the Fourier transform of real numbers over the last three dimensions (see `rfft`)."""
+    """Compute the Fourier transform of real numbers over the last three dimensions (see `rfft`).
+
+    `input_tensor` has the shape ``[..., k, m, n]``, `fft_length` is a vector of three that replace these sizes, and the
+    result has the shape ``[..., k, m, n // 2 + 1]``.
+    """
     return _real_call(input_tensor, fft_length, name, 3)
 
 
 def irfft3d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
-    """Compute the inverse of `rfft3d` (see `irfft`)."""
+    """Compute the inverse of `rfft3d` (see `irfft`).
+
+    `input_tensor` has the shape ``[..., k, m, n // 2 + 1]``, `fft_length` is the vector ``[k, m, n]``, and the result
+    has the shape ``[..., k, m, n]``.
+    """
     return _inverse_real_call(input_tensor, fft_length, name, 3)
 
 
@@ -346,12 +362,15 @@ def fftshift(x: TensorLike, axes: Axes | None = None, name: str | None = None) -
         x: Shape ``[...]``.
         axes: The dimensions, an integer or a list of them; all by default.
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     return _shifted(x, axes, name or "fftshift", lambda size: floordiv(size, 2))
 
 
 def ifftshift(x: TensorLike, axes: Axes | None = None, name: str | None = None) -> Tensor:
-    """Undo `fftshift`."""
+    """Undo `fftshift`: same shape and dtype, the same arguments."""
     return _shifted(x, axes, name or "ifftshift", lambda size: -floordiv(size, 2))
 
 

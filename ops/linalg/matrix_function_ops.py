@@ -247,6 +247,9 @@ def lu_solve(
         rhs: ``[..., n, k]``.
         validate_args: Accepted for compatibility.
         name: Name scope of the operations.
+
+    Returns:
+        ``[..., n, k]``.
     """
     with get_default_graph().name_scope(name or "lu_solve"):
         factors, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
@@ -296,12 +299,13 @@ def normalize(
 
     Args:
         tensor: Shape ``[...]``, a float or complex dtype.
-        ord: As for `norm`.
-        axis: As for `norm`.
+        ord: As for `norm`: a number, or a name.
+        axis: The dimension of the vectors, an integer, or the two of the matrices; None takes all elements as one
+            vector.
         name: Name scope of the operations.
 
     Returns:
-        The divided tensor, and the norm, whose dimensions are kept.
+        The divided tensor, of the same shape, and the norm, of that shape with size 1 in the dimensions of `axis`.
     """
     with get_default_graph().name_scope(name or "normalize"):
         tensor = convert_to_tensor(tensor)
@@ -343,7 +347,8 @@ def pinv(
 
     Args:
         a: ``[..., m, n]``, float32 or float64.
-        rcond: Singular values count as 0 up to this times the greatest one; by default ``10 * max(m, n) * eps``.
+        rcond: Singular values count as 0 up to this times the greatest one, a scalar; by default ``10 * max(m, n) *
+            eps``.
         validate_args: Accepted for compatibility.
         name: Name scope of the operations.
 

@@ -60,7 +60,7 @@ def frame(
         frame_length: Samples in a frame, an integer scalar.
         frame_step: Samples from one frame to the next, an integer scalar.
         pad_end: Fill up frames that begin within the signal and end behind it; otherwise they are left out.
-        pad_value: With what.
+        pad_value: With what, a scalar.
         axis: The dimension of the samples.
         name: Name scope of the operations.
 
@@ -190,6 +190,9 @@ def hann_window(
         periodic: Make one period of a periodic function; otherwise a symmetric window.
         dtype: A float dtype.
         name: Name scope of the operations.
+
+    Returns:
+        Shape ``[window_length]``.
     """
     return _raised_cosine(name or "hann_window", periodic, window_length, as_dtype(dtype), 0.5, 0.5)
 
@@ -197,7 +200,7 @@ def hann_window(
 def hamming_window(
     window_length: TensorLike, periodic: bool = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Make a Hamming window (arguments as `hann_window`)."""
+    """Make a Hamming window of shape ``[window_length]`` (arguments as `hann_window`)."""
     return _raised_cosine(name or "hamming_window", periodic, window_length, as_dtype(dtype), 0.54, 0.46)
 
 
@@ -220,9 +223,12 @@ def kaiser_window(
 
     Args:
         window_length: Its length, an integer scalar.
-        beta: How narrow it is.
+        beta: How narrow it is, a scalar.
         dtype: A float dtype.
         name: Name scope of the operations.
+
+    Returns:
+        Shape ``[window_length]``.
     """
     with get_default_graph().name_scope(name or "kaiser_window"):
         length = index_tensor(window_length)
@@ -261,8 +267,8 @@ def stft(
     Args:
         signals: ``[..., samples]``, a real float dtype.
         frame_length: Samples in a frame, an integer scalar.
-        frame_step: Samples from one frame to the next.
-        fft_length: Length of the transforms; by default the next power of two.
+        frame_step: Samples from one frame to the next, an integer scalar.
+        fft_length: Length of the transforms, an integer scalar; by default the next power of two.
         window_fn: ``function(length, dtype=...)`` that makes a window for each frame; None for none.
         pad_end: Fill up the last frames with zeros; otherwise incomplete ones are left out.
         name: Name scope of the operations.
@@ -292,9 +298,9 @@ def inverse_stft(
 
     Args:
         stfts: ``[..., frames, fft_length // 2 + 1]``, complex.
-        frame_length: As for `stft`.
-        frame_step: As for `stft`.
-        fft_length: As for `stft`.
+        frame_length: Samples in a frame, an integer scalar.
+        frame_step: Samples from one frame to the next, an integer scalar.
+        fft_length: Length of the transforms, an integer scalar; by default the next power of two.
         window_fn: Window for each frame; that of `inverse_stft_window_fn` undoes `stft`. None for none.
         name: Name scope of the operations.
 
@@ -324,9 +330,12 @@ def inverse_stft_window_fn(
     """Make the window function with which `inverse_stft` undoes `stft`.
 
     Args:
-        frame_step: As for `stft`.
+        frame_step: Samples from one frame to the next, an integer scalar.
         forward_window_fn: The window function given to `stft`.
         name: Name scope of the operations.
+
+    Returns:
+        ``function(frame_length, dtype=...)``, which makes a window of shape ``[frame_length]``.
     """
 
     def window_fn(frame_length: TensorLike, dtype: DTypeLike = dtypes.float32) -> Tensor:
@@ -429,7 +438,10 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Compute the inverse of `dct`, but for a factor where `norm` is None (arguments as there, without `n`)."""
+    """Compute the inverse of `dct`, but for a factor where `norm` is None (arguments as there, without `n`).
+
+    `input` has the shape ``[..., n]``; the result has the same shape and dtype.
+    """
     if n is not None or type not in (1, 2, 3):
         raise InvalidArgumentError(f"idct: type {type}, n {n}: expected type 1, 2 or 3 and no n")
     return dct(input, {1: 1, 2: 3, 3: 2}[type], None, axis, norm, name or "idct")

@@ -85,8 +85,16 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
         adjoint: Invert the conjugate transpose instead.
         name: Name of the operation.
 
+    Returns:
+        Same shape and dtype.
+
     Raises:
         InvalidArgumentError: The matrices are not square, or, when run, one is singular.
+
+    Examples:
+        >>> session.run(tf.matrix_inverse([[2.0, 0.0], [0.0, 4.0]]))
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]], dtype=float32)
     """
     return add_op(MATRIX_INVERSE, input, name=name, adjoint=adjoint)
 
@@ -127,6 +135,10 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         Shape ``[...]``.
+
+    Examples:
+        >>> session.run(tf.matrix_determinant([[2.0, 1.0], [0.0, 4.0]]))
+        np.float32(8.0)
     """
     return add_op(MATRIX_DETERMINANT, input, name=name)
 

@@ -143,7 +143,8 @@ def tridiagonal_matmul(
     """Multiply tridiagonal matrices by others.
 
     Args:
-        diagonals: As for `tridiagonal_solve`.
+        diagonals: ``[..., 3, n]``, a list of the three diagonals, or the matrices ``[..., n, n]``, as for
+            `tridiagonal_solve`.
         rhs: ``[..., n, k]``, a number dtype.
         diagonals_format: As for `tridiagonal_solve`.
         name: Name scope of the operations.

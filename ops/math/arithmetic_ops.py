@@ -37,9 +37,17 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x + y``.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.add([[1, 2], [3, 4]], [10, 20]))
+        array([[11, 22],
+               [13, 24]], dtype=int32)
     """
     return add_op(ADD, x, y, name=name)
 
@@ -56,9 +64,16 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x - y``.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.subtract([5.0, 7.0], 2.0))
+        array([3., 5.], dtype=float32)
     """
     return add_op(SUB, x, y, name=name)
 
@@ -75,9 +90,17 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * y``, element by element.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.multiply([[1, 2], [3, 4]], [[10], [100]]))
+        array([[ 10,  20],
+               [300, 400]], dtype=int32)
     """
     return add_op(MUL, x, y, name=name)
 
@@ -96,6 +119,9 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     x = convert_to_tensor(x)
     return add_op(CONJ, x, name=name) if x.dtype.is_complex else x
@@ -113,8 +139,11 @@ def scalar_mul(scalar: TensorLike, x: ConvertsToTensor, name: str | None = None)
 
     Args:
         scalar: Rank 0, the dtype of `x`.
-        x: The tensor or the slices.
+        x: The tensor of any shape, or the slices.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of `x`; an `IndexedSlices` if `x` is one.
 
     Raises:
         InvalidArgumentError: `scalar` is known not to be one.
@@ -133,6 +162,13 @@ def negative(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.negative([1, -2]))
+        array([-1,  2], dtype=int32)
     """
     return add_op(NEG, x, name=name)
 
@@ -151,8 +187,15 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
         inputs: Tensors of one shape and dtype; `IndexedSlices` are made dense.
         name: Name of the operation; without one, a single tensor is returned as it is.
 
+    Returns:
+        The shape and dtype of each input.
+
     Raises:
         InvalidArgumentError: `inputs` is empty.
+
+    Examples:
+        >>> session.run(tf.add_n([[1, 2], [3, 4], [5, 6]]))
+        array([ 9, 12], dtype=int32)
     """
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise InvalidArgumentError(f"add_n: inputs must be a list of one tensor or more, not {inputs!r}")
@@ -202,6 +245,9 @@ def accumulate_n(
         shape: What the shape is, if the inputs do not tell.
         tensor_dtype: The dtype that the inputs must have.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of each input.
     """
     tensors = [convert_to_tensor(value, tensor_dtype) for value in inputs]
     total = add_n(tensors, name)
@@ -216,9 +262,12 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute the quotient ``x / y`` of floating or complex numbers.
 
     Args:
-        x: A floating or complex dtype.
+        x: Any shape, A floating or complex dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(REAL_DIV, x, y, name=name)
 
@@ -239,9 +288,16 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x / y`` as Python does: integers are divided as floating numbers.
 
     Args:
-        x: A number dtype. Integers of 8 and 16 bits become float32, longer ones float64.
+        x: Any shape, A number dtype. Integers of 8 and 16 bits become float32, longer ones float64.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape; a floating or complex dtype.
+
+    Examples:
+        >>> session.run(tf.truediv([7, 8], 2))
+        array([3.5, 4. ])
     """
     x, y = alike(x, y)
     quotient = _TRUE_QUOTIENTS.get(x.dtype)
@@ -251,7 +307,12 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``x / y`` as Python does (see `truediv`)."""
+    """Compute ``x / y`` as Python does (see `truediv`): element by element, with shapes that broadcast.
+
+    Examples:
+        >>> session.run(tf.divide([7, 8], 2))
+        array([3.5, 4. ])
+    """
     return truediv(x, y, name)
 
 
@@ -268,9 +329,12 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x / y``, and 0 where `y` is 0.
 
     Args:
-        x: A floating or complex dtype.
+        x: Any shape, A floating or complex dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(DIV_NO_NAN, x, y, name=name)
 
@@ -302,6 +366,9 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(RECIPROCAL, x, name=name)
 
@@ -322,6 +389,13 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.square([-2, 3]))
+        array([4, 9], dtype=int32)
     """
     return add_op(SQUARE, x, name=name)
 
@@ -337,9 +411,16 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
     """Compute ``(x - y) * (x - y)``.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.squared_difference([1.0, 5.0], [4.0, 3.0]))
+        array([9., 4.], dtype=float32)
     """
     return add_op(SQUARED_DIFFERENCE, x, y, name=name)
 
@@ -373,6 +454,13 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.sqrt([4.0, 9.0]))
+        array([2., 3.], dtype=float32)
     """
     return add_op(SQRT, x, name=name)
 
@@ -390,6 +478,13 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.rsqrt([4.0, 0.25]))
+        array([0.5, 2. ], dtype=float32)
     """
     return add_op(RSQRT, x, name=name)
 
@@ -413,6 +508,13 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.exp([0.0, 1.0]))
+        array([1.      , 2.718282], dtype=float32)
     """
     return add_op(EXP, x, name=name)
 
@@ -430,6 +532,13 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.log([1.0, 2.0]))
+        array([0.       , 0.6931472], dtype=float32)
     """
     return add_op(LOG, x, name=name)
 
@@ -445,12 +554,19 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x`` to the power ``y``.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
+    Returns:
+        The broadcast shape, the same dtype.
+
     Raises:
         InvalidArgumentError: When run, an integer is raised to a negative power.
+
+    Examples:
+        >>> session.run(tf.pow([2, 3], [3, 2]))
+        array([8, 9], dtype=int32)
     """
     return add_op(POW, x, y, name=name)
 
@@ -511,6 +627,13 @@ def abs(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape; the dtype of `x`, or that of the parts of complex numbers.
+
+    Examples:
+        >>> session.run(tf.abs([-1.5, 2.0]))
+        array([1.5, 2. ], dtype=float32)
     """
     x = convert_to_tensor(x)
     return complex_abs(x, name) if x.dtype.is_complex else add_op(ABS, x, name=name)
@@ -529,6 +652,9 @@ def complex_abs(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape; the dtype of the parts.
     """
     x = convert_to_tensor(x)
     return add_op(COMPLEX_ABS, x, name=name, Tout=x.dtype.real_dtype)
@@ -558,6 +684,13 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.sign([-3.0, 0.0, 2.0]))
+        array([-1.,  0.,  1.], dtype=float32)
     """
     return add_op(SIGN, x, name=name)
 
@@ -579,12 +712,16 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Take the greater of `x` and `y`.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         The broadcast shape. Where `x` and `y` are equal, the gradient flows to `x`.
+
+    Examples:
+        >>> session.run(tf.maximum([1, 5], [3, 4]))
+        array([3, 5], dtype=int32)
     """
     return add_op(MAXIMUM, x, y, name=name)
 
@@ -620,12 +757,16 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Take the smaller of `x` and `y`.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         The broadcast shape. Where `x` and `y` are equal, the gradient flows to `x`.
+
+    Examples:
+        >>> session.run(tf.minimum([1, 5], 3))
+        array([1, 3], dtype=int32)
     """
     return add_op(MINIMUM, x, y, name=name)
 

@@ -18,12 +18,16 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x == y`` by value (the Python operator compares tensors by identity).
 
     Args:
-        x: A number dtype, bool or string.
+        x: Any shape, A number dtype, bool or string.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         Dtype bool, the broadcast shape.
+
+    Examples:
+        >>> session.run(tf.equal([1, 2, 3], [1, 0, 3]))
+        array([ True, False,  True])
     """
     return add_op(EQUAL, x, y, name=name)
 
@@ -35,12 +39,16 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x != y`` by value.
 
     Args:
-        x: A number dtype, bool or string.
+        x: Any shape, A number dtype, bool or string.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         Dtype bool, the broadcast shape.
+
+    Examples:
+        >>> session.run(tf.not_equal(["a", "b"], "a"))
+        array([False,  True])
     """
     return add_op(NOT_EQUAL, x, y, name=name)
 
@@ -52,12 +60,16 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x < y``.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         Dtype bool, the broadcast shape.
+
+    Examples:
+        >>> session.run(tf.less([1, 2, 3], 2))
+        array([ True, False, False])
     """
     return add_op(LESS, x, y, name=name)
 
@@ -69,12 +81,16 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x <= y``.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         Dtype bool, the broadcast shape.
+
+    Examples:
+        >>> session.run(tf.less_equal([1, 2, 3], 2))
+        array([ True,  True, False])
     """
     return add_op(LESS_EQUAL, x, y, name=name)
 
@@ -86,12 +102,16 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x > y``.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         Dtype bool, the broadcast shape.
+
+    Examples:
+        >>> session.run(tf.greater([1, 2, 3], 2))
+        array([False, False,  True])
     """
     return add_op(GREATER, x, y, name=name)
 
@@ -103,12 +123,16 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
     """Compute ``x >= y``.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
         Dtype bool, the broadcast shape.
+
+    Examples:
+        >>> session.run(tf.greater_equal([1, 2, 3], 2))
+        array([False,  True,  True])
     """
     return add_op(GREATER_EQUAL, x, y, name=name)
 
@@ -125,9 +149,16 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     """Compute ``x and y``.
 
     Args:
-        x: Bool.
+        x: Any shape, bool.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, bool.
+
+    Examples:
+        >>> session.run(tf.logical_and([True, True], [True, False]))
+        array([ True, False])
     """
     return add_op(LOGICAL_AND, x, y, name=name)
 
@@ -139,9 +170,16 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x or y``.
 
     Args:
-        x: Bool.
+        x: Any shape, bool.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, bool.
+
+    Examples:
+        >>> session.run(tf.logical_or([True, False], [False, False]))
+        array([ True, False])
     """
     return add_op(LOGICAL_OR, x, y, name=name)
 
@@ -153,9 +191,12 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -
     """Compute whether exactly one of `x` and `y` holds.
 
     Args:
-        x: Bool.
+        x: Any shape, bool.
         y: Bool; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, bool.
     """
     return not_equal(convert_to_tensor(x, dtypes.bool_), convert_to_tensor(y, dtypes.bool_), name)
 
@@ -166,6 +207,13 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, bool.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.logical_not([True, False]))
+        array([False,  True])
     """
     return add_op(LOGICAL_NOT, x, name=name)
 
@@ -182,6 +230,10 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape, dtype bool.
+
+    Examples:
+        >>> session.run(tf.is_nan([1.0, float("nan")]))
+        array([False,  True])
     """
     return add_op(IS_NAN, x, name=name)
 
@@ -214,6 +266,10 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape, dtype bool.
+
+    Examples:
+        >>> session.run(tf.is_finite([1.0, float("inf")]))
+        array([ True, False])
     """
     return add_op(IS_FINITE, x, name=name)
 
@@ -228,9 +284,16 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     """Combine the bits of `x` and `y` by and.
 
     Args:
-        x: An integer dtype.
+        x: Any shape, an integer dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.bitwise.bitwise_and([6, 5], 3))
+        array([2, 1], dtype=int32)
     """
     return add_op(BITWISE_AND, x, y, name=name)
 
@@ -242,9 +305,12 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Combine the bits of `x` and `y` by or.
 
     Args:
-        x: An integer dtype.
+        x: Any shape, an integer dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(BITWISE_OR, x, y, name=name)
 
@@ -256,9 +322,12 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     """Combine the bits of `x` and `y` by exclusive or.
 
     Args:
-        x: An integer dtype.
+        x: Any shape, an integer dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(BITWISE_XOR, x, y, name=name)
 
@@ -272,6 +341,9 @@ def invert(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, an integer dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(INVERT, x, name=name)
 
@@ -283,9 +355,12 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Shift the bits of `x` by `y` places to the left.
 
     Args:
-        x: An integer dtype.
+        x: Any shape, an integer dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(LEFT_SHIFT, x, y, name=name)
 
@@ -297,9 +372,12 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     """Shift the bits of `x` by `y` places to the right; signed integers keep their sign.
 
     Args:
-        x: An integer dtype.
+        x: Any shape, an integer dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(RIGHT_SHIFT, x, y, name=name)
 

@@ -41,12 +41,12 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     """Make complex numbers of their parts.
 
     Args:
-        real: Real part, float32 or float64.
+        real: Real part, any shape, float32 or float64.
         imag: Imaginary part, same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
-        Dtype complex64 or complex128.
+        The broadcast shape; complex64 or complex128.
     """
     real, imag = alike(real, imag)
     return add_op(COMPLEX, real, imag, name=name, Tout=_WHOLE.get(real.dtype, dtypes.complex64))
@@ -84,6 +84,9 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
         input: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape; the dtype of the parts.
     """
     input = convert_to_tensor(input)
     return add_op(REAL, input, name=name, Tout=input.dtype.real_dtype) if input.dtype.is_complex else input
@@ -106,6 +109,9 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
         input: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape; the dtype of the parts.
     """
     input = convert_to_tensor(input)
     if not input.dtype.is_complex:

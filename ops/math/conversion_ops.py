@@ -26,6 +26,9 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
         value: Any shape, a real dtype.
         dtype: The new real dtype. NaN becomes 0 in an integer dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape, dtype `dtype`.
     """
     value, wanted = convert_to_tensor(value), as_dtype(dtype)
     if value.dtype is wanted:

@@ -35,17 +35,21 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
         equation: The letters of each input, separated by commas; after ``->`` those of the result. Without
             ``->`` the result has the letters that occur once, in alphabetical order. ``...`` stands for leading
             or inner dimensions that broadcast. A letter twice in one input takes the diagonal.
-        *inputs: One tensor per group of letters, all of one number dtype.
+        *inputs: One tensor per group of letters, whose rank is the number of its letters; all of one number dtype.
         name: Name of the operation.
 
     Returns:
-        The dimensions named after ``->``.
+        The shape has the sizes of the dimensions named after ``->``; the dtype of the inputs.
 
     Raises:
         InvalidArgumentError: The equation is malformed, or does not fit the inputs.
 
-    Example:
-        ``einsum("bij,bjk->bik", a, b)`` multiplies batches of matrices; ``einsum("ii->", a)`` is the trace.
+    Examples:
+        >>> a, b = tf.ones([2, 3, 4]), tf.ones([2, 4, 5])
+        >>> tf.einsum("bij,bjk->bik", a, b).shape  # products of batches of matrices
+        TensorShape([2, 3, 5])
+        >>> session.run(tf.einsum("ii->", tf.constant([[1, 2], [3, 4]])))  # the trace
+        np.int32(5)
     """
     operands, result = _parse(equation)
     if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):

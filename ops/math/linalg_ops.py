@@ -58,6 +58,11 @@ def matmul(
     Raises:
         InvalidArgumentError: The inner dimensions differ, a rank is below 2, or both ``transpose`` and
             ``adjoint`` are asked for one argument.
+
+    Examples:
+        >>> session.run(tf.matmul([[1, 2], [3, 4]], [[10], [100]]))
+        array([[210],
+               [430]], dtype=int32)
     """
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise InvalidArgumentError("matmul: give transpose or adjoint for an argument, not both")
@@ -183,15 +188,19 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     Args:
         a: Shape ``[...]`` of known rank, a number dtype.
         b: Shape ``[...]`` of known rank, same dtype.
-        axes: How many of the last dimensions of `a` and of the first of `b` to sum over; or two lists: the
-            dimensions of `a` and, in the same order, those of `b`.
+        axes: How many of the last dimensions of `a` and of the first of `b` to sum over, an integer scalar; or two
+            vectors (lists): the dimensions of `a` and, in the same order, those of `b`.
         name: Name of the operation.
 
     Returns:
-        The remaining dimensions of `a`, then those of `b`.
+        The shape of `a` and then that of `b`, without the dimensions summed over.
 
     Raises:
         InvalidArgumentError: A rank is unknown, or `axes` do not fit.
+
+    Examples:
+        >>> session.run(tf.tensordot([[1, 2], [3, 4]], [10, 100], axes=1))
+        array([210, 430], dtype=int32)
     """
     a, b = alike(a, b)
     axes_a, axes_b = _summed_axes(a, b, axes)
@@ -275,8 +284,15 @@ def norm(
         name: Name of the operation.
         keep_dims: Old name of `keepdims`.
 
+    Returns:
+        The shape of `tensor` without `axis`, or with size 1 there (`keepdims`); a scalar when `axis` is None.
+
     Raises:
         InvalidArgumentError: The norm is not one of these.
+
+    Examples:
+        >>> session.run(tf.norm([[3.0, 4.0], [6.0, 8.0]], axis=1))
+        array([ 5., 10.], dtype=float32)
     """
     tensor = convert_to_tensor(tensor)
     keep = bool(keepdims or keep_dims)

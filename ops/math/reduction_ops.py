@@ -88,7 +88,10 @@ def reduce_by(
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Add a reduction, the old and the new spelling of its arguments resolved."""
+    """Add a reduction, the old and the new spelling of its arguments resolved.
+
+    The shapes are those of `reduce_sum`.
+    """
     if axis is not None and reduction_indices is not None:
         raise InvalidArgumentError(f"{definition.name}: give axis or reduction_indices (its old name), not both")
     if keepdims is not None and keep_dims is not None:
@@ -187,7 +190,7 @@ def expand_reduced(reduced: TensorLike, sizes: TensorLike, axis: TensorLike, nam
         reduced: What is left of a tensor of shape `sizes` after reducing `axis`, with or without the reduced
             dimensions (kept as size 1).
         sizes: Integer vector: the shape before the reduction.
-        axis: The dimensions that were reduced.
+        axis: The dimensions that were reduced, an integer vector.
         name: Name of the operation.
 
     Returns:
@@ -246,12 +249,21 @@ def reduce_sum(
 
     Args:
         input_tensor: Shape ``[...]``, a number dtype.
-        axis: The dimension, or a list or tensor of them, to sum over; negative ones count from the end; None
-            for all.
+        axis: The dimension to sum over, or a vector (a list) of them; negative ones count from the end; None for all.
         keepdims: Keep the reduced dimensions, with size 1.
         name: Name of the operation.
         reduction_indices: Old name of `axis`.
         keep_dims: Old name of `keepdims`.
+
+    Returns:
+        Same dtype; the shape of `input_tensor` without these dimensions, or with size 1 there (`keepdims`).
+
+    Examples:
+        >>> session.run(tf.reduce_sum([[1, 2], [3, 4]], axis=0))
+        array([4, 6], dtype=int32)
+        >>> session.run(tf.reduce_sum([[1, 2], [3, 4]], axis=1, keepdims=True))
+        array([[3],
+               [7]], dtype=int32)
     """
     return reduce_by(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -369,7 +381,14 @@ def reduce_mean(
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Average elements over dimensions (arguments as `reduce_sum`). Integers are rounded towards 0."""
+    """Average elements over dimensions (arguments as `reduce_sum`). Integers are rounded towards 0.
+
+    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+
+    Examples:
+        >>> session.run(tf.reduce_mean([[1.0, 2.0], [3.0, 4.0]], axis=0))
+        array([2., 3.], dtype=float32)
+    """
     return reduce_by(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -429,7 +448,12 @@ def reduce_max(
     """Take the greatest element over dimensions (arguments as `reduce_sum`; integers and floats).
 
     Returns:
-        Of no elements the least value of the dtype, ``-inf`` for floats. Equal maxima share the gradient.
+        The dtype of `input_tensor` and its shape without these dimensions, or with size 1 there (`keepdims`). Of no
+        elements the least value of the dtype, ``-inf`` for floats. Equal maxima share the gradient.
+
+    Examples:
+        >>> session.run(tf.reduce_max([[1, 5], [3, 4]], axis=1))
+        array([5, 4], dtype=int32)
     """
     return reduce_by(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -491,7 +515,12 @@ def reduce_min(
     """Take the least element over dimensions (arguments as `reduce_sum`; integers and floats).
 
     Returns:
-        Of no elements the greatest value of the dtype, ``inf`` for floats. Equal minima share the gradient.
+        The dtype of `input_tensor` and its shape without these dimensions, or with size 1 there (`keepdims`). Of no
+        elements the greatest value of the dtype, ``inf`` for floats. Equal minima share the gradient.
+
+    Examples:
+        >>> session.run(tf.reduce_min([[1, 5], [3, 4]], axis=1))
+        array([1, 3], dtype=int32)
     """
     return reduce_by(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -514,7 +543,14 @@ def reduce_prod(
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Multiply elements over dimensions (arguments as `reduce_sum`)."""
+    """Multiply elements over dimensions (arguments as `reduce_sum`).
+
+    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+
+    Examples:
+        >>> session.run(tf.reduce_prod([[1, 2], [3, 4]], axis=1))
+        array([ 2, 12], dtype=int32)
+    """
     return reduce_by(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -574,7 +610,14 @@ def reduce_all(
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Tell whether all elements over dimensions hold (arguments as `reduce_sum`; bool)."""
+    """Tell whether all elements over dimensions hold (arguments as `reduce_sum`; bool).
+
+    The result has the shape of `input_tensor` without these dimensions, or with size 1 there (`keepdims`).
+
+    Examples:
+        >>> session.run(tf.reduce_all([[True, True], [True, False]], axis=1))
+        array([ True, False])
+    """
     return reduce_by(ALL, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -593,7 +636,14 @@ def reduce_any(
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Tell whether an element over dimensions holds (arguments as `reduce_sum`; bool)."""
+    """Tell whether an element over dimensions holds (arguments as `reduce_sum`; bool).
+
+    The result has the shape of `input_tensor` without these dimensions, or with size 1 there (`keepdims`).
+
+    Examples:
+        >>> session.run(tf.reduce_any([[False, False], [True, False]], axis=1))
+        array([False,  True])
+    """
     return reduce_by(ANY, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -615,7 +665,14 @@ def reduce_logsumexp(
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Compute ``log(sum(exp(input_tensor)))`` over dimensions without overflow (arguments as `reduce_sum`)."""
+    """Compute ``log(sum(exp(input_tensor)))`` over dimensions without overflow (arguments as `reduce_sum`).
+
+    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+
+    Examples:
+        >>> session.run(tf.reduce_logsumexp([[0.0, 0.0], [1.0, 1.0]], axis=1))
+        array([0.6931472, 1.6931472], dtype=float32)
+    """
     input_tensor = convert_to_tensor(input_tensor)
     axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
     greatest = reduce_max(input_tensor, axis, keepdims=True)
@@ -628,7 +685,10 @@ def reduce_logsumexp(
 def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Compute the square root of the sum of squares over dimensions (arguments as `reduce_sum`)."""
+    """Compute the square root of the sum of squares over dimensions (arguments as `reduce_sum`).
+
+    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    """
     input_tensor = convert_to_tensor(input_tensor)
     squares = multiply(input_tensor, conj(input_tensor)) if input_tensor.dtype.is_complex else square(input_tensor)
     return sqrt(reduce_sum(squares, axis, keepdims), name)
@@ -637,7 +697,10 @@ def reduce_euclidean_norm(
 def reduce_variance(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Compute the mean squared distance from the mean over dimensions (arguments as `reduce_sum`)."""
+    """Compute the mean squared distance from the mean over dimensions (arguments as `reduce_sum`).
+
+    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    """
     mean = reduce_mean(input_tensor, axis, keepdims=True)
     return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims, name)
 
@@ -645,7 +708,10 @@ def reduce_variance(
 def reduce_std(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Compute the square root of `reduce_variance`."""
+    """Compute the square root of `reduce_variance`.
+
+    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    """
     return sqrt(reduce_variance(input_tensor, axis, keepdims), name)
 
 
@@ -660,7 +726,12 @@ def count_nonzero(
 ) -> Tensor:
     """Count the elements that are not 0 (not False, not empty) over dimensions (arguments as `reduce_sum`).
 
-    The counts have the dtype `dtype`.
+    The counts have the dtype `dtype` and the shape of `input_tensor` without these dimensions, or with size 1 there
+    (`keepdims`).
+
+    Examples:
+        >>> session.run(tf.count_nonzero([[0, 5], [3, 4]], axis=1))
+        array([1, 2])
     """
     input_tensor = convert_to_tensor(input_tensor)
     counted = cast(not_equal(input_tensor, zeros_like(input_tensor)), as_dtype(dtype))

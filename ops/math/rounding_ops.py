@@ -36,6 +36,10 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape and dtype. No gradient flows: the derivative is 0 almost everywhere.
+
+    Examples:
+        >>> session.run(tf.floor([1.7, -1.2]))
+        array([ 1., -2.], dtype=float32)
     """
     return add_op(FLOOR, x, name=name)
 
@@ -52,6 +56,10 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape and dtype. No gradient flows: the derivative is 0 almost everywhere.
+
+    Examples:
+        >>> session.run(tf.ceil([1.2, -1.7]))
+        array([ 2., -1.], dtype=float32)
     """
     return add_op(CEIL, x, name=name)
 
@@ -81,6 +89,13 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, an integer or floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.round([0.5, 1.5, 2.6]))
+        array([0., 2., 3.], dtype=float32)
     """
     x = convert_to_tensor(x)
     return x if x.dtype.is_integer else add_op(ROUND, x, name=name)
@@ -99,12 +114,19 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x // y``: the quotient rounded down.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
+    Returns:
+        The broadcast shape, the same dtype.
+
     Raises:
         InvalidArgumentError: When run, an integer divisor is 0.
+
+    Examples:
+        >>> session.run(tf.floordiv([7, -7], 2))
+        array([ 3, -4], dtype=int32)
     """
     return add_op(FLOOR_DIV, x, y, name=name)
 
@@ -121,12 +143,19 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x % y`` as Python does: the remainder has the sign of `y`.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
+    Returns:
+        The broadcast shape, the same dtype.
+
     Raises:
         InvalidArgumentError: When run, an integer divisor is 0.
+
+    Examples:
+        >>> session.run(tf.mod([7, -7], 3))
+        array([1, 2], dtype=int32)
     """
     return add_op(FLOOR_MOD, x, y, name=name)
 
@@ -151,9 +180,12 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     """Compute the quotient ``x / y`` rounded towards 0, as C does.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
 
     Raises:
         InvalidArgumentError: When run, an integer divisor is 0.
@@ -175,9 +207,12 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     """Compute the remainder of `truncatediv`: it has the sign of `x`.
 
     Args:
-        x: An integer or floating dtype.
+        x: Any shape, an integer or floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
 
     Raises:
         InvalidArgumentError: When run, an integer divisor is 0.
@@ -204,9 +239,16 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x / y`` as Python 2 does: integers are divided and rounded down, other numbers not rounded.
 
     Args:
-        x: A number dtype.
+        x: Any shape, A number dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
+
+    Examples:
+        >>> session.run(tf.div([7, 8], 2))
+        array([3, 4], dtype=int32)
     """
     x, y = alike(x, y)
     return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
@@ -218,13 +260,17 @@ def clip_by_value(
     """Force values into a range.
 
     Args:
-        t: An integer or floating dtype.
+        t: Any shape, an integer or floating dtype.
         clip_value_min: Lower bound: a scalar, or of a shape that broadcasts to that of `t`.
         clip_value_max: Upper bound, likewise.
         name: Name of the operation.
 
     Returns:
         Same shape and dtype as `t`. Gradients flow to `t` where it is in the range, to the bound elsewhere.
+
+    Examples:
+        >>> session.run(tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0))
+        array([0. , 0.5, 1. ], dtype=float32)
     """
     return add_op(CLIP_BY_VALUE, t, clip_value_min, clip_value_max, name=name)
 

@@ -89,6 +89,12 @@ def cumsum(
 
     Returns:
         Same shape and dtype as `x`.
+
+    Examples:
+        >>> session.run(tf.cumsum([1, 2, 3]))
+        array([1, 3, 6], dtype=int32)
+        >>> session.run(tf.cumsum([1, 2, 3], exclusive=True))
+        array([0, 1, 3], dtype=int32)
     """
     return add_op(CUMSUM, x, index_tensor(axis), name=name, exclusive=bool(exclusive), reverse=bool(reverse))
 
@@ -107,7 +113,14 @@ CUMSUM = register(_scan("Cumsum", _cumsum_kernel, dtypes.NUMERIC, _cumsum_gradie
 def cumprod(
     x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Compute running products along a dimension (arguments as `cumsum`; the first exclusive product is 1)."""
+    """Compute running products along a dimension (arguments as `cumsum`; the first exclusive product is 1).
+
+    The result has the shape and dtype of `x`.
+
+    Examples:
+        >>> session.run(tf.cumprod([2, 3, 4]))
+        array([ 2,  6, 24], dtype=int32)
+    """
     return add_op(CUMPROD, x, index_tensor(axis), name=name, exclusive=bool(exclusive), reverse=bool(reverse))
 
 
@@ -130,7 +143,8 @@ def cumulative_logsumexp(
 ) -> Tensor:
     """Compute logarithms of running sums of exponentials (arguments as `cumsum`, of a float dtype).
 
-    The first exclusive one, the logarithm of 0, is the least number of the dtype.
+    The result has the shape and dtype of `x`. The first exclusive one, the logarithm of 0, is the least number of the
+    dtype.
     """
     return add_op(
         CUMULATIVE_LOGSUMEXP, x, index_tensor(axis), name=name, exclusive=bool(exclusive), reverse=bool(reverse)

@@ -54,6 +54,10 @@ def argmax(
 
     Raises:
         InvalidArgumentError: `axis` is out of range, or the dimension is empty.
+
+    Examples:
+        >>> session.run(tf.argmax([[1, 5, 2], [9, 3, 4]], axis=1))
+        array([1, 0])
     """
     return _position(ARG_MAX, input, axis, name, dimension, output_type)
 
@@ -65,7 +69,14 @@ def argmin(
     dimension: TensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
-    """Find the position of the least element along a dimension (see `argmax`)."""
+    """Find the position of the least element along a dimension (arguments as `argmax`).
+
+    The result has the shape of `input` without the dimension; of equal elements the first counts.
+
+    Examples:
+        >>> session.run(tf.argmin([[1, 5, 2], [9, 3, 4]], axis=1))
+        array([0, 1])
+    """
     return _position(ARG_MIN, input, axis, name, dimension, output_type)
 
 
@@ -186,6 +197,10 @@ def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str |
 
     Raises:
         InvalidArgumentError: `k` is negative or above n.
+
+    Examples:
+        >>> session.run(tf.nn.top_k([1, 9, 5, 7], k=2))
+        TopK(values=array([9, 7], dtype=int32), indices=array([1, 3], dtype=int32))
     """
     return TopK(*add_op(TOP_K, input, index_tensor(k), name=name, sorted=bool(sorted)))
 
@@ -265,6 +280,9 @@ def put_along_last(values: TensorLike, indices: TensorLike, sizes: TensorLike, n
         indices: The same shape, int32 or int64, each line without repetitions.
         sizes: Integer vector: the shape of the result, ``[..., n]``.
         name: Name of the operation.
+
+    Returns:
+        Shape `sizes`, the dtype of `values`.
     """
     return add_op(PUT_ALONG_LAST, values, indices, index_tensor(sizes), name=name)
 
@@ -352,6 +370,11 @@ def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: 
     Returns:
         Shape ``[batch]``, bool. Classes that tie with the target at the boundary count as in the top; a target
         out of range or with a prediction that is not finite does not.
+
+    Examples:
+        >>> predictions = [[0.1, 0.7, 0.2], [0.6, 0.3, 0.1]]
+        >>> session.run(tf.nn.in_top_k(predictions, [2, 2], k=2))
+        array([ True, False])
     """
     return add_op(IN_TOP_K, predictions, targets, index_tensor(k), name=name)
 
@@ -405,8 +428,8 @@ def bincount(
     Args:
         arr: Numbers from 0, any shape, an integer dtype.
         weights: What each occurrence counts for, the shape of `arr`; 1 when None.
-        minlength: Least length of the result.
-        maxlength: Greatest length of the result: numbers from there on are not counted.
+        minlength: Least length of the result, an integer scalar.
+        maxlength: Greatest length of the result, an integer scalar: numbers from there on are not counted.
         dtype: Dtype of the counts when there are no weights.
         name: Name of the operation.
 

@@ -247,7 +247,10 @@ SEGMENT_SUM = register(_sorted("SegmentSum", _segment_sum_kernel, dtypes.NUMERIC
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Average the rows of each segment (arguments as `segment_sum`; floating and complex dtypes)."""
+    """Average the rows of each segment (arguments as `segment_sum`; floating and complex dtypes).
+
+    The result has the shape ``[segments, ...]`` and the dtype of `data`.
+    """
     return add_op(SEGMENT_MEAN, data, segment_ids, name=name)
 
 
@@ -267,7 +270,10 @@ SEGMENT_MEAN = register(_sorted("SegmentMean", _segment_mean_kernel, dtypes.INEX
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Take the greatest of each segment, row by row (arguments as `segment_sum`; integers and floats)."""
+    """Take the greatest of each segment, row by row (arguments as `segment_sum`; integers and floats).
+
+    The result has the shape ``[segments, ...]`` and the dtype of `data`.
+    """
     return add_op(SEGMENT_MAX, data, segment_ids, name=name)
 
 
@@ -288,7 +294,10 @@ SEGMENT_MAX = register(_sorted("SegmentMax", _sorted_rows_kernel("maximum", 0), 
 
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Take the least of each segment, row by row (arguments as `segment_sum`; integers and floats)."""
+    """Take the least of each segment, row by row (arguments as `segment_sum`; integers and floats).
+
+    The result has the shape ``[segments, ...]`` and the dtype of `data`.
+    """
     return add_op(SEGMENT_MIN, data, segment_ids, name=name)
 
 
@@ -327,6 +336,10 @@ def unsorted_segment_sum(
 
     Raises:
         InvalidArgumentError: When run, an entry of `segment_ids` is not below `num_segments`.
+
+    Examples:
+        >>> session.run(tf.unsorted_segment_sum([1, 2, 3], [1, 0, 1], num_segments=3))
+        array([2, 4, 0], dtype=int32)
     """
     return add_op(UNSORTED_SEGMENT_SUM, data, segment_ids, index_tensor(num_segments), name=name)
 
@@ -351,7 +364,11 @@ def unsorted_segment_max(
 ) -> Tensor:
     """Take the greatest of each segment (arguments as `unsorted_segment_sum`; integers and floats).
 
-    Segments without rows get the least finite value of the dtype.
+    The result has the shape ``[num_segments, ...]``. Segments without rows get the least finite value of the dtype.
+
+    Examples:
+        >>> session.run(tf.unsorted_segment_max([1, 2, 3], [1, 0, 1], num_segments=2))
+        array([2, 3], dtype=int32)
     """
     return add_op(UNSORTED_SEGMENT_MAX, data, segment_ids, index_tensor(num_segments), name=name)
 
@@ -386,7 +403,7 @@ def unsorted_segment_min(
 ) -> Tensor:
     """Take the least of each segment (arguments as `unsorted_segment_sum`; integers and floats).
 
-    Segments without rows get the greatest finite value of the dtype.
+    The result has the shape ``[num_segments, ...]``. Segments without rows get the greatest finite value of the dtype.
     """
     return add_op(UNSORTED_SEGMENT_MIN, data, segment_ids, index_tensor(num_segments), name=name)
 
@@ -404,7 +421,10 @@ UNSORTED_SEGMENT_MIN = register(
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Multiply the rows of each segment (arguments as `unsorted_segment_sum`); 1 for segments without rows."""
+    """Multiply the rows of each segment (arguments as `unsorted_segment_sum`); 1 for segments without rows.
+
+    The result has the shape ``[num_segments, ...]``.
+    """
     return add_op(UNSORTED_SEGMENT_PROD, data, segment_ids, index_tensor(num_segments), name=name)
 
 
@@ -428,7 +448,10 @@ UNSORTED_SEGMENT_PROD = register(
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Average the rows of each segment (arguments as `unsorted_segment_sum`); 0 for segments without rows."""
+    """Average the rows of each segment (arguments as `unsorted_segment_sum`); 0 for segments without rows.
+
+    The result has the shape ``[num_segments, ...]``.
+    """
     total, counts = _sums_and_counts(data, segment_ids, num_segments)
     return realdiv(total, counts, name)
 
@@ -436,7 +459,10 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Add up the rows of each segment and divide by the square root of their number (see `unsorted_segment_sum`)."""
+    """Add up the rows of each segment and divide by the square root of their number (see `unsorted_segment_sum`).
+
+    The result has the shape ``[num_segments, ...]``.
+    """
     total, counts = _sums_and_counts(data, segment_ids, num_segments)
     return realdiv(total, sqrt(counts), name)
 

@@ -40,6 +40,9 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
         axis: The dimension, an integer.
         direction: ``"ASCENDING"`` or ``"DESCENDING"``.
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     with get_default_graph().name_scope(name or "sort"):
         return _along_last(SORT, values, axis, direction)
@@ -320,8 +323,11 @@ def histogram_fixed_width(
 ) -> Tensor:
     """Count how many values fall into each of `nbins` bins of equal width (see `histogram_fixed_width_bins`).
 
+    `values` may have any shape; `value_range` is a vector of two, the lower and the upper limit; `nbins` is an integer
+    scalar.
+
     Returns:
-        ``[nbins]``, of `dtype`.
+        Shape ``[nbins]``, of `dtype`.
     """
     with get_default_graph().name_scope(name or "histogram_fixed_width"):
         bins = reshape(histogram_fixed_width_bins(values, value_range, nbins), [-1])
@@ -387,6 +393,9 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name
         repeats: How often: an integer scalar, or a vector with a number for each element along `axis`.
         axis: The dimension; None for the flattened input.
         name: Name scope of the operations.
+
+    Returns:
+        The dtype of `input`; its shape with the sum of the `repeats` along `axis`. A vector when `axis` is None.
     """
     with get_default_graph().name_scope(name or "repeat"):
         input = convert_to_tensor(input)

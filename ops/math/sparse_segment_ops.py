@@ -162,7 +162,7 @@ def sparse_segment_sum(
         indices: Shape ``[k]``: the rows to take, int32 or int64.
         segment_ids: Shape ``[k]``: the segment of each row taken, ascending.
         name: Name of the operation.
-        num_segments: Number of segments; one more than the last of `segment_ids` when None.
+        num_segments: Number of segments, an integer scalar; one more than the last of `segment_ids` when None.
 
     Returns:
         Shape ``[segments, ...]``; 0 for a segment without rows. The gradient is an `IndexedSlices` of the rows taken.
@@ -183,7 +183,10 @@ def sparse_segment_mean(
     name: str | None = None,
     num_segments: TensorLike | None = None,
 ) -> Tensor:
-    """Look up rows and average those of each segment (arguments as `sparse_segment_sum`; no integers)."""
+    """Look up rows and average those of each segment (arguments as `sparse_segment_sum`; no integers).
+
+    The result has the shape ``[segments, ...]`` and the dtype of `data`.
+    """
     return _combine(SPARSE_SEGMENT_MEAN, data, indices, segment_ids, name, num_segments)
 
 
@@ -199,7 +202,8 @@ def sparse_segment_sqrt_n(
 ) -> Tensor:
     """Look up rows, add up those of each segment and divide by the square root of their number.
 
-    Arguments as for `sparse_segment_sum`; no integers.
+    Arguments as for `sparse_segment_sum`; no integers. The result has the shape ``[segments, ...]`` and the dtype of
+    `data`.
     """
     return _combine(SPARSE_SEGMENT_SQRT_N, data, indices, segment_ids, name, num_segments)
 

@@ -47,6 +47,9 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ERF, x, name=name)
 
@@ -65,6 +68,9 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ERFC, x, name=name)
 
@@ -83,6 +89,9 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ERFINV, x, name=name)
 
@@ -100,6 +109,9 @@ def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(NDTRI, x, name=name)
 
@@ -120,6 +132,9 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(LGAMMA, x, name=name)
 
@@ -137,6 +152,9 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(DIGAMMA, x, name=name)
 
@@ -152,9 +170,12 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the derivative of order `a` of `digamma`.
 
     Args:
-        a: The order: whole numbers from 0, a floating dtype. No gradient flows to it.
+        a: The order: whole numbers from 0, any shape, a floating dtype. No gradient flows to it.
         x: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(POLYGAMMA, a, x, name=name)
 
@@ -180,9 +201,12 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     """Compute the Hurwitz zeta function: the sum of ``(q + n) ** -x`` over ``n = 0, 1, ...``.
 
     Args:
-        x: The exponent, above 1: a floating dtype. No gradient flows to it.
+        x: The exponent, above 1: any shape, a floating dtype. No gradient flows to it.
         q: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(ZETA, x, q, name=name)
 
@@ -204,6 +228,9 @@ def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(BESSEL_I0E, x, name=name)
 
@@ -222,6 +249,9 @@ def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(BESSEL_I1E, x, name=name)
 
@@ -244,9 +274,12 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the regularised lower incomplete gamma function.
 
     Args:
-        a: Positive numbers, a floating dtype. No gradient flows to it.
+        a: Positive numbers, any shape, a floating dtype. No gradient flows to it.
         x: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(IGAMMA, a, x, name=name)
 
@@ -264,7 +297,10 @@ IGAMMA = register(binary("Igamma", _special_kernel("gammainc"), dtypes.FLOATS, _
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the regularised upper incomplete gamma function, ``1 - igamma(a, x)`` (arguments as `igamma`)."""
+    """Compute the regularised upper incomplete gamma function, ``1 - igamma(a, x)`` (arguments as `igamma`).
+
+    The shapes broadcast; the result has the broadcast shape.
+    """
     return add_op(IGAMMAC, a, x, name=name)
 
 
@@ -280,10 +316,13 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     """Compute the regularised incomplete beta function.
 
     Args:
-        a: Positive numbers, a floating dtype. No gradient flows to it.
+        a: Positive numbers, any shape, a floating dtype. No gradient flows to it.
         b: Likewise, same dtype.
         x: Numbers from 0 to 1, same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(BETAINC, a, b, x, name=name)
 
@@ -330,9 +369,12 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * log(y)``, and 0 where `x` is 0.
 
     Args:
-        x: A floating dtype.
+        x: Any shape, a floating dtype.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(XLOGY, x, y, name=name)
 
@@ -351,7 +393,10 @@ XLOGY = register(binary("Xlogy", _special_kernel("xlogy"), dtypes.FLOATS, _xlogy
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``x * log1p(y)``, and 0 where `x` is 0 (arguments as `xlogy`)."""
+    """Compute ``x * log1p(y)``, and 0 where `x` is 0 (arguments as `xlogy`).
+
+    The shapes broadcast; the result has the broadcast shape.
+    """
     return add_op(XLOG1PY, x, y, name=name)
 
 
@@ -365,7 +410,10 @@ XLOG1PY = register(binary("Xlog1py", _special_kernel("xlog1py"), dtypes.FLOATS, 
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``x / y``, and 0 where `x` is 0 (arguments as `xlogy`)."""
+    """Compute ``x / y``, and 0 where `x` is 0 (arguments as `xlogy`).
+
+    The shapes broadcast; the result has the broadcast shape.
+    """
     return add_op(XDIVY, x, y, name=name)
 
 
@@ -408,9 +456,12 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
     """Find the number next to `x1` that its dtype can hold, in the direction of `x2`.
 
     Args:
-        x1: float32 or float64.
+        x1: Any shape, float32 or float64.
         x2: Same dtype; the shapes broadcast. No gradient flows to it.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(NEXT_AFTER, x1, x2, name=name)
 
@@ -428,8 +479,11 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
 
     Args:
         coeffs: Coefficients, that of the highest power first; each broadcasts with `x`.
-        x: Where to evaluate, any number dtype.
+        x: Where to evaluate, any shape, any number dtype.
         name: Name of the last operation.
+
+    Returns:
+        The shape of `x` and the coefficients broadcast together.
 
     Raises:
         InvalidArgumentError: `coeffs` is not a list.
@@ -445,13 +499,19 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
 
 
 def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the modified Bessel function of order 0 (argument as `bessel_i0e`)."""
+    """Compute the modified Bessel function of order 0 (argument as `bessel_i0e`).
+
+    The result has the shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     return multiply(exp(absolute(x)), bessel_i0e(x), name)
 
 
 def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the modified Bessel function of order 1 (argument as `bessel_i1e`)."""
+    """Compute the modified Bessel function of order 1 (argument as `bessel_i1e`).
+
+    The result has the shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     return multiply(exp(absolute(x)), bessel_i1e(x), name)
 
@@ -462,6 +522,9 @@ def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype, numbers from 0 to 2.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return multiply(ndtri(multiply(convert_to_tensor(x), 0.5)), -math.sqrt(0.5), name)
 
@@ -472,6 +535,9 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     x = convert_to_tensor(x)
     return div_no_nan(ones_like(x), x, name)

@@ -21,6 +21,9 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(EXPM1, x, name=name)
 
@@ -39,6 +42,13 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.log1p([0.0, 1.0]))
+        array([0.       , 0.6931472], dtype=float32)
     """
     return add_op(LOG1P, x, name=name)
 
@@ -57,6 +67,13 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.sigmoid([-1.0, 0.0, 1.0]))
+        array([0.2689414, 0.5      , 0.7310586], dtype=float32)
     """
     return add_op(SIGMOID, x, name=name)
 
@@ -86,7 +103,7 @@ SIGMOID = register(
 
 
 def sigmoid_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``dy * y * (1 - y)``: the gradient of `sigmoid` from its output `y`."""
+    """Compute ``dy * y * (1 - y)``, element by element: the gradient of `sigmoid` from its output `y`."""
     return add_op(SIGMOID_GRAD, y, dy, name=name)
 
 
@@ -122,6 +139,13 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.sin([0.0, 1.0]))
+        array([0.      , 0.841471], dtype=float32)
     """
     return add_op(SIN, x, name=name)
 
@@ -140,6 +164,13 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.cos([0.0, 1.0]))
+        array([1.       , 0.5403023], dtype=float32)
     """
     return add_op(COS, x, name=name)
 
@@ -158,6 +189,9 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(TAN, x, name=name)
 
@@ -176,6 +210,9 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ASIN, x, name=name)
 
@@ -194,6 +231,9 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ACOS, x, name=name)
 
@@ -212,6 +252,9 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ATAN, x, name=name)
 
@@ -228,9 +271,12 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the angle of the point ``(x, y)``, in radians from -pi to pi.
 
     Args:
-        y: A floating dtype.
+        y: Any shape, a floating dtype.
         x: Same dtype; the shapes broadcast.
         name: Name of the operation.
+
+    Returns:
+        The broadcast shape, the same dtype.
     """
     return add_op(ATAN2, y, x, name=name)
 
@@ -253,6 +299,9 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(SINH, x, name=name)
 
@@ -271,6 +320,9 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(COSH, x, name=name)
 
@@ -289,6 +341,13 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.tanh([0.0, 1.0]))
+        array([0.       , 0.7615942], dtype=float32)
     """
     return add_op(TANH, x, name=name)
 
@@ -301,7 +360,7 @@ TANH = register(unary("Tanh", "tanh", dtypes.INEXACT, _tanh_gradient))
 
 
 def tanh_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``dy * (1 - y * y)``: the gradient of `tanh` from its output `y`."""
+    """Compute ``dy * (1 - y * y)``, element by element: the gradient of `tanh` from its output `y`."""
     return add_op(TANH_GRAD, y, dy, name=name)
 
 
@@ -331,6 +390,9 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ASINH, x, name=name)
 
@@ -349,6 +411,9 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ACOSH, x, name=name)
 
@@ -367,6 +432,9 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a floating or complex dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return add_op(ATANH, x, name=name)
 

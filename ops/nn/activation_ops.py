@@ -111,6 +111,10 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape and dtype as `features`. The subgradient at 0 is taken as 0.
+
+    Examples:
+        >>> session.run(tf.nn.relu([-1.0, 2.0]))
+        array([0., 2.], dtype=float32)
     """
     return add_op(RELU, features, name=name)
 
@@ -128,7 +132,10 @@ RELU = register(_activation("Relu", _tiled(_relu_formula, may_overwrite=(0,)), _
 
 
 def relu_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
-    """Pass `gradients` where `features` (the input or the output of `relu`) is positive, 0 elsewhere."""
+    """Pass `gradients` where `features` (the input or the output of `relu`) is positive, 0 elsewhere.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(RELU_GRAD, gradients, features, name=name)
 
 
@@ -156,6 +163,10 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         Same shape and dtype. The gradient at 0 and 6 is taken as 0.
+
+    Examples:
+        >>> session.run(tf.nn.relu6([-1.0, 2.0, 9.0]))
+        array([0., 2., 6.], dtype=float32)
     """
     return add_op(RELU6, features, name=name)
 
@@ -173,7 +184,10 @@ RELU6 = register(_activation("Relu6", _tiled(_relu6_formula, (0,)), _relu6_gradi
 
 
 def relu6_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
-    """Pass `gradients` where `features` (the input or the output of `relu6`) is between 0 and 6, 0 elsewhere."""
+    """Pass `gradients` where `features` (the input or the output of `relu6`) is between 0 and 6, 0 elsewhere.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(RELU6_GRAD, gradients, features, name=name)
 
 
@@ -204,6 +218,10 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
 
     Returns:
         Same shape and dtype. The slope at 0 is `alpha`.
+
+    Examples:
+        >>> session.run(tf.nn.leaky_relu([-1.0, 2.0]))
+        array([-0.2,  2. ], dtype=float32)
     """
     return add_op(LEAKY_RELU, features, name=name, alpha=_number("leaky_relu", "alpha", alpha))
 
@@ -230,7 +248,10 @@ LEAKY_RELU = register(_activation("LeakyRelu", _tiled(_leaky_relu_formula), _lea
 
 
 def leaky_relu_grad(gradients: TensorLike, features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """Pass `gradients` where `features` (the input of `leaky_relu`) is positive, `alpha` of it elsewhere."""
+    """Pass `gradients` where `features` (the input of `leaky_relu`) is positive, `alpha` of it elsewhere.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(LEAKY_RELU_GRAD, gradients, features, name=name, alpha=alpha)
 
 
@@ -268,6 +289,9 @@ def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tens
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
         axis: Where to join.
+
+    Returns:
+        The shape of `features`, with twice the size along `axis`.
     """
     features = convert_to_tensor(features)
     return relu(concat([features, negative(features)], axis), name or "CRelu")
@@ -282,6 +306,13 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.nn.elu([-1.0, 2.0]))
+        array([-0.6321206,  2.       ], dtype=float32)
     """
     return add_op(ELU, features, name=name)
 
@@ -303,7 +334,10 @@ ELU = register(_activation("Elu", _tiled(_elu_formula), _elu_gradient))
 
 
 def elu_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``gradients * (outputs + 1)`` where `outputs` (of `elu`) is negative, `gradients` elsewhere."""
+    """Compute ``gradients * (outputs + 1)`` where `outputs` (of `elu`) is negative, `gradients` elsewhere.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(ELU_GRAD, gradients, outputs, name=name)
 
 
@@ -334,6 +368,9 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
 
+    Returns:
+        Same shape and dtype.
+
     References:
         Klambauer et al., Self-Normalizing Neural Networks, 2017 (arXiv:1706.02515).
     """
@@ -360,7 +397,10 @@ SELU = register(_activation("Selu", _tiled(_selu_formula, (0,)), _selu_gradient)
 
 
 def selu_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the gradient of `selu` from its `outputs`."""
+    """Compute the gradient of `selu` from its `outputs`.
+
+    The arguments and the result have one shape and dtype.
+    """
     return add_op(SELU_GRAD, gradients, outputs, name=name)
 
 
@@ -393,6 +433,13 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.nn.softplus([0.0, 2.0]))
+        array([0.6931472, 2.126928 ], dtype=float32)
     """
     return add_op(SOFTPLUS, features, name=name)
 
@@ -430,6 +477,13 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.nn.softsign([-1.0, 3.0]))
+        array([-0.5 ,  0.75], dtype=float32)
     """
     return add_op(SOFTSIGN, features, name=name)
 
@@ -454,6 +508,9 @@ def swish(features: TensorLike, name: str | None = None) -> Tensor:
         features: Shape ``[...]``, a float dtype.
         name: Name of the operation.
 
+    Returns:
+        Same shape and dtype.
+
     References:
         Ramachandran et al., Searching for Activation Functions, 2017 (arXiv:1710.05941).
     """
@@ -467,5 +524,8 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
         x: Shape ``[...]``, a float dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     return negative(softplus(negative(x)), name or "log_sigmoid")

@@ -55,7 +55,10 @@ def avg_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """Take the mean of each window of a volume, channel by channel. Padding does not count (see `max_pool3d`)."""
+    """Take the mean of each window of a volume, channel by channel. Padding does not count.
+
+    The arguments and the shape of the result are those of `max_pool3d`.
+    """
     return _pool_volumes("avg_pool3d", avg_pool, input, ksize, strides, padding, data_format, name)
 
 
@@ -201,6 +204,9 @@ def conv_transpose(
         data_format: As for `convolution`.
         dilations: In the form of `strides`.
         name: Name of the operation.
+
+    Returns:
+        Shape `output_shape`.
     """
     filters = convert_to_tensor(filters)
     functions: dict[int | None, tuple[Any, str]] = {

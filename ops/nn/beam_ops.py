@@ -82,6 +82,9 @@ def gather_tree_from_array(values: TensorLike, parent_ids: TensorLike, sequence_
         values: ``[time, batch, beam, ...]``.
         parent_ids: int32 ``[time, batch, beam]``.
         sequence_length: int32 ``[batch, beam]``; later steps are zeros.
+
+    Returns:
+        Shape ``[time, batch, beam, ...]``, the dtype of `values`.
     """
     return add_op(GATHER_TREE_VALUES, values, parent_ids, sequence_length)
 

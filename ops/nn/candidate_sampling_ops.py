@@ -160,7 +160,8 @@ def uniform_candidate_sampler(
         name: Name of the operation.
 
     Returns:
-        ``(sampled_candidates, true_expected_count, sampled_expected_count)``, see `SampledCandidates`.
+        ``(sampled_candidates, true_expected_count, sampled_expected_count)`` of the shapes ``[num_sampled]``, ``[batch,
+        num_true]`` and ``[num_sampled]``, see `SampledCandidates`.
 
     Raises:
         InvalidArgumentError: While running: a class outside the range, or fewer classes than are to be drawn.
@@ -195,8 +196,8 @@ def log_uniform_candidate_sampler(
 ) -> SampledCandidates:
     """Draw classes with probability ``(log(class + 2) - log(class + 1)) / log(range_max + 1)``.
 
-    That is about Zipf's law: for words in the order of how frequent they are.
-    Arguments, result and errors as for `uniform_candidate_sampler`.
+    That is about Zipf's law: for words in the order of how frequent they are. Arguments, result, their shapes and
+    errors are those of `uniform_candidate_sampler`.
     """
     return _candidates(
         LOG_UNIFORM_CANDIDATE_SAMPLER, true_classes, num_true, num_sampled, unique, seed, range_max=range_max, name=name
@@ -230,7 +231,7 @@ def all_candidate_sampler(
 ) -> SampledCandidates:
     """All classes from 0 to ``num_sampled - 1``, each expected once: to compare a sampled loss with the full one.
 
-    Arguments and result as for `uniform_candidate_sampler`.
+    Arguments, result and their shapes are those of `uniform_candidate_sampler`.
     """
     return _candidates(ALL_CANDIDATE_SAMPLER, true_classes, num_true, num_sampled, unique, seed, name=name)
 
@@ -308,7 +309,8 @@ def fixed_unigram_candidate_sampler(
         name: Name of the operation.
 
     Returns:
-        ``(sampled_candidates, true_expected_count, sampled_expected_count)``, see `SampledCandidates`.
+        ``(sampled_candidates, true_expected_count, sampled_expected_count)`` of the shapes ``[num_sampled]``, ``[batch,
+        num_true]`` and ``[num_sampled]``, see `SampledCandidates`.
 
     Raises:
         ValueError: Neither or both of `vocab_file` and `unigrams`, or `shard` is not below `num_shards`.
@@ -380,7 +382,7 @@ def learned_unigram_candidate_sampler(
 ) -> SampledCandidates:
     """Draw classes as often as they were true classes of earlier steps, counting each once to begin with.
 
-    Arguments, result and errors as for `uniform_candidate_sampler`.
+    Arguments, result, their shapes and errors are those of `uniform_candidate_sampler`.
     """
     return _candidates(
         LEARNED_UNIGRAM_CANDIDATE_SAMPLER,
@@ -441,7 +443,7 @@ def compute_accidental_hits(
         name: Name of the operation.
 
     Returns:
-        ``(indices, ids, weights)``, see `AccidentalHits`.
+        ``(indices, ids, weights)``, each of shape ``[hits]``, see `AccidentalHits`.
     """
     classes = [cast(convert_to_tensor(ids), dtypes.int64) for ids in (true_classes, sampled_candidates)]
     return AccidentalHits(*add_op(COMPUTE_ACCIDENTAL_HITS, *classes, name=name, num_true=int(num_true)))

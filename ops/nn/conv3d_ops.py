@@ -99,6 +99,11 @@ def conv3d(
 
     Raises:
         InvalidArgumentError: Shapes that do not meet, or malformed arguments.
+
+    Examples:
+        >>> volumes, filters = tf.ones([1, 3, 3, 3, 1]), tf.ones([3, 3, 3, 1, 2])
+        >>> session.run(tf.nn.conv3d(volumes, filters, strides=1, padding="VALID"))
+        array([[[[[27., 27.]]]]], dtype=float32)
     """
     filter = either("conv3d", filter, filters, "filter and filters")
     return add_op(CONV3D, input, filter, name=name, **_attrs("conv3d", strides, padding, data_format, dilations))
@@ -238,7 +243,7 @@ def conv3d_backprop_filter(
     """Compute the gradient of `conv3d` with respect to its filters.
 
     Args:
-        input: The volumes, as for `conv3d`.
+        input: The volumes, ``[batch, depth, height, width, channels]`` in the order of `data_format`.
         filter_sizes: Shape of the filters, an integer vector.
         out_backprop: Gradient of the outputs, of their shape.
         strides: As for `conv3d`.

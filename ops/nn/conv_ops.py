@@ -114,6 +114,13 @@ def conv2d(
 
     Raises:
         InvalidArgumentError: Shapes that do not meet, or malformed arguments.
+
+    Examples:
+        >>> images, filters = tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1])
+        >>> session.run(tf.nn.conv2d(images, filters, strides=1, padding="SAME"))[0, :, :, 0]
+        array([[4., 4., 2.],
+               [4., 4., 2.],
+               [2., 2., 1.]], dtype=float32)
     """
     filter = either("conv2d", filter, filters, "filter and filters")
     return add_op(CONV2D, input, filter, name=name, **conv_attrs("conv2d", strides, padding, data_format, dilations))
@@ -175,7 +182,7 @@ def conv2d_backprop_input(
 
     Args:
         input_sizes: Shape of the images, an integer vector.
-        filter: As for `conv2d`.
+        filter: The filters, ``[height, width, channels, outputs]``.
         out_backprop: Gradient of the outputs, of their shape.
         strides: As for `conv2d`.
         padding: As for `conv2d`.
@@ -246,7 +253,7 @@ def conv2d_backprop_filter(
     """Compute the gradient of `conv2d` with respect to its filters.
 
     Args:
-        input: The images, as for `conv2d`.
+        input: The images, ``[batch, height, width, channels]`` in the order of `data_format`.
         filter_sizes: Shape of the filters, an integer vector.
         out_backprop: Gradient of the outputs, of their shape.
         strides: As for `conv2d`.
@@ -333,6 +340,11 @@ def conv2d_transpose(
 
     Returns:
         Shape `output_shape`.
+
+    Examples:
+        >>> images, filters = tf.ones([1, 1, 2, 1]), tf.ones([1, 2, 1, 1])
+        >>> session.run(tf.nn.conv2d_transpose(images, filters, [1, 1, 3, 1], strides=1, padding="VALID"))[0, :, :, 0]
+        array([[1., 2., 1.]], dtype=float32)
     """
     value = either("conv2d_transpose", value, input, "value and input")
     filter = either("conv2d_transpose", filter, filters, "filter and filters")
@@ -352,6 +364,9 @@ def atrous_conv2d(
         rate: Distance between the elements of a window.
         padding: ``"SAME"`` or ``"VALID"``.
         name: Name of the operation.
+
+    Returns:
+        ``[batch, out height, out width, outputs]``.
     """
     return conv2d(value, filters, 1, padding, dilations=rate, name=name or "atrous_conv2d")
 
@@ -373,6 +388,9 @@ def atrous_conv2d_transpose(
         rate: Distance between the elements of a window.
         padding: ``"SAME"`` or ``"VALID"``.
         name: Name of the operation.
+
+    Returns:
+        Shape `output_shape`.
     """
     name = name or "atrous_conv2d_transpose"
     return conv2d_transpose(value, filters, output_shape, 1, padding, name=name, dilations=rate)
@@ -404,6 +422,12 @@ def conv1d(
 
     Returns:
         ``[batch, out width, outputs]``, in the order of `data_format`.
+
+    Examples:
+        >>> sequences, filters = tf.reshape([1.0, 2.0, 3.0], [1, 3, 1]), tf.ones([2, 1, 1])
+        >>> session.run(tf.nn.conv1d(sequences, filters, stride=1, padding="VALID"))
+        array([[[3.],
+                [5.]]], dtype=float32)
     """
     value = convert_to_tensor(either("conv1d", value, input, "value and input"))
     layout = {"NWC": "NHWC", "NCW": "NCHW"}.get(data_format or "NWC", data_format)

@@ -80,8 +80,16 @@ def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None
         name: Name of the operation.
         dim: Old name of `axis`.
 
+    Returns:
+        Same shape and dtype.
+
     Raises:
         InvalidArgumentError: The axis is out of range, or `logits` is a scalar.
+
+    Examples:
+        >>> session.run(tf.nn.softmax([[1.0, 1.0], [0.0, 2.0]]))
+        array([[0.5       , 0.5       ],
+               [0.11920292, 0.880797  ]], dtype=float32)
     """
     return _along_axis(SOFTMAX, logits, axis if dim is None else dim, name)
 
@@ -148,7 +156,10 @@ SOFTMAX = register(
 
 
 def softmax_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``(gradients - sum(gradients * outputs)) * outputs``: the gradient of `softmax` from its outputs."""
+    """Compute ``(gradients - sum(gradients * outputs)) * outputs``: the gradient of `softmax` from its outputs.
+
+    The arguments and the result have one shape and dtype; sums are over the last dimension.
+    """
     return add_op(SOFTMAX_GRAD, gradients, outputs, name=name)
 
 
@@ -193,7 +204,15 @@ SOFTMAX_GRAD = register(
 
 
 def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
-    """Compute the logarithm of `softmax`, without rounding small probabilities to 0 (arguments as there)."""
+    """Compute the logarithm of `softmax`, without rounding small probabilities to 0.
+
+    The arguments are those of `softmax`; the result has the shape and dtype of `logits`.
+
+    Examples:
+        >>> session.run(tf.nn.log_softmax([[1.0, 1.0], [0.0, 2.0]]))
+        array([[-0.6931472 , -0.6931472 ],
+               [-2.126928  , -0.12692805]], dtype=float32)
+    """
     return _along_axis(LOG_SOFTMAX, logits, axis if dim is None else dim, name)
 
 
@@ -232,7 +251,10 @@ LOG_SOFTMAX = register(
 
 
 def log_softmax_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``gradients - exp(outputs) * sum(gradients)``: the gradient of `log_softmax` from its outputs."""
+    """Compute ``gradients - exp(outputs) * sum(gradients)``: the gradient of `log_softmax` from its outputs.
+
+    The arguments and the result have one shape and dtype; sums are over the last dimension.
+    """
     return add_op(LOG_SOFTMAX_GRAD, gradients, outputs, name=name)
 
 
@@ -287,12 +309,20 @@ def softmax_cross_entropy_with_logits(
     """Compute `softmax_cross_entropy_with_logits_v2` with labels to which no gradient flows.
 
     Args:
-        _sentinel: Not to be used: pass the other arguments by name.
-        labels: As in the other function, as are the remaining arguments.
-        logits: See there.
+        _sentinel: Not used: pass the other arguments by name.
+        labels: Shape ``[..., classes]``, each row a distribution; the shape and dtype of `logits`.
+        logits: Shape ``[..., classes]``, unscaled log probabilities, a float dtype.
         dim: Old name of `axis`.
         name: Name of the operation.
-        axis: See there.
+        axis: Where the classes stand; the last dimension when None.
+
+    Returns:
+        Shape ``[...]``, without the classes.
+
+    Examples:
+        >>> labels, logits = [[0.0, 1.0]], [[1.0, 1.0]]
+        >>> session.run(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        array([0.6931472], dtype=float32)
     """
     labels, logits = _by_name_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     constant_labels = stop_gradient(convert_to_tensor(labels))
@@ -317,16 +347,22 @@ def softmax_cross_entropy_with_logits_v2(
 
     Args:
         labels: Shape ``[..., classes]``, each row a distribution; the shape and dtype of `logits`.
-        logits: Unscaled log probabilities, a float dtype. Half precision is computed in float32.
+        logits: Shape ``[..., classes]``, unscaled log probabilities, a float dtype. Half precision is computed in
+            float32.
         axis: Where the classes stand; the last dimension when None.
         name: Name of the operation.
         dim: Old name of `axis`.
 
     Returns:
-        ``-sum(labels * log(softmax(logits)))`` along `axis`, which disappears.
+        ``-sum(labels * log(softmax(logits)))`` along `axis`, which disappears: shape ``[...]``.
 
     Raises:
         InvalidArgumentError: Shapes that differ, or an axis out of range.
+
+    Examples:
+        >>> labels, logits = [[0.0, 1.0]], [[1.0, 1.0]]
+        >>> session.run(tf.nn.softmax_cross_entropy_with_logits_v2(labels, logits))
+        array([0.6931472], dtype=float32)
     """
     axis = dim if axis is None else axis
     name = name or "softmax_cross_entropy_with_logits"
@@ -446,7 +482,7 @@ def sparse_softmax_cross_entropy_with_logits(
     """Compute the cross entropy between class numbers and the softmax of logits.
 
     Args:
-        _sentinel: Not to be used: pass the other arguments by name.
+        _sentinel: Not used: pass the other arguments by name.
         labels: Shape ``[...]``, int32 or int64: the number of the right class, at least 0 and below ``classes``.
         logits: Shape ``[..., classes]``, a float dtype. Half precision is computed in float32.
         name: Name of the operation.
@@ -456,6 +492,11 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
         InvalidArgumentError: Shapes that do not meet; in a step, a label out of range (on a GPU its loss is NaN).
+
+    Examples:
+        >>> logits = [[1.0, 1.0], [0.0, 2.0]]
+        >>> session.run(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 0], logits=logits))
+        array([0.6931472, 2.126928 ], dtype=float32)
     """
     labels, logits = _by_name_only("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with get_default_graph().name_scope(name or "SparseSoftmaxCrossEntropyWithLogits"):
@@ -551,13 +592,17 @@ def sigmoid_cross_entropy_with_logits(
     """Compute the cross entropy between probabilities and the sigmoid of logits, element by element.
 
     Args:
-        _sentinel: Not to be used: pass the other arguments by name.
+        _sentinel: Not used: pass the other arguments by name.
         labels: Shape ``[...]``, numbers from 0 to 1; the shape and dtype of `logits`.
         logits: Shape ``[...]``, a float dtype.
         name: Name of the operation.
 
     Returns:
         ``-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``, same shape.
+
+    Examples:
+        >>> session.run(tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 2.0]))
+        array([0.6931472, 2.126928 ], dtype=float32)
     """
     labels, logits = _by_name_only("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     return add_op(SIGMOID_CROSS_ENTROPY, logits, labels, name=name or "logistic_loss")
@@ -614,7 +659,12 @@ def weighted_cross_entropy_with_logits(
         targets: Old name of `labels`.
 
     Returns:
-        ``-pos_weight * labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``.
+        ``-pos_weight * labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``, same shape.
+
+    Examples:
+        >>> labels, logits = [1.0, 0.0], [0.0, 0.0]
+        >>> session.run(tf.nn.weighted_cross_entropy_with_logits(labels, logits, pos_weight=2.0))
+        array([1.3862944, 0.6931472], dtype=float32)
     """
     labels = targets if labels is None else labels
     if labels is None or logits is None or pos_weight is None:
@@ -641,6 +691,9 @@ def log_poisson_loss(
         log_input: Same shape and dtype: logarithms of the expected counts.
         compute_full_loss: Add Stirling's approximation of ``log(targets!)``, where `targets` are above 1.
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     with get_default_graph().name_scope(name or "log_poisson_loss"):
         log_input = convert_to_tensor(log_input)

@@ -44,7 +44,7 @@ def ctc_loss(
             Without, every step that is not blank is a label of its own.
         ignore_longer_outputs_than_inputs: Examples with more labels than time steps get loss 0 instead of an error.
         time_major: Whether time is the first dimension of `inputs`, which is faster.
-        logits: Another name of `inputs`.
+        logits: Another spelling of `inputs`.
 
     Returns:
         Shape ``[batch]``; infinite where the labels, with the blanks that they need, do not fit the time steps.
@@ -52,8 +52,10 @@ def ctc_loss(
     Raises:
         InvalidArgumentError: While running: labels out of range or more than there are time steps.
 
-    References:
-        Graves, Fernandez, Gomez, Schmidhuber, Connectionist temporal classification (2006).
+    Examples:
+        >>> labels = tf.SparseTensor([[0, 0]], [0], [1, 1])  # one example, whose only label is 0; class 1 is the blank
+        >>> session.run(tf.nn.ctc_loss(labels, tf.zeros([1, 1, 2]), sequence_length=[1]))
+        array([0.6931472], dtype=float32)
     """
     inputs = convert_to_tensor(logits if inputs is None else inputs)
     sparse = as_sparse(labels, "labels")
@@ -194,8 +196,8 @@ def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike, merge_re
         merge_repeated: Equal classes in consecutive steps are one label. Blanks separate, and are left out.
 
     Returns:
-        ``(decoded, neg_sum_logits)``: a list with one sparse tensor of labels, and for each example the negated sum
-        of the largest logits.
+        ``(decoded, neg_sum_logits)``: a list with one sparse tensor of labels, of shape ``[batch, longest]``; and for
+        each example the negated sum of the largest logits, shape ``[batch, 1]``.
     """
     indices, values, shape, scores = add_op(CTC_GREEDY, inputs, sequence_length, merge_repeated=merge_repeated)
     return GreedyDecoding([SparseTensor(indices, values, shape)], scores)
@@ -269,8 +271,8 @@ def ctc_beam_search_decoder(
             ``A B B`` becomes ``A B`` although a blank stood between.
 
     Returns:
-        ``(decoded, log_probability)``: a list of `top_paths` sparse tensors of labels, the most likely first, and
-        their log-probabilities.
+        ``(decoded, log_probability)``: a list of `top_paths` sparse tensors of labels, the most likely first, each of
+        shape ``[batch, longest]``; and their log-probabilities, shape ``[batch, top_paths]``.
 
     Raises:
         InvalidArgumentError: While running: there are not as many sequences as `top_paths`.
@@ -288,7 +290,10 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> BeamDecoding:
-    """`ctc_beam_search_decoder` that leaves equal neighbours alone: what a blank separates stays apart."""
+    """`ctc_beam_search_decoder` that leaves equal neighbours alone: what a blank separates stays apart.
+
+    The arguments, the result and their shapes are those of `ctc_beam_search_decoder`.
+    """
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 
 

@@ -315,9 +315,9 @@ def depthwise_conv2d_native_backprop_input(
 
     Args:
         input_sizes: Shape of the images, an integer vector.
-        filter: As for `depthwise_conv2d_native`, as are the remaining arguments.
+        filter: The filters, ``[height, width, channels, multiplier]``.
         out_backprop: Gradient of the outputs, of their shape.
-        strides: See there.
+        strides: As for `depthwise_conv2d_native`, as are the remaining arguments.
         padding: See there.
         data_format: See there.
         dilations: See there.
@@ -383,10 +383,10 @@ def depthwise_conv2d_native_backprop_filter(
     """Compute the gradient of `depthwise_conv2d_native` with respect to its filters.
 
     Args:
-        input: The images, as for `depthwise_conv2d_native`, as are the remaining arguments.
+        input: The images, ``[batch, height, width, channels]`` in the order of `data_format`.
         filter_sizes: Shape of the filters, an integer vector.
         out_backprop: Gradient of the outputs, of their shape.
-        strides: See there.
+        strides: As for `depthwise_conv2d_native`, as are the remaining arguments.
         padding: See there.
         data_format: See there.
         dilations: See there.
@@ -461,6 +461,11 @@ def depthwise_conv2d(
 
     Returns:
         ``[batch, out height, out width, channels * multiplier]``.
+
+    Examples:
+        >>> images, filters = tf.ones([1, 2, 2, 2]), tf.ones([2, 2, 2, 3])
+        >>> session.run(tf.nn.depthwise_conv2d(images, filters, [1, 1, 1, 1], "VALID"))
+        array([[[[4., 4., 4., 4., 4., 4.]]]], dtype=float32)
     """
     rate = dilations if rate is None else rate
     layout = data_format or "NHWC"

@@ -30,6 +30,12 @@ def edit_distance(
 
     Returns:
         float32 of shape ``truth.shape[:-1]``, or larger where `hypothesis` is.
+
+    Examples:
+        >>> guess = tf.SparseTensor([[0, 0], [0, 1]], ["a", "b"], [1, 2])
+        >>> truth = tf.SparseTensor([[0, 0], [0, 1]], ["a", "c"], [1, 2])
+        >>> session.run(tf.edit_distance(guess, truth))
+        array([0.5], dtype=float32)
     """
     found, true = as_sparse(hypothesis, "hypothesis"), as_sparse(truth, "truth")
     inputs = found.indices, found.values, found.dense_shape, true.indices, true.values, true.dense_shape

@@ -35,10 +35,11 @@ def embedding_lookup_sparse(
     """Look up the rows of each example and combine them into one.
 
     Args:
-        params: The table, or a list of shards of it, or a partitioned variable (see `embedding_lookup`).
+        params: The table, of shape ``[rows, ...]``; or a list of shards of it, or a partitioned variable (see
+            `embedding_lookup`).
         sp_ids: int32 or int64 `SparseTensor` of shape ``[batch, most]``: the rows of each example, of which
             each has at least one.
-        sp_weights: Floating `SparseTensor` with the same positions: what to multiply each row by; None for 1.
+        sp_weights: Floating `SparseTensor` of the same shape and positions: what to multiply each row by; None for 1.
         partition_strategy: How rows are spread over shards, see `embedding_lookup`.
         name: Name scope of the operations.
         combiner: ``sum``; ``mean``: divided by the sum of the weights; ``sqrtn``: divided by the root of the sum of
@@ -101,10 +102,10 @@ def safe_embedding_lookup_sparse(
     """`embedding_lookup_sparse` for ids of any kind: examples may have none, and ids may not exist.
 
     Args:
-        embedding_weights: The table, or a list of shards of it, or a partitioned variable.
+        embedding_weights: The table, of shape ``[rows, ...]``; or a list of shards of it, or a partitioned variable.
         sparse_ids: int64 `SparseTensor` of shape ``[..., most]``. Negative ids are left out.
-        sparse_weights: Floating `SparseTensor` with the same positions; None for 1. Ids whose weight is not positive
-            are left out, unless rows are summed.
+        sparse_weights: Floating `SparseTensor` of the same shape and positions; None for 1. Ids whose weight is not
+            positive are left out, unless rows are summed.
         combiner: See `embedding_lookup_sparse`.
         default_id: The row of an example without ids; zeros when None.
         name: Name scope of the operations.

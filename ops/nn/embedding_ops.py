@@ -48,6 +48,12 @@ def embedding_lookup(
     Raises:
         ValueError: No shards, or an unknown strategy.
         InvalidArgumentError: While running: a row that the table does not have.
+
+    Examples:
+        >>> table = tf.constant([[1.0, 1.5], [2.0, 2.5], [3.0, 3.5]])
+        >>> session.run(tf.nn.embedding_lookup(table, [2, 0]))
+        array([[3. , 3.5],
+               [1. , 1.5]], dtype=float32)
     """
     shards = shards_of(params)
     if partition_strategy not in ("mod", "div"):

@@ -137,13 +137,16 @@ def fake_quant_with_min_max_args_gradient(
     """Compute the gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` lie between the bounds.
 
     Args:
-        gradients: Gradient of the rounded numbers.
-        inputs: As for `fake_quant_with_min_max_args`.
-        min: Likewise.
+        gradients: Gradient of the rounded numbers, of their shape.
+        inputs: Shape ``[...]``, float32.
+        min: As for `fake_quant_with_min_max_args`.
         max: Likewise.
         num_bits: Likewise.
         narrow_range: Likewise.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     attrs = _args_attrs(min, max, num_bits, narrow_range)
     return add_op(FAKE_QUANT_ARGS_GRADIENT, gradients, inputs, name=name, **attrs)
@@ -199,6 +202,9 @@ def fake_quant_with_min_max_vars(
         num_bits: From 2 to 16.
         narrow_range: Leave the least of the numbers unused.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `inputs`.
     """
     attrs = _bits("fake_quant_with_min_max_vars", num_bits, narrow_range)
     return add_op(FAKE_QUANT_VARS, inputs, min, max, name=name, **attrs)
@@ -221,6 +227,9 @@ def fake_quant_with_min_max_vars_per_channel(
         num_bits: From 2 to 16.
         narrow_range: Leave the least of the numbers unused.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `inputs`.
     """
     attrs = _bits("fake_quant_with_min_max_vars_per_channel", num_bits, narrow_range)
     return add_op(FAKE_QUANT_VARS_PER_CHANNEL, inputs, min, max, name=name, **attrs)
@@ -315,13 +324,16 @@ def fake_quant_with_min_max_vars_gradient(
     """Compute the gradients of `fake_quant_with_min_max_vars` by its inputs and both bounds.
 
     Args:
-        gradients: Gradient of the rounded numbers.
-        inputs: As for `fake_quant_with_min_max_vars`.
-        min: Likewise.
-        max: Likewise.
-        num_bits: Likewise.
+        gradients: Gradient of the rounded numbers, of their shape.
+        inputs: Shape ``[...]``, float32.
+        min: Lower bound, a scalar.
+        max: Upper bound, a scalar.
+        num_bits: As for `fake_quant_with_min_max_vars`.
         narrow_range: Likewise.
         name: Name of the operation.
+
+    Returns:
+        The gradients: one of the shape of `inputs`, and two scalars.
     """
     attrs = _bits("fake_quant_with_min_max_vars_gradient", num_bits, narrow_range)
     return add_op(FAKE_QUANT_VARS_GRADIENT, gradients, inputs, min, max, name=name, **attrs)
@@ -336,7 +348,10 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Compute the gradients of `fake_quant_with_min_max_vars_per_channel` (see the one without channels)."""
+    """Compute the gradients of `fake_quant_with_min_max_vars_per_channel` (see the one without channels).
+
+    `gradients` and `inputs` have the shape ``[..., channels]``, the bounds ``[channels]``, and so do their gradients.
+    """
     attrs = _bits("fake_quant_with_min_max_vars_per_channel_gradient", num_bits, narrow_range)
     return add_op(FAKE_QUANT_VARS_PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **attrs)
 

@@ -28,14 +28,15 @@ def sufficient_statistics(
 
     Args:
         x: Shape ``[...]``, a float dtype.
-        axes: The dimensions to sum over.
-        shift: What to subtract from `x` first: near the mean it saves digits. None for nothing.
+        axes: The dimensions to sum over, an integer vector (a list).
+        shift: What to subtract from `x` first, broadcast to its shape: near the mean it saves digits. None for nothing.
         keep_dims: Leave the dimensions in place, with size 1.
         name: Name scope of the operations.
         keepdims: Another spelling of `keep_dims`.
 
     Returns:
-        The number of elements, the sum of ``x - shift``, the sum of its squares, and `shift`.
+        The number of elements, a scalar; the sum of ``x - shift`` and the sum of its squares, of the shape of `x`
+        without the dimensions; and `shift`.
     """
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "sufficient_statistics"):
@@ -57,13 +58,13 @@ def normalize_moments(
 
     Args:
         counts: Number of elements, a scalar.
-        mean_ss: Sum of the elements less `shift`.
-        variance_ss: Sum of the squares of the elements less `shift`.
-        shift: What had been subtracted from each element; None for nothing.
+        mean_ss: Sum of the elements less `shift`, any shape.
+        variance_ss: Sum of the squares of the elements less `shift`, the same shape.
+        shift: What had been subtracted from each element, a scalar or of that shape; None for nothing.
         name: Name scope of the operations.
 
     Returns:
-        Mean and variance.
+        Mean and variance, of the shape of the sums.
     """
     with get_default_graph().name_scope(name or "normalize"):
         share = reciprocal(counts)
@@ -84,14 +85,14 @@ def weighted_moments(
 
     Args:
         x: Shape ``[...]``, a float dtype.
-        axes: The dimensions to average over.
+        axes: The dimensions to average over, an integer vector (a list).
         frequency_weights: How often each element counts; broadcasts to the shape of `x`.
         name: Name scope of the operations.
         keep_dims: Leave the dimensions in place, with size 1.
         keepdims: Another spelling of `keep_dims`.
 
     Returns:
-        Mean and variance.
+        Mean and variance, of the shape of `x` without the dimensions, or with size 1 there.
     """
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "weighted_moments"):
@@ -130,12 +131,15 @@ def batch_norm_with_global_normalization(
         v: ``[channels]``: the variance.
         beta: ``[channels]``: added in the end.
         gamma: ``[channels]``: multiplied before, with `scale_after_normalization`.
-        variance_epsilon: Small number added to the variance.
+        variance_epsilon: A small scalar added to the variance.
         scale_after_normalization: Whether to multiply by `gamma`.
         name: Name scope of the operations.
         input: Another spelling of `t`.
         mean: Another spelling of `m`.
         variance: Another spelling of `v`.
+
+    Returns:
+        The shape and dtype of `t`.
     """
     images, center, spread = (a if b is None else b for a, b in ((t, input), (m, mean), (v, variance)))
     scale = gamma if scale_after_normalization else None

@@ -191,12 +191,15 @@ def erosion2d(
     """Compute the grayscale erosion of images: the least difference of pixels and mirrored filter in each window.
 
     Args:
-        value: The images, as for `dilation2d`.
-        kernel: The filter, as for `dilation2d`.
+        value: The images, ``[batch, height, width, channels]``, a real dtype.
+        kernel: The filter, ``[height, width, channels]``, the same dtype.
         strides: As for `dilation2d`.
         rates: As for `dilation2d`.
         padding: As for `dilation2d`.
         name: Name scope of the operations.
+
+    Returns:
+        ``[batch, out height, out width, channels]``.
     """
     with get_default_graph().name_scope(name or "erosion2d"):
         return negative(dilation2d(negative(value), reverse(kernel, [0, 1]), strides, rates, padding))

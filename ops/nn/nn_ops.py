@@ -41,8 +41,16 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
         data_format: ``"NHWC"`` (the default; any rank from 2 on) or ``"NCHW"``.
         name: Name of the operation.
 
+    Returns:
+        Same shape and dtype as `value`.
+
     Raises:
         InvalidArgumentError: The bias does not fit the channels.
+
+    Examples:
+        >>> session.run(tf.nn.bias_add([[1, 2], [3, 4]], [10, 20]))
+        array([[11, 22],
+               [13, 24]], dtype=int32)
     """
     return add_op(BIAS_ADD, value, bias, name=name, data_format=_bias_layout(data_format))
 
@@ -122,9 +130,12 @@ def bias_add_grad(out_backprop: TensorLike, data_format: str | None = None, name
     """Sum over all but the channels: the gradient of the bias of `bias_add`.
 
     Args:
-        out_backprop: Gradient of the result.
+        out_backprop: Gradient of the result, ``[..., channels]``, or in the order of `data_format`.
         data_format: As for `bias_add`.
         name: Name of the operation.
+
+    Returns:
+        Shape ``[channels]``.
     """
     return add_op(BIAS_ADD_GRAD, out_backprop, name=name, data_format=_bias_layout(data_format))
 
@@ -175,12 +186,19 @@ def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str 
         weights: ``[inputs, outputs]``.
         biases: ``[outputs]``.
         name: Name of the operation.
+
+    Returns:
+        ``[batch, outputs]``.
+
+    Examples:
+        >>> session.run(tf.nn.xw_plus_b([[1.0, 2.0]], [[1.0], [10.0]], [0.5]))
+        array([[21.5]], dtype=float32)
     """
     return bias_add(matmul(x, weights), biases, name=name or "xw_plus_b")
 
 
 def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``relu(x @ weights + biases)`` (arguments as `xw_plus_b`)."""
+    """Compute ``relu(x @ weights + biases)``, of shape ``[batch, outputs]`` (arguments as `xw_plus_b`)."""
     return relu(xw_plus_b(x, weights, biases), name or "relu_layer")
 
 
@@ -196,6 +214,10 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A scalar.
+
+    Examples:
+        >>> session.run(tf.nn.l2_loss([[3.0, 4.0]]))
+        np.float32(12.5)
     """
     return add_op(L2_LOSS, t, name=name)
 
@@ -228,6 +250,10 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     Args:
         value: Shape ``[...]``, a number dtype.
         name: Name of the operation.
+
+    Examples:
+        >>> session.run(tf.nn.zero_fraction([0, 1, 0, 2]))
+        np.float32(0.5)
     """
     value = convert_to_tensor(value)
     with get_default_graph().name_scope(name or "zero_fraction"):
@@ -254,7 +280,7 @@ def dropout(
             kept or dropped together. None stands for that of `x`.
         seed: Seed of the operation (see `tf.set_random_seed`).
         name: Name of the operation.
-        rate: Probability that an element is dropped, instead of `keep_prob`.
+        rate: Probability that an element is dropped, a number or scalar tensor, instead of `keep_prob`.
 
     Returns:
         Same shape and dtype as `x`; `x` itself when nothing is dropped.
@@ -263,8 +289,10 @@ def dropout(
         InvalidArgumentError: A probability outside its range, both or neither of `keep_prob` and `rate`, or an
             `x` that is not of a float dtype.
 
-    References:
-        Srivastava et al., Dropout: A Simple Way to Prevent Neural Networks from Overfitting, JMLR 15 (2014).
+    Examples:
+        >>> dropped = session.run(tf.nn.dropout(tf.ones([1000]), keep_prob=0.5))
+        >>> sorted(set(dropped.tolist()))
+        [0.0, 2.0]
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:

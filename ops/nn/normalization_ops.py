@@ -55,6 +55,14 @@ def l2_normalize(
         epsilon: Least squared length to divide by.
         name: Name of the operation.
         dim: Old name of `axis`.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> session.run(tf.nn.l2_normalize([[3.0, 4.0], [0.0, 2.0]], axis=1))
+        array([[0.6, 0.8],
+               [0. , 1. ]], dtype=float32)
     """
     x = convert_to_tensor(x)
     with get_default_graph().name_scope(name or "l2_normalize"):
@@ -74,14 +82,18 @@ def moments(
 
     Args:
         x: Shape ``[...]``, a float dtype. Half precision is computed in float32.
-        axes: The dimensions to reduce.
-        shift: Accepted for compatibility.
+        axes: The dimensions to reduce, an integer vector (a list).
+        shift: Not used; for TensorFlow 1 programs.
         name: Name of the operation.
         keep_dims: Old name of `keepdims`.
-        keepdims: Keep the reduced dimensions, with size 1.
+        keepdims: Keep the reduced dimensions, with size 1: the shape then has as many as that of `x`.
 
     Returns:
-        The mean and the (biased) variance.
+        The mean and the (biased) variance: the shape of `x` without the dimensions, the same dtype.
+
+    Examples:
+        >>> session.run(tf.nn.moments(tf.constant([[1.0, 2.0], [3.0, 6.0]]), axes=[0]))
+        (array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))
     """
     x = convert_to_tensor(x)
     keep = bool(keepdims if keep_dims is None else keep_dims)
@@ -108,15 +120,21 @@ def batch_normalization(
 
     Args:
         x: Shape ``[...]``, a float dtype.
-        mean: Broadcasts to `x`, as do the next three.
-        variance: See `mean`.
-        offset: See `mean`; may be None.
-        scale: See `mean`; may be None.
-        variance_epsilon: Small number against division by 0.
+        mean: A shape that broadcasts to that of `x`.
+        variance: Likewise.
+        offset: Likewise; may be None.
+        scale: Likewise; may be None.
+        variance_epsilon: A small scalar against division by 0.
         name: Name of the operation.
 
-    References:
-        Ioffe and Szegedy, Batch Normalization, 2015 (arXiv:1502.03167).
+    Returns:
+        Same shape and dtype as `x`.
+
+    Examples:
+        >>> x, mean, variance = tf.constant([[1.0, 2.0], [3.0, 6.0]]), [2.0, 4.0], [1.0, 4.0]
+        >>> session.run(tf.nn.batch_normalization(x, mean, variance, offset=10.0, scale=None, variance_epsilon=0.0))
+        array([[ 9.,  9.],
+               [11., 11.]], dtype=float32)
     """
     with get_default_graph().name_scope(name or "batchnorm"):
         factor = rsqrt(add(variance, variance_epsilon))
@@ -154,7 +172,8 @@ def fused_batch_norm(
         name: Name of the operation.
 
     Returns:
-        The normalized images; the mean; and the variance, in training the unbiased one (for running averages).
+        The normalized images, of the shape of `x`; the mean and the variance, of shape ``[channels]``. In training that
+        is the unbiased variance (for running averages).
 
     Raises:
         InvalidArgumentError: `mean` and `variance` missing for inference.
@@ -363,18 +382,18 @@ def fused_batch_norm_grad(
     """Compute the gradients of `fused_batch_norm` from that of its first result.
 
     Args:
-        y_backprop: Gradient of the normalized images.
-        x: The images.
-        scale: As given to `fused_batch_norm`.
-        mean: By which the images were centred.
-        variance: By which they were scaled; in training their biased variance.
+        y_backprop: Gradient of the normalized images, of their shape.
+        x: The images, ``[batch, height, width, channels]`` in the order of `data_format`.
+        scale: As given to `fused_batch_norm`, ``[channels]``.
+        mean: By which the images were centred, ``[channels]``.
+        variance: By which they were scaled, ``[channels]``; in training their biased variance.
         epsilon: As for `fused_batch_norm`.
         data_format: As for `fused_batch_norm`.
         is_training: As for `fused_batch_norm`.
         name: Name of the operation.
 
     Returns:
-        The gradients of the images, of the scale and of the offset.
+        The gradients of the images, in their shape, and of the scale and of the offset, ``[channels]``.
     """
     layout = checked_layout("fused_batch_norm_grad", data_format)
     attrs = {"epsilon": epsilon, "data_format": layout, "is_training": is_training}
@@ -512,8 +531,9 @@ def local_response_normalization(
     Returns:
         ``input / (bias + alpha * sum of squares of the neighbours) ** beta``, same shape.
 
-    References:
-        Krizhevsky et al., ImageNet Classification with Deep Convolutional Neural Networks, 2012, section 3.3.
+    Examples:
+        >>> session.run(tf.nn.lrn(tf.ones([1, 1, 1, 3]), depth_radius=1))
+        array([[[[0.57735026, 0.5       , 0.57735026]]]], dtype=float32)
     """
     attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
     return add_op(LRN, input, name=name, **attrs)
@@ -607,14 +627,17 @@ def lrn_grad(
     """Compute the gradient of `local_response_normalization`. It has no gradient itself.
 
     Args:
-        input_grads: Gradient of the result.
-        input_image: What was normalized.
-        output_image: The result.
+        input_grads: Gradient of the result, of its shape.
+        input_image: What was normalized, ``[batch, height, width, channels]``.
+        output_image: The result, likewise.
         depth_radius: As for `local_response_normalization`, as are the remaining arguments.
         bias: See there.
         alpha: See there.
         beta: See there.
         name: Name of the operation.
+
+    Returns:
+        The shape of `input_image`.
     """
     attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
     return add_op(LRN_GRAD, input_grads, input_image, output_image, name=name, **attrs)

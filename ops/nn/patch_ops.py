@@ -153,5 +153,8 @@ EXTRACT_IMAGE_PATCHES_GRAD = register(
 def extract_patches(
     images: TensorLike, sizes: Sizes, strides: Sizes, rates: Sizes, padding: str, name: str | None = None
 ) -> Tensor:
-    """Put the windows of images side by side into the channels (see `extract_image_patches`)."""
+    """Put the windows of images side by side into the channels.
+
+    The arguments, the result and their shapes are those of `extract_image_patches`.
+    """
     return extract_image_patches(images, sizes, strides, rates, padding, name)

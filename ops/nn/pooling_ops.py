@@ -85,6 +85,12 @@ def max_pool(
 
     Raises:
         InvalidArgumentError: Malformed arguments, or a window larger than the image.
+
+    Examples:
+        >>> images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+        >>> session.run(tf.nn.max_pool(images, ksize=2, strides=2, padding="VALID"))[0, :, :, 0]
+        array([[ 5.,  7.],
+               [13., 15.]], dtype=float32)
     """
     value = either("max_pool", value, input, "value and input")
     return add_op(MAX_POOL, value, name=name, **_pool_attrs("max_pool", ksize, strides, padding, data_format))
@@ -135,8 +141,8 @@ def max_pool_grad(
     """Compute the gradient of `max_pool`: `grad` at the first greatest element of each window.
 
     Args:
-        orig_input: What was pooled.
-        orig_output: The result of the pooling.
+        orig_input: What was pooled, ``[batch, height, width, channels]`` in the order of `data_format`.
+        orig_output: The result of the pooling, ``[batch, out height, out width, channels]``.
         grad: Gradient of that result, of its shape.
         ksize: As for `max_pool`.
         strides: As for `max_pool`.
@@ -208,8 +214,8 @@ def max_pool_grad_grad(
     """Compute the gradient of `max_pool_grad`: `grad` taken at the first greatest element of each window.
 
     Args:
-        orig_input: What was pooled.
-        orig_output: The result of the pooling.
+        orig_input: What was pooled, ``[batch, height, width, channels]`` in the order of `data_format`.
+        orig_output: The result of the pooling, ``[batch, out height, out width, channels]``.
         grad: Of the shape of `orig_input`.
         ksize: As for `max_pool`.
         strides: As for `max_pool`.
@@ -370,6 +376,12 @@ def avg_pool(
 
     Raises:
         InvalidArgumentError: Malformed arguments, or a window larger than the image.
+
+    Examples:
+        >>> images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+        >>> session.run(tf.nn.avg_pool(images, ksize=2, strides=2, padding="VALID"))[0, :, :, 0]
+        array([[ 2.5,  4.5],
+               [10.5, 12.5]], dtype=float32)
     """
     value = either("avg_pool", value, input, "value and input")
     return add_op(AVG_POOL, value, name=name, **_pool_attrs("avg_pool", ksize, strides, padding, data_format))
@@ -426,7 +438,7 @@ def avg_pool_grad(
 
     Args:
         orig_input_shape: Shape of what was pooled, an integer vector.
-        grad: Gradient of the result.
+        grad: Gradient of the result, ``[batch, out height, out width, channels]`` in the order of `data_format`.
         ksize: As for `avg_pool`.
         strides: As for `avg_pool`.
         padding: As for `avg_pool`.
@@ -536,6 +548,9 @@ def max_pool1d(
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NWC"`` or ``"NCW"``.
         name: Name of the operation.
+
+    Returns:
+        ``[batch, out width, channels]``, in the order of `data_format`.
     """
     return _pool_sequences(max_pool, convert_to_tensor(input), ksize, strides, padding, data_format, name)
 
@@ -552,6 +567,9 @@ def avg_pool1d(
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NWC"`` or ``"NCW"``.
         name: Name of the operation.
+
+    Returns:
+        ``[batch, out width, channels]``, in the order of `data_format`.
     """
     return _pool_sequences(avg_pool, convert_to_tensor(input), ksize, strides, padding, data_format, name)
 

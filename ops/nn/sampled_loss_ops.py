@@ -44,8 +44,8 @@ def nce_loss(
         num_sampled: Number of classes to draw for the batch.
         num_classes: Number of classes.
         num_true: Number of true classes of an example.
-        sampled_values: What a candidate sampler returned; that of `log_uniform_candidate_sampler` when None, which
-            wants classes in the order of how frequent they are.
+        sampled_values: What a candidate sampler returned, with the shapes of its `SampledCandidates`; that of
+            `log_uniform_candidate_sampler` when None, which wants classes in the order of how frequent they are.
         remove_accidental_hits: Leave candidates out that are true classes of an example.
         partition_strategy: How rows are spread over shards, see `embedding_lookup`.
         name: Name scope of the operations.
@@ -56,9 +56,11 @@ def nce_loss(
     Returns:
         Shape ``[batch]``.
 
-    References:
-        Gutmann and Hyvarinen, Noise-contrastive estimation: a new estimation principle for unnormalized
-        statistical models (2010).
+    Examples:
+        >>> weights, biases, inputs = tf.ones([100, 8]), tf.zeros([100]), tf.ones([2, 8])
+        >>> loss = tf.nn.nce_loss(weights, biases, [[3], [7]], inputs, num_sampled=5, num_classes=100)
+        >>> session.run(loss).shape
+        (2,)
     """
     with get_default_graph().name_scope(name):
         logits, targets = sampled_logits(
@@ -98,14 +100,14 @@ def sampled_softmax_loss(
     For training only, as it is smaller than the loss over all classes.
 
     Args:
-        weights: As for `nce_loss`, and so on.
-        biases: See there.
-        labels: See there.
-        inputs: See there.
-        num_sampled: See there.
+        weights: Shape ``[num_classes, dim]``, or a list of shards of it, or a partitioned variable.
+        biases: Shape ``[num_classes]``, cut like `weights`.
+        labels: Shape ``[batch, num_true]``, integers: the true classes of each example.
+        inputs: Shape ``[batch, dim]``: what the logits are computed from.
+        num_sampled: As for `nce_loss`, as are the arguments that follow.
         num_classes: See there.
         num_true: See there.
-        sampled_values: See there.
+        sampled_values: What a candidate sampler returned, with the shapes of its `SampledCandidates`.
         remove_accidental_hits: See there.
         partition_strategy: See there.
         name: Name scope of the operations.
@@ -115,8 +117,11 @@ def sampled_softmax_loss(
     Returns:
         Shape ``[batch]``.
 
-    References:
-        Jean, Cho, Memisevic, Bengio, On using very large target vocabulary for neural machine translation (2014).
+    Examples:
+        >>> weights, biases, inputs = tf.ones([100, 8]), tf.zeros([100]), tf.ones([2, 8])
+        >>> loss = tf.nn.sampled_softmax_loss(weights, biases, [[3], [7]], inputs, num_sampled=5, num_classes=100)
+        >>> session.run(loss).shape
+        (2,)
     """
     with get_default_graph().name_scope(name):
         logits, targets = sampled_logits(

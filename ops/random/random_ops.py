@@ -82,14 +82,22 @@ def random_uniform(
 
     Args:
         shape: Shape of the result, an integer vector.
-        minval: Lower bound.
-        maxval: Upper bound: 1 when None, but required for integers.
+        minval: Lower bound: a scalar, or of floats a tensor that broadcasts to `shape`.
+        maxval: Upper bound, likewise: 1 when None, but required for integers.
         dtype: A floating-point dtype, int32 or int64.
         seed: Seed of the operation.
         name: Name of the operation.
 
+    Returns:
+        Shape `shape`.
+
     Raises:
         ValueError: An integer `dtype` without `maxval`.
+
+    Examples:
+        >>> numbers = session.run(tf.random_uniform([1000], minval=2.0, maxval=3.0))
+        >>> numbers.min() >= 2, numbers.max() < 3
+        (np.True_, np.True_)
     """
     dtype = as_dtype(dtype)
     name = name or "random_uniform"
@@ -197,6 +205,14 @@ def random_normal(
         dtype: A floating-point dtype.
         seed: Seed of the operation.
         name: Name of the operation.
+
+    Returns:
+        Shape `shape`.
+
+    Examples:
+        >>> numbers = session.run(tf.random_normal([1000], mean=5.0, stddev=0.1, seed=1))
+        >>> 4.9 < numbers.mean() < 5.1
+        np.True_
     """
     return _normal(RANDOM_NORMAL, shape, mean, stddev, as_dtype(dtype), seed, name or "random_normal")
 
@@ -252,7 +268,12 @@ def truncated_normal(
 ) -> Tensor:
     """Draw from a normal distribution, again wherever a number is more than two `stddev` from the mean.
 
-    Arguments as for `random_normal`.
+    The arguments and the shape of the result are those of `random_normal`.
+
+    Examples:
+        >>> numbers = session.run(tf.truncated_normal([1000], stddev=0.1))
+        >>> abs(numbers).max() <= 0.2
+        np.True_
     """
     return _normal(TRUNCATED_NORMAL, shape, mean, stddev, as_dtype(dtype), seed, name or "truncated_normal")
 
@@ -295,12 +316,15 @@ def parameterized_truncated_normal(
         shape: Shape of the result, an integer vector: draws from one distribution for each index of its first
             dimension.
         means: Means, a scalar or of shape ``shape[:1]``, as the other parameters.
-        stddevs: Standard deviations.
-        minvals: Lower bounds.
-        maxvals: Upper bounds, above the lower ones.
+        stddevs: Standard deviations, likewise.
+        minvals: Lower bounds, likewise.
+        maxvals: Upper bounds, above the lower ones, likewise.
         dtype: A floating-point dtype.
         seed: Seed of the operation.
         name: Name of the operation.
+
+    Returns:
+        Shape `shape`.
     """
     parameters = [convert_to_tensor(value, as_dtype(dtype)) for value in (means, stddevs, minvals, maxvals)]
     return add_op(PARAMETERIZED_TRUNCATED_NORMAL, index_tensor(shape), *parameters, name=name, **_seed_attrs(seed))
@@ -429,7 +453,7 @@ def random_poisson(
     """Draw from Poisson distributions, `shape` samples of each.
 
     Args:
-        lam: Rates of the distributions, not negative.
+        lam: Rates of the distributions, not negative, any shape.
         shape: Shape of the samples of one distribution, an integer vector.
         dtype: Dtype of the result: floating point, int32 or int64.
         seed: Seed of the operation.
@@ -483,6 +507,11 @@ def multinomial(
 
     Returns:
         Shape ``[batch, num_samples]``.
+
+    Examples:
+        >>> session.run(tf.multinomial([[-100.0, 0.0], [0.0, -100.0]], num_samples=3))
+        array([[1, 1, 1],
+               [0, 0, 0]])
     """
     output_dtype = dtypes.int64 if output_dtype is None else as_dtype(output_dtype)
     seeds = _seed_attrs(seed)
@@ -498,7 +527,7 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`multinomial` by its newer name and order of arguments."""
+    """`multinomial` by its newer name and order of arguments: the result has the shape ``[batch, num_samples]``."""
     return multinomial(logits, num_samples, seed, name or "categorical", dtype)
 
 
@@ -644,9 +673,16 @@ def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None 
     """Put the rows of a tensor in random order.
 
     Args:
-        value: Shape ``[n, ...]``.
+        value: Shape ``[n, ...]``, any dtype.
         seed: Seed of the operation.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> sorted(session.run(tf.random_shuffle([1, 2, 3])).tolist())
+        [1, 2, 3]
     """
     return add_op(RANDOM_SHUFFLE, value, name=name, **_seed_attrs(seed))
 
@@ -677,13 +713,20 @@ def random_crop(value: TensorLike, size: TensorLike, seed: int | None = None, na
     """Take a part of a tensor at a random place, each place with the same chance.
 
     Args:
-        value: The tensor.
+        value: A tensor of any shape and dtype.
         size: Size of the part in each dimension, an integer vector.
         seed: Seed of the operation.
         name: Name of the operation.
 
+    Returns:
+        Shape `size`.
+
     Raises:
         InvalidArgumentError: While running: the part is larger than `value`.
+
+    Examples:
+        >>> session.run(tf.random_crop(tf.ones([8, 8, 3]), [4, 4, 3])).shape
+        (4, 4, 3)
     """
     with get_default_graph().name_scope(name or "random_crop"):
         size = index_tensor(size)

@@ -78,11 +78,14 @@ def stateless_random_uniform(
 
     Args:
         shape: Shape of the result, an integer vector.
-        seed: Two integers, as a tensor: they determine the numbers.
-        minval: Lower bound.
-        maxval: Upper bound: 1 when None, but required for integers.
+        seed: Integer vector of two, which determines the numbers.
+        minval: Lower bound: a scalar, or of floats a tensor that broadcasts to `shape`.
+        maxval: Upper bound, likewise: 1 when None, but required for integers.
         dtype: A floating-point dtype, int32 or int64.
         name: Name of the operation.
+
+    Returns:
+        Shape `shape`.
 
     Raises:
         ValueError: An integer `dtype` without `maxval`.
@@ -137,11 +140,14 @@ def stateless_random_normal(
 
     Args:
         shape: Shape of the result, an integer vector.
-        seed: Two integers, as a tensor: they determine the numbers.
-        mean: Mean.
-        stddev: Standard deviation.
+        seed: Integer vector of two, which determines the numbers.
+        mean: Mean: a scalar, or a tensor that broadcasts to `shape`.
+        stddev: Standard deviation, likewise.
         dtype: A floating-point dtype.
         name: Name scope of the operations.
+
+    Returns:
+        Shape `shape`.
     """
     return _scaled(STATELESS_NORMAL, shape, seed, mean, stddev, dtype, name or "stateless_random_normal")
 
@@ -195,7 +201,7 @@ def stateless_multinomial(
     Args:
         logits: Shape ``[batch, classes]``: unnormalised log-probabilities.
         num_samples: Integer scalar: draws per row.
-        seed: Two integers, as a tensor: they determine the draws.
+        seed: Integer vector of two, which determines the draws.
         output_dtype: int64 or int32.
         name: Name of the operation.
 
@@ -213,7 +219,7 @@ def stateless_categorical(
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """`stateless_multinomial` by its newer name."""
+    """`stateless_multinomial` by its newer name: the result has the shape ``[batch, num_samples]``."""
     return stateless_multinomial(logits, num_samples, seed, dtype, name)
 
 

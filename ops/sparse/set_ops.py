@@ -33,7 +33,8 @@ def set_intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True
 
     Args:
         a: A tensor or `SparseTensor` ``[..., n]`` of integers or strings: a set in each row. Repetitions do not count.
-        b: The same, of any other last dimension.
+        b: A tensor or `SparseTensor` ``[..., m]``, with any last dimension and otherwise the shape and the dtype of
+            `a`.
         validate_indices: Accepted; positions may come in any order.
 
     Returns:
@@ -43,12 +44,18 @@ def set_intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True
 
 
 def set_union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
-    """What is in either set. See `set_intersection`."""
+    """What is in either set. See `set_intersection`.
+
+    The arguments, the result and their shapes are those of `set_intersection`.
+    """
     return _combine(a, b, "union")
 
 
 def set_difference(a: TensorLike, b: TensorLike, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False``. See `set_intersection`."""
+    """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False``. See `set_intersection`.
+
+    The arguments, the result and their shapes are those of `set_intersection`.
+    """
     return _combine(a, b, "a-b" if aminusb else "b-a")
 
 

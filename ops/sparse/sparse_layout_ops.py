@@ -58,9 +58,12 @@ def sparse_transpose(sp_input: SparseLike, perm: TensorLike | None = None, name:
     """Put the dimensions of a sparse tensor in another order.
 
     Args:
-        sp_input: A `SparseTensor`.
-        perm: For each dimension of the result the one of `sp_input`; reversed when None.
+        sp_input: A `SparseTensor` of any shape and dtype.
+        perm: For each dimension of the result the one of `sp_input`, an integer vector; reversed when None.
         name: Name scope of the operations.
+
+    Returns:
+        Shape ``[sp_input.shape[perm[0]], ...]``.
     """
     with get_default_graph().name_scope(name or "SparseTranspose"):
         sparse = as_sparse(sp_input)
@@ -77,9 +80,12 @@ def sparse_reshape(sp_input: SparseLike, shape: TensorLike, name: str | None = N
     """Give a sparse tensor another shape with as many elements, absent ones included.
 
     Args:
-        sp_input: A `SparseTensor`.
+        sp_input: A `SparseTensor` of any shape and dtype.
         shape: The new shape, an integer vector; one size may be -1: what is left.
         name: Name of the operation.
+
+    Returns:
+        Shape `shape`.
     """
     sparse = as_sparse(sp_input)
     indices, dense_shape = add_op(SPARSE_RESHAPE, sparse.indices, sparse.dense_shape, _as_int64(shape), name=name)
@@ -125,9 +131,12 @@ def sparse_expand_dims(sp_input: SparseLike, axis: int | None = None, name: str 
     """Insert a dimension of size 1.
 
     Args:
-        sp_input: A `SparseTensor`.
+        sp_input: A `SparseTensor` of any shape and dtype.
         axis: Where it stands in the result; negative ones count from the end, None is the last place.
         name: Name scope of the operations.
+
+    Returns:
+        The shape of `sp_input` with a size of 1 at `axis`.
     """
     with get_default_graph().name_scope(name or "ExpandDims"):
         sparse = as_sparse(sp_input)
@@ -147,8 +156,11 @@ def sparse_retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
     """Keep some elements of a sparse tensor.
 
     Args:
-        sp_input: A `SparseTensor` of ``n`` elements.
+        sp_input: A `SparseTensor` of any shape and dtype, with ``n`` elements.
         to_retain: Shape ``[n]``, bool: which to keep.
+
+    Returns:
+        The same shape.
     """
     sparse, flags = as_sparse(sp_input), convert_to_tensor(to_retain, dtypes.bool_)
     flags.shape.assert_is_compatible_with(sparse.values.shape)
@@ -160,10 +172,13 @@ def sparse_slice(sp_input: SparseLike, start: TensorLike, size: TensorLike, name
     """Cut a block out of a sparse tensor.
 
     Args:
-        sp_input: A `SparseTensor`.
+        sp_input: A `SparseTensor` of any shape and dtype.
         start: Where the block begins in each dimension, an integer vector.
-        size: Its size in each dimension; it ends where the tensor does.
+        size: Its size in each dimension, an integer vector; it ends where the tensor does.
         name: Name scope of the operations.
+
+    Returns:
+        Shape `size`, or less at the end of the tensor.
     """
     with get_default_graph().name_scope(name or "SparseSlice"):
         sparse, start, size = as_sparse(sp_input), _as_int64(start), _as_int64(size)
@@ -191,12 +206,15 @@ def sparse_split(
     """Cut a sparse tensor into parts along a dimension. Arguments are passed by name.
 
     Args:
-        keyword_required: Not to be used.
-        sp_input: A `SparseTensor`.
+        keyword_required: Not used.
+        sp_input: A `SparseTensor` of any shape and dtype.
         num_split: Number of parts. Where it does not divide the size, the first parts are larger by one.
         axis: The dimension.
         name: Name scope of the operations.
         split_dim: Old name of `axis`.
+
+    Returns:
+        The parts: the shape of `sp_input` but for the size of the dimension.
 
     Raises:
         ValueError: Arguments are missing, or passed by position.
@@ -237,6 +255,9 @@ def sparse_concat(
         expand_nonconcat_dim: Let other dimensions differ: the largest counts. Without, they must agree.
         concat_dim: Old name of `axis`.
         expand_nonconcat_dims: Newer name of `expand_nonconcat_dim`.
+
+    Returns:
+        The shape of the first, with the sum of the sizes along `axis`.
     """
     axis = axis if concat_dim is None else concat_dim
     expands = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
@@ -271,8 +292,12 @@ def sparse_reset_shape(sp_input: SparseLike, new_shape: TensorLike | None = None
     """Give a sparse tensor another dense shape, its elements staying where they are.
 
     Args:
-        sp_input: A `SparseTensor`.
-        new_shape: Sizes that are at least the old ones; when None the smallest that hold all elements.
+        sp_input: A `SparseTensor` of any shape and dtype.
+        new_shape: Sizes that are at least the old ones, an integer vector; when None the smallest that hold all
+            elements.
+
+    Returns:
+        Shape `new_shape`, the same elements.
 
     Raises:
         ValueError: The shapes are known, and `new_shape` is smaller or of another rank.
@@ -308,12 +333,13 @@ def sparse_fill_empty_rows(sp_input: SparseLike, default_value: TensorLike, name
     """Put an element at the beginning of every row that has none.
 
     Args:
-        sp_input: A `SparseTensor`.
+        sp_input: A `SparseTensor` of any shape and dtype.
         default_value: The element, a scalar.
         name: Name scope of the operations.
 
     Returns:
-        ``(sp_ordered_output, empty_row_indicator)``: the filled tensor, and which rows were filled.
+        ``(sp_ordered_output, empty_row_indicator)``: the filled tensor, of the same shape, and which rows were filled,
+        bool of shape ``[rows]``.
     """
     with get_default_graph().name_scope(name or "SparseFillEmptyRows"):
         sparse = as_sparse(sp_input)
@@ -342,8 +368,8 @@ def sparse_merge(
 
     Args:
         sp_ids: A `SparseTensor` of shape ``[..., n]`` of integers, or a list of them, one per new dimension.
-        sp_values: A `SparseTensor` with the same positions.
-        vocab_size: Size of the new last dimension, or a list with one size for each of `sp_ids`.
+        sp_values: A `SparseTensor` of the same shape and positions, any dtype.
+        vocab_size: Size of the new last dimension, an integer scalar, or a list with one size for each of `sp_ids`.
         name: Name scope of the operations.
         already_sorted: The ids of each row are in order already.
 
@@ -386,9 +412,12 @@ def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = N
     """Leave rows out of an `IndexedSlices`.
 
     Args:
-        a: The rows.
-        mask_indices: The indices to leave out.
+        a: The rows, of shape ``[n, ...]``.
+        mask_indices: The indices to leave out, an integer vector.
         name: Name scope of the operations.
+
+    Returns:
+        The rows that are left, of shape ``[kept, ...]``.
     """
     with get_default_graph().name_scope(name or "sparse_mask"):
         left = setdiff1d(a.indices, convert_to_tensor(mask_indices, a.indices.dtype))

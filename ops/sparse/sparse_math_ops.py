@@ -61,13 +61,13 @@ def sparse_add(
     """Add two tensors of which at least one is sparse.
 
     Args:
-        a: A `SparseTensor` or a tensor.
+        a: A `SparseTensor` or a tensor, any shape, a number dtype.
         b: A `SparseTensor` or a tensor of the same shape.
-        threshold: Where both are sparse, sums whose absolute value is below are left out.
+        threshold: A scalar: where both are sparse, sums whose absolute value is below are left out.
         thresh: Old name of `threshold`.
 
     Returns:
-        A `SparseTensor` of two sparse tensors; otherwise a tensor.
+        The same shape: a `SparseTensor` of two sparse tensors; otherwise a tensor.
 
     Raises:
         TypeError: Both are dense.
@@ -98,15 +98,20 @@ def sparse_maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) 
     """The greater element at each position where either sparse tensor has one; absent ones count as 0.
 
     Args:
-        sp_a: A `SparseTensor` of real numbers.
+        sp_a: A `SparseTensor` of any shape, of real numbers.
         sp_b: A `SparseTensor` of the same shape.
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     return _of_both(arithmetic.maximum, sp_a, sp_b, name or "SparseSparseMaximum")
 
 
 def sparse_minimum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
-    """The smaller element at each position where either sparse tensor has one (as `sparse_maximum`)."""
+    """The smaller element at each position where either sparse tensor has one: same shape and dtype (as
+    `sparse_maximum`).
+    """
     return _of_both(arithmetic.minimum, sp_a, sp_b, name or "SparseSparseMinimum")
 
 
@@ -211,14 +216,14 @@ def sparse_reduce_sum(
     """Add up the elements of a sparse tensor along dimensions.
 
     Args:
-        sp_input: A `SparseTensor` of numbers.
-        axis: The dimensions; all when None.
-        keepdims: Keep them with size 1.
+        sp_input: A `SparseTensor` of any shape, of numbers.
+        axis: The dimensions, an integer or a vector (a list) of them; all when None.
+        keepdims: A bool: keep them with size 1.
         reduction_axes: Old name of `axis`.
         keep_dims: Old name of `keepdims`.
 
     Returns:
-        A dense tensor.
+        A dense tensor: the shape of `sp_input` without the dimensions, or with size 1 there.
     """
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims
     return _reduced(unsorted_segment_sum, *arguments, False, "SparseReduceSum")
@@ -231,7 +236,7 @@ def sparse_reduce_sum_sparse(
     reduction_axes: TensorLike | None = None,
     keep_dims: TensorLike | None = None,
 ) -> SparseTensor:
-    """`sparse_reduce_sum` whose result is sparse."""
+    """`sparse_reduce_sum` whose result is sparse, of the same shape."""
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims
     return _reduced(unsorted_segment_sum, *arguments, True, "SparseReduceSumSparse")
 
@@ -245,7 +250,7 @@ def sparse_reduce_max(
 ) -> Tensor:
     """The greatest of the elements that are there, along dimensions; 0 where there are none.
 
-    Arguments as for `sparse_reduce_sum`.
+    The arguments and the shape of the result are those of `sparse_reduce_sum`.
     """
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims
     return _reduced(unsorted_segment_max, *arguments, False, "SparseReduceMax")
@@ -258,7 +263,7 @@ def sparse_reduce_max_sparse(
     reduction_axes: TensorLike | None = None,
     keep_dims: TensorLike | None = None,
 ) -> SparseTensor:
-    """`sparse_reduce_max` whose result is sparse."""
+    """`sparse_reduce_max` whose result is sparse, of the same shape."""
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims
     return _reduced(unsorted_segment_max, *arguments, True, "SparseReduceMaxSparse")
 
@@ -269,6 +274,9 @@ def sparse_softmax(sp_input: SparseLike, name: str | None = None) -> SparseTenso
     Args:
         sp_input: A `SparseTensor` of floats of rank 2 or more.
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     with get_default_graph().name_scope(name or "SparseSoftmax"):
         sparse = as_sparse(sp_input)

@@ -83,8 +83,8 @@ def sparse_eye(
     """The identity matrix as a sparse tensor.
 
     Args:
-        num_rows: Number of rows.
-        num_columns: Number of columns; as many as rows when None.
+        num_rows: Number of rows, an integer scalar.
+        num_columns: Number of columns, an integer scalar; as many as rows when None.
         dtype: Dtype of the ones.
         name: Name scope of the operations.
     """
@@ -98,7 +98,9 @@ def sparse_eye(
 
 
 def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
-    """The elements of a dense tensor that are not zero. Public as ``tf.sparse.from_dense``."""
+    """The elements of a dense tensor that are not zero, in a `SparseTensor` of its shape. Public as
+    ``tf.sparse.from_dense``.
+    """
     with get_default_graph().name_scope(name or "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         nothing = b"" if tensor.dtype is dtypes.string else np.zeros((), tensor.dtype.numpy)
@@ -127,8 +129,15 @@ def sparse_to_dense(
         validate_indices: Check that the places are in row-major order and distinct.
         name: Name of the operation.
 
+    Returns:
+        Shape `output_shape`, the dtype of the values.
+
     Raises:
         InvalidArgumentError: While running: a place outside the shape, or one out of order.
+
+    Examples:
+        >>> session.run(tf.sparse_to_dense([0, 2], [4], [10, 30]))
+        array([10,  0, 30,  0], dtype=int32)
     """
     inputs = sparse_indices, output_shape, sparse_values, default_value
     return add_op(SPARSE_TO_DENSE, *inputs, name=name, validate_indices=validate_indices)
@@ -195,10 +204,19 @@ def sparse_tensor_to_dense(
     """The dense tensor of a sparse one.
 
     Args:
-        sp_input: A `SparseTensor`.
-        default_value: What absent elements become; 0, False or ``""`` when None.
+        sp_input: A `SparseTensor` of any shape and dtype.
+        default_value: What absent elements become, a scalar; 0, False or ``""`` when None.
         validate_indices: Check that the elements are in row-major order and distinct.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+
+    Examples:
+        >>> sparse = tf.SparseTensor(indices=[[0, 1], [1, 0]], values=[5, 7], dense_shape=[2, 3])
+        >>> session.run(tf.sparse_tensor_to_dense(sparse))
+        array([[0, 5, 0],
+               [7, 0, 0]], dtype=int32)
     """
     sparse = as_sparse(sp_input)
     if default_value is None:
@@ -215,8 +233,11 @@ def sparse_reorder(sp_input: SparseLike, name: str | None = None) -> SparseTenso
     """Put the elements of a sparse tensor in row-major order; those with equal positions stay as they are.
 
     Args:
-        sp_input: A `SparseTensor`.
+        sp_input: A `SparseTensor` of any shape and dtype.
         name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
     """
     sparse = as_sparse(sp_input)
     indices, values = add_op(SPARSE_REORDER, sparse.indices, sparse.values, sparse.dense_shape, name=name)
@@ -280,6 +301,9 @@ def distinct_coordinates(indices: TensorLike, dense_shape: TensorLike, name: str
         indices: Shape ``[n, rank]``, int64, in any order.
         dense_shape: Shape ``[rank]``, int64: what they are within.
         name: Name of the operation.
+
+    Returns:
+        ``(distinct, group)`` of the shapes ``[m, rank]`` and ``[n]``, see `DistinctCoordinates`.
     """
     return DistinctCoordinates(*add_op(DISTINCT_COORDINATES, indices, dense_shape, name=name))
 

@@ -21,7 +21,7 @@ def serialize_sparse(sp_input: SparseLike, name: str | None = None) -> Tensor:
     """A sparse tensor as three strings: its positions, values and shape, each a serialised ``TensorProto``.
 
     Args:
-        sp_input: A `SparseTensor`.
+        sp_input: A `SparseTensor` of any shape and dtype.
         name: Name of the operation.
 
     Returns:
@@ -62,7 +62,7 @@ def serialize_many_sparse(sp_input: SparseLike, name: str | None = None) -> Tens
     """The rows of a sparse tensor, each as `serialize_sparse` gives it.
 
     Args:
-        sp_input: A `SparseTensor` whose first dimension is that of the rows, its positions in order.
+        sp_input: A `SparseTensor` of shape ``[rows, ...]``, its positions in order.
         name: Name of the operation.
 
     Returns:
@@ -113,7 +113,8 @@ def deserialize_many_sparse(
         name: Name of the operation.
 
     Returns:
-        A `SparseTensor` with one more dimension, whose size in each other is the largest of the rows.
+        A `SparseTensor` of shape ``[rows, ...]``: one more dimension, and the size in each other is the largest of the
+        rows.
 
     Raises:
         InvalidArgumentError: While running: a string is no tensor, or ranks or dtypes differ.
@@ -135,8 +136,8 @@ def deserialize_sparse(
         name: Name of the operation.
 
     Returns:
-        A `SparseTensor` with the dimensions of `serialized_sparse` but the last, then those of the serialised tensors:
-        in each the largest size of all.
+        A `SparseTensor` whose shape has the dimensions of `serialized_sparse` but the last, then those of the
+        serialised tensors: in each the largest size of all.
 
     Raises:
         InvalidArgumentError: While running: a string is no tensor, or ranks or dtypes differ.

@@ -31,9 +31,9 @@ def apply_rms_prop(
         var -= mom
 
     Args:
-        var: The variable, of a floating dtype.
-        ms: Slot, the mean of the squares.
-        mom: Slot, the sum of the steps, in which older ones fade.
+        var: The variable, of any shape and a floating dtype.
+        ms: Slot of the same shape, the mean of the squares.
+        mom: Slot of the same shape, the sum of the steps, in which older ones fade.
         lr: Scalar, the learning rate.
         rho: Scalar, the decay of `ms`.
         momentum: Scalar, the decay of `mom`.
@@ -141,10 +141,10 @@ def apply_centered_rms_prop(
         var -= mom
 
     Args:
-        var: The variable, of a floating dtype.
-        mg: Slot, the mean of the gradients.
-        ms: Slot, the mean of their squares.
-        mom: Slot, the sum of the steps, in which older ones fade.
+        var: The variable, of any shape and a floating dtype.
+        mg: Slot of the same shape, the mean of the gradients.
+        ms: Slot of the same shape, the mean of their squares.
+        mom: Slot of the same shape, the sum of the steps, in which older ones fade.
         lr: Scalar, the learning rate.
         rho: Scalar, the decay of the means.
         momentum: Scalar, the decay of `mom`.
@@ -217,9 +217,9 @@ def apply_adadelta(
         var -= lr * update
 
     Args:
-        var: The variable, of a floating dtype.
-        accum: Slot, the mean of the squared gradients.
-        accum_update: Slot, the mean of the squared updates.
+        var: The variable, of any shape and a floating dtype.
+        accum: Slot of the same shape, the mean of the squared gradients.
+        accum_update: Slot of the same shape, the mean of the squared updates.
         lr: Scalar, the learning rate.
         rho: Scalar, the decay of the means.
         epsilon: Scalar, what the first updates grow from.

@@ -31,7 +31,7 @@ def apply_proximal_gradient_descent(
         var = sign(moved) * max(abs(moved) - alpha * l1, 0) / (1 + alpha * l2)
 
     Args:
-        var: The variable, of a floating dtype.
+        var: The variable, of any shape and a floating dtype.
         alpha: Scalar, the learning rate.
         l1: Scalar, weight of the L1 penalty.
         l2: Scalar, weight of the L2 penalty.
@@ -92,8 +92,8 @@ def apply_proximal_adagrad(
         var = sign(moved) * max(abs(moved) - rate * l1, 0) / (1 + rate * l2)
 
     Args:
-        var: The variable, of a floating dtype.
-        accum: Its slot, positive where `grad` may be 0.
+        var: The variable, of any shape and a floating dtype.
+        accum: Its slot, of the same shape, positive where `grad` may be 0.
         lr: Scalar, the learning rate.
         l1: Scalar, weight of the L1 penalty.
         l2: Scalar, weight of the L2 penalty.
@@ -162,9 +162,9 @@ def apply_adagrad_da(
         var = -lr * beyond / (l2 * global_step * lr + sqrt(gradient_squared_accumulator))
 
     Args:
-        var: The variable, of a floating dtype.
-        gradient_accumulator: Slot, the sum of the gradients.
-        gradient_squared_accumulator: Slot, the sum of their squares, positive where `grad` may be 0.
+        var: The variable, of any shape and a floating dtype.
+        gradient_accumulator: Slot of the same shape, the sum of the gradients.
+        gradient_squared_accumulator: Slot of the same shape, the sum of their squares, positive where `grad` may be 0.
         lr: Scalar, the learning rate.
         l1: Scalar, weight of the L1 penalty.
         l2: Scalar, weight of the L2 penalty.
@@ -244,9 +244,9 @@ def apply_ftrl(
         accum = new_accum
 
     Args:
-        var: The variable, of a floating dtype.
-        accum: Slot, the sum of the squared gradients.
-        linear: Slot, the coefficients of the linear term.
+        var: The variable, of any shape and a floating dtype.
+        accum: Slot of the same shape, the sum of the squared gradients.
+        linear: Slot of the same shape, the coefficients of the linear term.
         lr: Scalar, the learning rate.
         l1: Scalar, weight of the L1 penalty.
         l2: Scalar, weight of the L2 penalty.

@@ -72,7 +72,7 @@ def assign_rows(index: Tensor, ids: TensorLike, name: str | None = None) -> tupl
     """See ids, and give rows to those that are due.
 
     Args:
-        index: Handle of a `row_index`.
+        index: The handle of a `row_index`.
         ids: int64, shape ``[n]``, none of them negative.
         name: Name of the operation.
 
@@ -115,7 +115,7 @@ def find_rows(index: Tensor, ids: TensorLike, name: str | None = None) -> Tensor
     """The rows of ids, -1 for those that have none. Nothing is counted, and nothing changes.
 
     Args:
-        index: Handle of a `row_index`.
+        index: The handle of a `row_index`.
         ids: int64, any shape.
         name: Name of the operation.
 
@@ -147,7 +147,7 @@ def take_reused_rows(index: Tensor, name: str | None = None) -> Tensor:
     """The rows that belong to another id than when they were taken last.
 
     Args:
-        index: Handle of a `row_index`.
+        index: The handle of a `row_index`.
         name: Name of the operation.
 
     Returns:
@@ -178,7 +178,7 @@ def row_index_size(index: Tensor, name: str | None = None) -> Tensor:
     """How many ids have rows: an int64 scalar.
 
     Args:
-        index: Handle of a `row_index`.
+        index: The handle of a `row_index`.
         name: Name of the operation.
     """
     with colocated_with(index):
@@ -206,7 +206,7 @@ def row_index_entries(index: Tensor, name: str | None = None) -> tuple[Tensor, T
     """All ids that have rows, and their rows, ascending: int64 of shape ``[size]``.
 
     Args:
-        index: Handle of a `row_index`.
+        index: The handle of a `row_index`.
         name: Name of the operation.
     """
     with colocated_with(index):

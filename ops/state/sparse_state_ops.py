@@ -180,10 +180,16 @@ def scatter_update(
         name: Name of the operation.
 
     Returns:
-        The new value of the whole variable.
+        The new value of the whole variable, in its shape.
 
     Raises:
         InvalidArgumentError: While running: a row that the variable does not have.
+
+    Examples:
+        >>> v = tf.Variable([1, 2, 3])
+        >>> session.run(v.initializer)
+        >>> session.run(tf.scatter_update(v, [0, 2], [10, 30]))
+        array([10,  2, 30], dtype=int32)
     """
     return add_access(SCATTER_UPDATE, ref, indices, updates, name=name)
 
@@ -198,7 +204,16 @@ SCATTER_UPDATE = _scatter("ScatterUpdate", _write_update, dtypes.VALUES)
 def scatter_add(
     ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """Add to rows of a variable, ``ref[indices[i]] += updates[i]``; equal indices add up. See `scatter_update`."""
+    """Add to rows of a variable, ``ref[indices[i]] += updates[i]``; equal indices add up.
+
+    The shapes of the arguments and of the result are those of `scatter_update`.
+
+    Examples:
+        >>> v = tf.Variable([1, 2, 3])
+        >>> session.run(v.initializer)
+        >>> session.run(tf.scatter_add(v, [0, 2, 2], [10, 30, 30]))
+        array([11,  2, 63], dtype=int32)
+    """
     return add_access(SCATTER_ADD, ref, indices, updates, name=name)
 
 
@@ -215,7 +230,10 @@ SCATTER_ADD = _scatter("ScatterAdd", _write_add, dtypes.NUMERIC)
 def scatter_sub(
     ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """Subtract from rows of a variable, ``ref[indices[i]] -= updates[i]``. See `scatter_add`."""
+    """Subtract from rows of a variable, ``ref[indices[i]] -= updates[i]``; equal indices add up.
+
+    The shapes of the arguments and of the result are those of `scatter_update`.
+    """
     return add_access(SCATTER_SUB, ref, indices, updates, name=name)
 
 
@@ -232,7 +250,10 @@ SCATTER_SUB = _scatter("ScatterSub", _write_sub, dtypes.NUMERIC)
 def scatter_mul(
     ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """Multiply rows of a variable, ``ref[indices[i]] *= updates[i]``. See `scatter_add`."""
+    """Multiply rows of a variable, ``ref[indices[i]] *= updates[i]``. See `scatter_add`.
+
+    The shapes of the arguments and of the result are those of `scatter_update`.
+    """
     return add_access(SCATTER_MUL, ref, indices, updates, name=name)
 
 
@@ -256,7 +277,10 @@ SCATTER_MUL = _scatter("ScatterMul", _write_mul, dtypes.NUMERIC)
 def scatter_div(
     ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``, integers rounding down. See `scatter_add`."""
+    """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``, integers rounding down. See `scatter_add`.
+
+    The shapes of the arguments and of the result are those of `scatter_update`.
+    """
     return add_access(SCATTER_DIV, ref, indices, updates, name=name)
 
 
@@ -270,7 +294,10 @@ SCATTER_DIV = _scatter("ScatterDiv", _write_div, dtypes.NUMERIC)
 def scatter_min(
     ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """Lower rows of a variable, ``ref[indices[i]] = min(ref[indices[i]], updates[i])``. See `scatter_add`."""
+    """Lower rows of a variable, ``ref[indices[i]] = min(ref[indices[i]], updates[i])``. See `scatter_add`.
+
+    The shapes of the arguments and of the result are those of `scatter_update`.
+    """
     return add_access(SCATTER_MIN, ref, indices, updates, name=name)
 
 
@@ -284,7 +311,10 @@ SCATTER_MIN = _scatter("ScatterMin", _write_min, dtypes.REAL)
 def scatter_max(
     ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """Raise rows of a variable, ``ref[indices[i]] = max(ref[indices[i]], updates[i])``. See `scatter_add`."""
+    """Raise rows of a variable, ``ref[indices[i]] = max(ref[indices[i]], updates[i])``. See `scatter_add`.
+
+    The shapes of the arguments and of the result are those of `scatter_update`.
+    """
     return add_access(SCATTER_MAX, ref, indices, updates, name=name)
 
 
@@ -356,14 +386,14 @@ def scatter_nd_update(
     """Set elements or slices of a variable, ``ref[indices[i]] = updates[i]``.
 
     Args:
-        ref: The variable.
+        ref: The variable, of rank 1 or more.
         indices: Shape ``[..., k]``: each vector along the last dimension indexes the first k dimensions.
         updates: Shape ``indices.shape[:-1] + ref.shape[k:]``.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
         name: Name of the operation.
 
     Returns:
-        The new value of the whole variable.
+        The new value of the whole variable, in its shape.
 
     Raises:
         InvalidArgumentError: While running: an index that the variable does not have.
@@ -381,7 +411,10 @@ SCATTER_ND_UPDATE = _scatter_nd("ScatterNdUpdate", _write_nd_update, dtypes.VALU
 def scatter_nd_add(
     ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """Add to elements or slices of a variable; equal indices add up. See `scatter_nd_update`."""
+    """Add to elements or slices of a variable; equal indices add up. See `scatter_nd_update`.
+
+    The shapes of the arguments and of the result are those of `scatter_nd_update`.
+    """
     return add_access(SCATTER_ND_ADD, ref, indices, updates, name=name)
 
 
@@ -395,7 +428,10 @@ SCATTER_ND_ADD = _scatter_nd("ScatterNdAdd", _write_nd_add, dtypes.NUMERIC)
 def scatter_nd_sub(
     ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """Subtract from elements or slices of a variable; equal indices add up. See `scatter_nd_update`."""
+    """Subtract from elements or slices of a variable; equal indices add up. See `scatter_nd_update`.
+
+    The shapes of the arguments and of the result are those of `scatter_nd_update`.
+    """
     return add_access(SCATTER_ND_SUB, ref, indices, updates, name=name)
 
 

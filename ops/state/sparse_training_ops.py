@@ -89,7 +89,7 @@ def sparse_apply_momentum(
 
     Args:
         var: The variable, of rank 1 or more.
-        accum: Its slot.
+        accum: Its slot, of the same shape.
         lr: Scalar, the learning rate.
         grad: Shape ``[n, ...]``, the gradient of the rows.
         indices: Shape ``[n]``, the rows.
@@ -156,7 +156,7 @@ def sparse_apply_adagrad(
 
     Args:
         var: The variable, of rank 1 or more.
-        accum: Its slot.
+        accum: Its slot, of the same shape.
         lr: Scalar, the learning rate.
         grad: Shape ``[n, ...]``, the gradient of the rows.
         indices: Shape ``[n]``, the rows.
@@ -213,8 +213,8 @@ def sparse_apply_adam(
 
     Args:
         var: The variable, of rank 1 or more.
-        m: Slot, the mean of the gradients.
-        v: Slot, the mean of their squares.
+        m: Slot of the same shape, the mean of the gradients.
+        v: Slot of the same shape, the mean of their squares.
         beta1_power: As the further scalars, see `apply_adam`.
         beta2_power: Scalar.
         lr: Scalar.

@@ -89,10 +89,13 @@ def add_access(
 
     Args:
         definition: The operation's type; the handle is its first input.
-        ref: The variable.
-        *inputs: The other inputs.
+        ref: The variable, of any shape.
+        *inputs: The other inputs, of the shapes that the operation takes.
         name: Name of the operation.
-        **attrs: Attributes besides those of `value_attrs`.
+        **attrs: Attributes besides those of `value_attrs`; they have no shape.
+
+    Returns:
+        The output, of the shape that the definition gives.
     """
     handle, dtype, shape = handle_of(ref)
     if "dtype" in definition.types:
@@ -121,8 +124,11 @@ def read_variable(ref: VariableOrHandle, name: str | None = None) -> Tensor:
     Within a step, reads come before updates unless control dependencies say otherwise.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of the variable.
 
     Raises:
         FailedPreconditionError: While running: the variable is not initialised.
@@ -159,9 +165,12 @@ def read_or_default(ref: VariableOrHandle, default: Any, name: str | None = None
     """Read a variable, or give `default` while it is not initialised.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         default: A value of the variable's dtype and a compatible shape.
         name: Name of the operation.
+
+    Returns:
+        The shape and dtype of the variable.
     """
     return add_access(READ_OR_DEFAULT, ref, default, name=name)
 
@@ -199,8 +208,13 @@ def is_variable_initialized(variable: VariableOrHandle, name: str | None = None)
     """Whether a variable has a value: a bool scalar.
 
     Args:
-        variable: The variable.
+        variable: The variable, of any shape.
         name: Name of the operation.
+
+    Examples:
+        >>> v = tf.Variable([1, 2])
+        >>> session.run(tf.is_variable_initialized(v))
+        np.False_
     """
     return add_access(IS_VARIABLE_INITIALIZED, variable, name=name)
 
@@ -226,7 +240,7 @@ def variable_shape(ref: VariableOrHandle, out_type: DTypeLike = dtypes.int32, na
     """The shape of a variable's value as a vector, without moving the value.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         out_type: ``int32`` or ``int64``.
         name: Name of the operation.
     """
@@ -275,17 +289,22 @@ def assign(
     """Set a variable.
 
     Args:
-        ref: The variable.
-        value: Its new value.
+        ref: The variable, of any shape.
+        value: Its new value, of the variable's shape unless `validate_shape` is False.
         validate_shape: Require the shape of the variable (the default). Otherwise it takes that of `value`.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
         name: Name of the operation.
 
     Returns:
-        The new value.
+        The new value, in the shape of `value`.
 
     Raises:
         InvalidArgumentError: `value` has another dtype or, where validated, shape than the variable.
+
+    Examples:
+        >>> v = tf.Variable([1.0, 2.0])
+        >>> session.run(tf.assign(v, [3.0, 4.0]))
+        array([3., 4.], dtype=float32)
     """
     return add_access(ASSIGN, ref, value, name=name, validate_shape=validate_shape is not False)
 
@@ -334,13 +353,19 @@ def assign_add(
     """Add to a variable, in place.
 
     Args:
-        ref: The variable, of a numeric dtype.
+        ref: The variable, of any shape, of a numeric dtype.
         value: What to add, of the variable's shape.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
         name: Name of the operation.
 
     Returns:
-        The new value.
+        The new value, in the variable's shape.
+
+    Examples:
+        >>> v = tf.Variable([1.0, 2.0])
+        >>> session.run(v.initializer)
+        >>> session.run(tf.assign_add(v, [10.0, 10.0]))
+        array([11., 12.], dtype=float32)
     """
     return add_access(ASSIGN_ADD, ref, value, name=name)
 
@@ -387,13 +412,19 @@ def assign_sub(
     """Subtract from a variable, in place.
 
     Args:
-        ref: The variable, of a numeric dtype.
+        ref: The variable, of any shape, of a numeric dtype.
         value: What to subtract, of the variable's shape.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
         name: Name of the operation.
 
     Returns:
-        The new value.
+        The new value, in the variable's shape.
+
+    Examples:
+        >>> v = tf.Variable([1.0, 2.0])
+        >>> session.run(v.initializer)
+        >>> session.run(tf.assign_sub(v, [1.0, 1.0]))
+        array([0., 1.], dtype=float32)
     """
     return add_access(ASSIGN_SUB, ref, value, name=name)
 
@@ -425,7 +456,7 @@ def count_up_to(ref: VariableOrHandle, limit: int, name: str | None = None) -> T
     """Add 1 to an integer scalar variable until it reaches `limit`.
 
     Args:
-        ref: The variable, int32 or int64.
+        ref: The variable, a scalar, int32 or int64.
         limit: Where to stop.
         name: Name of the operation.
 

@@ -20,7 +20,7 @@ def apply_gradient_descent(
     """Update ``var -= alpha * delta``.
 
     Args:
-        var: The variable, of a floating or complex dtype.
+        var: The variable, of any shape and a floating or complex dtype.
         alpha: Scalar, the learning rate.
         delta: The gradient, of the variable's shape.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
@@ -72,8 +72,8 @@ def apply_momentum(
     """Update ``accum = momentum * accum + grad; var -= lr * accum``.
 
     Args:
-        var: The variable, of a floating or complex dtype.
-        accum: Its slot.
+        var: The variable, of any shape and a floating or complex dtype.
+        accum: Its slot, of the same shape.
         lr: Scalar, the learning rate.
         grad: The gradient, of the variable's shape.
         momentum: Scalar.
@@ -157,8 +157,8 @@ def apply_adagrad(
     """Update ``accum += grad ** 2; var -= lr * grad / sqrt(accum)``.
 
     Args:
-        var: The variable, of a floating dtype.
-        accum: Its slot, positive where `grad` may be 0.
+        var: The variable, of any shape and a floating dtype.
+        accum: Its slot, of the same shape, positive where `grad` may be 0.
         lr: Scalar, the learning rate.
         grad: The gradient, of the variable's shape.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
@@ -225,9 +225,9 @@ def apply_adam(
         var -= lr * sqrt(1 - beta2_power) / (1 - beta1_power) * m / (sqrt(v) + epsilon)
 
     Args:
-        var: The variable, of a floating dtype.
-        m: Slot, the mean of the gradients.
-        v: Slot, the mean of their squares.
+        var: The variable, of any shape and a floating dtype.
+        m: Slot of the same shape, the mean of the gradients.
+        v: Slot of the same shape, the mean of their squares.
         beta1_power: Scalar, `beta1` to the number of this step, counted from 1.
         beta2_power: Scalar, `beta2` to the number of this step.
         lr: Scalar, the learning rate.

@@ -296,7 +296,10 @@ def add_either(
     indices: TensorLike | None,
     name: str | None,
 ) -> Any:
-    """Add the dense one of two definitions of `register_updates`, or with `indices` the sparse one."""
+    """Add the dense one of two definitions of `register_updates`, or with `indices` the sparse one.
+
+    The slots have the shape of the variable, the scalars rank 0; the result is the operation.
+    """
     dense, sparse = definitions
     if indices is None:
         return add_update(dense, var, slots, *scalars, grad, name=name)
@@ -312,6 +315,8 @@ def add_update(
     **attrs: Any,
 ) -> Any:
     """Add an update of `var` and its `slots` to the graph.
+
+    The slots have the shape of the variable; the result is the operation.
 
     Raises:
         InvalidArgumentError: A slot has another shape or dtype than the variable, or as `Graph.create_op`.

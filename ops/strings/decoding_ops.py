@@ -44,6 +44,11 @@ def decode_raw(
 
     Raises:
         InvalidArgumentError: At run time: the strings differ in length, or it is no multiple of a number's size.
+
+    Examples:
+        >>> session.run(tf.decode_raw(["ab", "cd"], tf.uint8))
+        array([[ 97,  98],
+               [ 99, 100]], dtype=uint8)
     """
     strings = bytes if input_bytes is None else input_bytes
     return add_op(DECODE_RAW, strings, name=name, out_type=as_dtype(out_type), little_endian=little_endian)
@@ -100,9 +105,9 @@ def decode_csv(
 
     Args:
         records: Strings, a line each, any shape.
-        record_defaults: One tensor or list for each column: its dtype is the column's (float32, float64, int32, int64
-            or string), its one value what an empty field means. An empty one makes the column required. A dtype
-            does the same.
+        record_defaults: One tensor or list for each column, a vector of one value or none: its dtype is the column's
+            (float32, float64, int32, int64 or string), its one value what an empty field means. An empty one makes the
+            column required. A dtype does the same.
         field_delim: The character between fields.
         use_quote_delim: Whether ``"`` encloses fields, within which it is doubled.
         name: Name of the operation.
@@ -115,6 +120,10 @@ def decode_csv(
     Raises:
         InvalidArgumentError: A default is no single value. At run time: a line has another number of fields, a field
             is not of its dtype, or a required one is empty.
+
+    Examples:
+        >>> session.run(tf.decode_csv(["1,a", ",b"], record_defaults=[[0], [""]]))
+        [array([1, 0], dtype=int32), array([b'a', b'b'], dtype=object)]
     """
     columns = list(select_cols) if select_cols is not None else []
     if select_cols is not None and (len(columns) != len(record_defaults) or columns != sorted(set(columns))):
@@ -400,6 +409,9 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
         serialized: A string scalar.
         out_type: Dtype of the tensor.
         name: Name of the operation.
+
+    Returns:
+        The shape that the tensor was serialised with.
 
     Raises:
         InvalidArgumentError: At run time: the string is no tensor, or one of another dtype.

@@ -217,6 +217,13 @@ def parse_example(
     Raises:
         InvalidArgumentError: A feature cannot be asked for like that. At run time: an example is malformed, or a
             feature is missing, of another kind, or of another number of values.
+
+    Examples:
+        >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+        >>> example = tf.train.Example(features=tf.train.Features(feature={"age": feature}))
+        >>> strings = [example.SerializeToString()] * 2
+        >>> session.run(tf.parse_example(strings, {"age": tf.FixedLenFeature([], tf.int64)}))
+        {'age': array([7, 7])}
     """
     return _parse(PARSE_EXAMPLE, serialized, features, name)
 
@@ -237,6 +244,12 @@ def parse_single_example(
 
     Returns:
         Name to a tensor of the feature's shape, or a `SparseTensor` of rank 1.
+
+    Examples:
+        >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+        >>> example = tf.train.Example(features=tf.train.Features(feature={"age": feature}))
+        >>> session.run(tf.parse_single_example(example.SerializeToString(), {"age": tf.FixedLenFeature([], tf.int64)}))
+        {'age': np.int64(7)}
     """
     return _parse(PARSE_SINGLE_EXAMPLE, serialized, features, name)
 
@@ -436,6 +449,14 @@ def parse_single_sequence_example(
 
     Raises:
         InvalidArgumentError: As `parse_example`.
+
+    Examples:
+        >>> step = [tf.train.Feature(int64_list=tf.train.Int64List(value=[number])) for number in (3, 5)]
+        >>> lists = tf.train.FeatureLists(feature_list={"word": tf.train.FeatureList(feature=step)})
+        >>> example = tf.train.SequenceExample(feature_lists=lists).SerializeToString()
+        >>> features = {"word": tf.FixedLenSequenceFeature([], tf.int64)}
+        >>> session.run(tf.parse_single_sequence_example(example, sequence_features=features))
+        ({}, {'word': array([3, 5])})
     """
     context, sequences, _ = _parse_sequences(
         PARSE_SINGLE_SEQUENCE_EXAMPLE, serialized, context_features, sequence_features, name

@@ -107,8 +107,15 @@ def string_to_number(
         name: Name of the operation.
         input: Another name of `string_tensor`.
 
+    Returns:
+        The shape of the strings, dtype `out_type`.
+
     Raises:
         InvalidArgumentError: At run time: a string is no number of that dtype.
+
+    Examples:
+        >>> session.run(tf.string_to_number(["1.5", "-2"]))
+        array([ 1.5, -2. ], dtype=float32)
     """
     strings = input if string_tensor is None else string_tensor
     return add_op(STRING_TO_NUMBER, strings, name=name, out_type=as_dtype(out_type))
@@ -147,6 +154,10 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
 
     Returns:
         int64 of the shape of `input`.
+
+    Examples:
+        >>> session.run(tf.string_to_hash_bucket_fast(["a", "b"], num_buckets=10))
+        array([9, 2])
     """
     return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=num_buckets)
 
@@ -185,6 +196,9 @@ def string_to_hash_bucket_strong(
         num_buckets: How many buckets there are.
         key: Two numbers of 64 bits.
         name: Name of the operation.
+
+    Returns:
+        The shape of the strings, int64.
     """
     if len(key) != 2:
         raise InvalidArgumentError(f"StringToHashBucketStrong: key has {len(key)} numbers, expected two")
@@ -224,6 +238,9 @@ def string_to_hash_bucket(
         num_buckets: How many buckets there are.
         name: Name of the operation.
         input: Another name of `string_tensor`.
+
+    Returns:
+        The shape of the strings, int64.
     """
     strings = input if string_tensor is None else string_tensor
     return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=num_buckets)

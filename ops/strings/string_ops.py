@@ -80,6 +80,9 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
         input: Strings, any shape.
         name: Name of the operation.
+
+    Returns:
+        Same shape, string.
     """
     return add_op(STRING_STRIP, input, name=name)
 
@@ -106,6 +109,9 @@ def string_lower(input: TensorLike, encoding: str = "", name: str | None = None)
         input: Strings, any shape.
         encoding: ``utf-8`` to change letters of all languages; empty for those of ASCII only.
         name: Name of the operation.
+
+    Returns:
+        Same shape, string.
     """
     return add_op(STRING_LOWER, input, name=name, encoding=_encoding(encoding, "StringLower"))
 
@@ -135,7 +141,7 @@ STRING_LOWER = register(
 
 
 def string_upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Strings in upper case. See `string_lower`."""
+    """Strings in upper case, of the same shape; the arguments are those of `string_lower`."""
     return add_op(STRING_UPPER, input, name=name, encoding=_encoding(encoding, "StringUpper"))
 
 
@@ -164,6 +170,9 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
         input: Strings, any shape.
         name: Name of the operation.
         unit: ``BYTE`` or ``UTF8_CHAR``: what to count.
+
+    Returns:
+        Same shape, int32.
     """
     return add_op(STRING_LENGTH, input, name=name, unit=check_unit(unit, "StringLength"))
 
@@ -199,6 +208,9 @@ def substr(input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None
         len: How long each part is at most, of the dtype and shape of `pos`.
         name: Name of the operation.
         unit: ``BYTE`` or ``UTF8_CHAR``: what positions and lengths count.
+
+    Returns:
+        The broadcast shape, string.
 
     Raises:
         InvalidArgumentError: At run time: a position is outside of its string.
@@ -321,9 +333,12 @@ def regex_replace(
     Args:
         input: Strings, any shape.
         pattern: A string scalar.
-        rewrite: What to put in place: ``\1`` to ``\9`` stand for groups, ``\0`` for the whole match.
+        rewrite: What to put in place, a string scalar: ``\1`` to ``\9`` stand for groups, ``\0`` for the whole match.
         replace_global: Whether every match is replaced, or the first one.
         name: Name of the operation.
+
+    Returns:
+        Same shape, string.
 
     Raises:
         InvalidArgumentError: At run time: `pattern` is no regular expression, or `rewrite` names a group that it
@@ -382,6 +397,9 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
         input: Strings, any shape.
         pad: Whether to fill up with ``=``.
         name: Name of the operation.
+
+    Returns:
+        Same shape, string.
     """
     return add_op(ENCODE_BASE64, input, name=name, pad=pad)
 
@@ -410,6 +428,9 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
         input: Strings, any shape, filled up with ``=`` or not.
         name: Name of the operation.
+
+    Returns:
+        Same shape, string.
 
     Raises:
         InvalidArgumentError: At run time: a string is not base 64.
@@ -462,6 +483,9 @@ def unicode_transcode(
         replacement_char: The code of what replaces them.
         replace_control_characters: Whether control characters are replaced as well.
         name: Name of the operation.
+
+    Returns:
+        Same shape, string.
 
     Raises:
         InvalidArgumentError: There is no such encoding. At run time: a string is malformed and `errors` is strict.

@@ -42,6 +42,10 @@ def string_split(
 
     Returns:
         A `SparseTensor` of shape ``[n, most elements]``, row i the elements of string i.
+
+    Examples:
+        >>> session.run(tf.string_split(["a b", "c"]).values)
+        array([b'a', b'b', b'c'], dtype=object)
     """
     if delimiter is None:
         delimiter = " " if sep is None else sep
@@ -172,12 +176,20 @@ def reduce_join(
 
     Args:
         inputs: Strings, any shape.
-        axis: The dimension, or a list of them, to join along one after the other; None for all, the last one first.
+        axis: The dimension, an integer, or a vector (a list) of them, to join along one after the other; None for all,
+            the last one first.
         keep_dims: Whether the dimensions stay, with size 1.
         separator: What to put between the strings.
         name: Name of the operation.
         reduction_indices: The older name of `axis`.
         keepdims: The newer name of `keep_dims`.
+
+    Returns:
+        The shape of `inputs` without the dimensions, or with size 1 there; string.
+
+    Examples:
+        >>> session.run(tf.reduce_join([["a", "b"], ["c", "d"]], axis=1))
+        array([b'ab', b'cd'], dtype=object)
     """
     strings = convert_to_tensor(inputs, dtypes.string)
     axis = reduction_indices if axis is None else axis

@@ -191,11 +191,11 @@ def merge_checkpoint(prefix: TensorLike, records: Sequence[Tensor], name: str | 
 
     Args:
         prefix: A string scalar: path of the checkpoint.
-        records: What `save_shard` and `write_snapshot` returned.
+        records: What `save_shard` and `write_snapshot` returned, string scalars.
         name: Name of the operation.
 
     Returns:
-        `prefix`, once the checkpoint is complete.
+        `prefix`, a string scalar, once the checkpoint is complete.
     """
     return add_op(MERGE_CHECKPOINT, prefix, list(records), name=name)
 
@@ -494,6 +494,9 @@ def restore_tensor(
         shape: Its static shape, or that of the part.
         part: ``(shape of the whole, offset of the part)`` to read only a part of that shape.
         name: Name of the operation.
+
+    Returns:
+        The shape of the tensor, or of the part.
 
     Raises:
         NotFoundError: While running: there is no such checkpoint, or it lacks the tensor.

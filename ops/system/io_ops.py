@@ -27,6 +27,11 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         NotFoundError: At run time: there is no such file.
+
+    Examples:
+        >>> session.run(tf.write_file("note.txt", "hello"))
+        >>> session.run(tf.read_file("note.txt"))
+        b'hello'
     """
     return add_op(READ_FILE, filename, name=name)
 
@@ -61,6 +66,11 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
         filename: A string scalar, as for `read_file`.
         contents: A string scalar.
         name: Name of the operation.
+
+    Examples:
+        >>> session.run(tf.write_file("folder/note.txt", "hello"))
+        >>> session.run(tf.read_file("folder/note.txt"))
+        b'hello'
     """
     return add_op(WRITE_FILE, filename, contents, name=name)
 

@@ -94,19 +94,24 @@ def py_func(
     Args:
         func: Takes one NumPy array for each of `inp`, read-only, a scalar as a NumPy scalar, a string as bytes.
             Returns one value, or a list or tuple with one value for each dtype in `Tout`.
-        inp: Tensors.
+        inp: A list of tensors of any shape and dtype.
         Tout: Dtype of the result, or a list of dtypes when there are several, or none.
         stateful: False promises that `func` always returns the same for the same arguments: then the operation
             may be folded, or merged with an equal one.
         name: Name of the operation.
 
     Returns:
-        A tensor when `Tout` is one dtype, else a list of them; the operation when `Tout` is empty.
+        A tensor when `Tout` is one dtype, else a list of them, each of the shape that `func` returns; the operation
+        when `Tout` is empty.
 
     Raises:
         OpError: At run time, when `func` raises something: of the kind that TensorFlow gives it, `InvalidArgumentError`
             for a `ValueError` or `TypeError`, mostly `UnknownError`, for `SystemExit` too. Ctrl-C passes.
         InvalidArgumentError: At run time, when `func` does not return what `Tout` says.
+
+    Examples:
+        >>> session.run(tf.py_func(lambda x, y: x + y, [[1, 2], [10, 20]], tf.int32))
+        array([11, 22], dtype=int32)
     """
     many = isinstance(Tout, (list, tuple))
     wanted = [as_dtype(dtype) for dtype in (cast("Sequence[DTypeLike]", Tout) if many else [cast("DTypeLike", Tout)])]
@@ -123,7 +128,7 @@ def py_func(
 def numpy_function(
     func: Callable[..., Any], inp: Sequence[TensorLike], Tout: DTypeLike | Sequence[DTypeLike], name: str | None = None
 ) -> Any:
-    """`py_func` of a function with state."""
+    """`py_func` of a function with state: the result has the shape that `func` returns."""
     return py_func(func, inp, Tout, True, name)
 
 

@@ -60,8 +60,8 @@ def scalar_summary(tags: TensorLike, values: TensorLike, name: str | None = None
     """A summary of numbers.
 
     Args:
-        tags: A string tensor.
-        values: The numbers, one for each tag; a real dtype.
+        tags: A string tensor of any shape.
+        values: The numbers, one for each tag in the same shape; a real dtype.
         name: Name of the operation.
 
     Returns:

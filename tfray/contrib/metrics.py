@@ -17,9 +17,12 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
 
     Args:
         predictions: Any shape and dtype.
-        labels: The same.
-        weights: What each prediction counts; 1 when None.
+        labels: The same shape and dtype.
+        weights: What each prediction counts, of a shape that broadcasts to theirs; 1 when None.
         name: Name of the operation.
+
+    Returns:
+        A float32 scalar.
     """
     hits = array_ops.to_float(math_ops.equal(predictions, convert_to_tensor(labels)))
     if weights is None:
@@ -29,58 +32,58 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
 
 
 def streaming_mean(values: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.mean`."""
+    """As `tf.metrics.mean`, with the same shapes."""
     return metrics.mean(values, *args, **kwargs)
 
 
 def streaming_accuracy(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.accuracy`."""
+    """As `tf.metrics.accuracy`, with the same shapes; the predictions come first."""
     return metrics.accuracy(labels, predictions, *args, **kwargs)
 
 
 def streaming_auc(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.auc`."""
+    """As `tf.metrics.auc`, with the same shapes; the predictions come first."""
     return metrics.auc(labels, predictions, *args, **kwargs)
 
 
 def streaming_precision(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.precision`."""
+    """As `tf.metrics.precision`, with the same shapes; the predictions come first."""
     return metrics.precision(labels, predictions, *args, **kwargs)
 
 
 def streaming_recall(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.recall`."""
+    """As `tf.metrics.recall`, with the same shapes; the predictions come first."""
     return metrics.recall(labels, predictions, *args, **kwargs)
 
 
 def streaming_mean_absolute_error(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.mean_absolute_error`."""
+    """As `tf.metrics.mean_absolute_error`, with the same shapes; the predictions come first."""
     return metrics.mean_absolute_error(labels, predictions, *args, **kwargs)
 
 
 def streaming_mean_squared_error(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.mean_squared_error`."""
+    """As `tf.metrics.mean_squared_error`, with the same shapes; the predictions come first."""
     return metrics.mean_squared_error(labels, predictions, *args, **kwargs)
 
 
 def streaming_root_mean_squared_error(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.root_mean_squared_error`."""
+    """As `tf.metrics.root_mean_squared_error`, with the same shapes; the predictions come first."""
     return metrics.root_mean_squared_error(labels, predictions, *args, **kwargs)
 
 
 def streaming_mean_iou(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.mean_iou`."""
+    """As `tf.metrics.mean_iou`, with the same shapes; the predictions come first."""
     return metrics.mean_iou(labels, predictions, *args, **kwargs)
 
 
 def aggregate_metrics(*value_update_tuples: Any) -> tuple[list[Any], list[Any]]:
-    """The values and the updates of several metrics."""
+    """The values and the updates of several metrics, of the shapes that they have."""
     values, updates = zip(*value_update_tuples, strict=True)
     return list(values), list(updates)
 
 
 def aggregate_metric_map(names_to_tuples: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values and the updates of several metrics, both by name."""
+    """The values and the updates of several metrics, both by name, of the shapes that they have."""
     return (
         {name: metric[0] for name, metric in names_to_tuples.items()},
         {name: metric[1] for name, metric in names_to_tuples.items()},

@@ -436,9 +436,9 @@ def conv1d(
     """Convolve sequences ``[batch, width, channels]``.
 
     Args:
-        inputs: The sequences, of a floating dtype.
+        inputs: The sequences, shape ``[batch, width, channels]``, of a floating dtype.
         filters: As for `Conv2D`, like the arguments that follow.
-        kernel_size: Size of the window.
+        kernel_size: Size of the window, one integer, or one for each of its dimensions.
         *args: Further arguments of `Conv2D`, in its order.
         name: Name of the layer, and of the variable scope.
         reuse: Use the variables of an earlier layer of that name.
@@ -462,9 +462,9 @@ def conv2d(
     """Convolve images ``[batch, height, width, channels]``.
 
     Args:
-        inputs: The images, of a floating dtype.
+        inputs: The images, shape ``[batch, height, width, channels]``, of a floating dtype.
         filters: As for `Conv2D`, like the arguments that follow.
-        kernel_size: Size of the window.
+        kernel_size: Size of the window, one integer, or one for each of its dimensions.
         *args: Further arguments of `Conv2D`, in its order.
         name: Name of the layer, and of the variable scope.
         reuse: Use the variables of an earlier layer of that name.
@@ -472,6 +472,11 @@ def conv2d(
 
     Returns:
         Shape ``[batch, new height, new width, filters]``.
+
+    Examples:
+        >>> images = tf.ones([1, 8, 8, 3])
+        >>> tf.layers.conv2d(images, filters=16, kernel_size=3, padding="same").shape
+        TensorShape([1, 8, 8, 16])
     """
     return apply_layer(Conv2D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
 
@@ -498,7 +503,11 @@ def conv3d_transpose(
     reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """Enlarge volumes by the transpose of a convolution; arguments as for `conv2d_transpose`."""
+    """Enlarge volumes by the transpose of a convolution; arguments as for `conv2d_transpose`.
+
+    `inputs` has the shape ``[batch, depth, height, width, channels]``, the result ``[batch, new depth, new height, new
+    width, filters]``.
+    """
     return apply_layer(Conv3DTranspose, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
 
 
@@ -516,7 +525,7 @@ def conv2d_transpose(
     Args:
         inputs: Shape ``[batch, height, width, channels]``, of a floating dtype.
         filters: As for `Conv2DTranspose`, like the arguments that follow.
-        kernel_size: Size of the window.
+        kernel_size: Size of the window, one integer, or one for each of its dimensions.
         *args: Further arguments of `Conv2DTranspose`, in its order.
         name: Name of the layer, and of the variable scope.
         reuse: Use the variables of an earlier layer of that name.
@@ -524,6 +533,10 @@ def conv2d_transpose(
 
     Returns:
         Shape ``[batch, new height, new width, filters]``.
+
+    Examples:
+        >>> tf.layers.conv2d_transpose(tf.ones([1, 4, 4, 3]), filters=16, kernel_size=2, strides=2).shape
+        TensorShape([1, 8, 8, 16])
     """
     return apply_layer(Conv2DTranspose, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
 
@@ -537,7 +550,10 @@ def separable_conv1d(
     reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """Convolve every channel of sequences by itself, then mix the channels; as `separable_conv2d`."""
+    """Convolve every channel of sequences by itself, then mix the channels; as `separable_conv2d`.
+
+    `inputs` has the shape ``[batch, width, channels]``, the result ``[batch, new width, filters]``.
+    """
     return apply_layer(SeparableConv1D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
 
 
@@ -555,7 +571,7 @@ def separable_conv2d(
     Args:
         inputs: Shape ``[batch, height, width, channels]``, of a floating dtype.
         filters: As for `SeparableConv2D`, like the arguments that follow.
-        kernel_size: Size of the window.
+        kernel_size: Size of the window, one integer, or one for each of its dimensions.
         *args: Further arguments of `SeparableConv2D`, in its order.
         name: Name of the layer, and of the variable scope.
         reuse: Use the variables of an earlier layer of that name.

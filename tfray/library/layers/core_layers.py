@@ -216,6 +216,12 @@ def dense(
 
     Raises:
         InvalidArgumentError: The rank is below 2, or the last size is not known.
+
+    Examples:
+        >>> outputs = tf.layers.dense([[1.0, 2.0]], units=3, kernel_initializer=tf.ones_initializer())
+        >>> session.run(tf.global_variables_initializer())
+        >>> session.run(outputs)
+        array([[3., 3., 3.]], dtype=float32)
     """
     inputs = convert_to_tensor(inputs)
     layer = Dense(
@@ -249,8 +255,8 @@ def dropout(
     """In training set random elements to 0 and scale the others up.
 
     Args:
-        inputs: A floating tensor.
-        rate: Probability that an element is dropped.
+        inputs: A floating tensor of any shape.
+        rate: Probability that an element is dropped, a number or scalar tensor.
         noise_shape: Shape of the random choices, which broadcasts to that of the inputs.
         seed: Seed of the operation.
         training: Whether to drop anything: a Python value or scalar tensor.
@@ -258,6 +264,10 @@ def dropout(
 
     Returns:
         Same shape and dtype as `inputs`.
+
+    Examples:
+        >>> session.run(tf.layers.dropout(tf.constant([1.0, 2.0]), rate=0.5, training=False))
+        array([1., 2.], dtype=float32)
     """
     return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
 
@@ -272,5 +282,9 @@ def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "cha
 
     Returns:
         Shape ``[batch, n]``.
+
+    Examples:
+        >>> tf.layers.flatten(tf.ones([2, 4, 4, 3])).shape
+        TensorShape([2, 48])
     """
     return Flatten(data_format, name=name)(inputs)

@@ -64,7 +64,7 @@ def compute_weighted_loss(
 
     Args:
         losses: Shape ``[...]``, the losses.
-        weights: See the module.
+        weights: A scalar, or a tensor of the rank of the losses, with each size 1 or theirs; see the module.
         scope: Name scope of the operations.
         loss_collection: Collection to which the loss is added.
         reduction: One of `Reduction`.
@@ -162,9 +162,9 @@ def absolute_difference(
     """``abs(predictions - labels)`` as a loss.
 
     Args:
-        labels: The true values.
+        labels: The true values, any shape.
         predictions: The predicted values, of the same shape.
-        weights: See the module.
+        weights: A scalar, or a tensor of the rank of the losses, with each size 1 or theirs; see the module.
         scope: Name scope of the operations.
         loss_collection: Collection to which the loss is added.
         reduction: One of `Reduction`.
@@ -192,9 +192,9 @@ def mean_squared_error(
     """``(predictions - labels) ** 2`` as a loss.
 
     Args:
-        labels: The true values.
+        labels: The true values, any shape.
         predictions: The predicted values, of the same shape.
-        weights: See the module.
+        weights: A scalar, or a tensor of the rank of the losses, with each size 1 or theirs; see the module.
         scope: Name scope of the operations.
         loss_collection: Collection to which the loss is added.
         reduction: One of `Reduction`.
@@ -204,6 +204,10 @@ def mean_squared_error(
 
     Raises:
         InvalidArgumentError: The shapes differ, or the weights do not fit.
+
+    Examples:
+        >>> session.run(tf.losses.mean_squared_error(labels=[1.0, 2.0], predictions=[1.0, 4.0]))
+        np.float32(2.0)
     """
     with name_scope(scope, "mean_squared_error", (predictions, labels, weights)) as scope:
         labels, predictions = _pair(labels, predictions, "labels predictions")
@@ -225,9 +229,9 @@ def huber_loss(
     ``0.5 * error ** 2`` where ``abs(error) <= delta``, else ``delta * abs(error) - 0.5 * delta ** 2``.
 
     Args:
-        labels: The true values.
+        labels: The true values, any shape.
         predictions: The predicted values, of the same shape.
-        weights: See the module.
+        weights: A scalar, or a tensor of the rank of the losses, with each size 1 or theirs; see the module.
         delta: Where the square turns into a line.
         scope: Name scope of the operations.
         loss_collection: Collection to which the loss is added.
@@ -259,9 +263,9 @@ def log_loss(
     """Cross entropy of probabilities: ``-labels * log(predictions) - (1 - labels) * log(1 - predictions)``.
 
     Args:
-        labels: The true probabilities, mostly 0 or 1.
+        labels: The true probabilities, mostly 0 or 1, any shape.
         predictions: The predicted probabilities, of the same shape.
-        weights: See the module.
+        weights: A scalar, or a tensor of the rank of the losses, with each size 1 or theirs; see the module.
         epsilon: Added under the logarithms.
         scope: Name scope of the operations.
         loss_collection: Collection to which the loss is added.
@@ -292,9 +296,9 @@ def hinge_loss(
     """``max(0, 1 - (2 * labels - 1) * logits)`` as a loss.
 
     Args:
-        labels: 0 or 1.
+        labels: 0 or 1, any shape.
         logits: Scores of the same shape: above 0 for 1.
-        weights: See the module.
+        weights: A scalar, or a tensor of the rank of the losses, with each size 1 or theirs; see the module.
         scope: Name scope of the operations.
         loss_collection: Collection to which the loss is added.
         reduction: One of `Reduction`.
@@ -327,7 +331,7 @@ def cosine_distance(
         labels: The true vectors.
         predictions: The predicted vectors, of the same shape.
         axis: The dimension along which a vector lies.
-        weights: See the module; the losses have size 1 along `axis`.
+        weights: A scalar, or a tensor of the rank of the losses, with each size 1 or theirs; see the module.
         scope: Name scope of the operations.
         loss_collection: Collection to which the loss is added.
         reduction: One of `Reduction`.
@@ -410,7 +414,7 @@ def sigmoid_cross_entropy(
     Args:
         multi_class_labels: Shape ``[batch, classes]``, true probabilities, mostly 0 or 1.
         logits: The same shape, floating.
-        weights: See the module.
+        weights: A scalar, or a tensor of the rank of the losses, with each size 1 or theirs; see the module.
         label_smoothing: Move labels towards one half by this fraction.
         scope: Name scope of the operations.
         loss_collection: Collection to which the loss is added.
@@ -458,6 +462,10 @@ def softmax_cross_entropy(
 
     Raises:
         InvalidArgumentError: The shapes differ, or the weights do not fit.
+
+    Examples:
+        >>> session.run(tf.losses.softmax_cross_entropy(onehot_labels=[[0, 1]], logits=[[1.0, 1.0]]))
+        np.float32(0.6931472)
     """
     with name_scope(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as scope:
         logits = convert_to_tensor(logits)
@@ -494,6 +502,10 @@ def sparse_softmax_cross_entropy(
 
     Raises:
         InvalidArgumentError: The shapes do not match, or the weights do not fit.
+
+    Examples:
+        >>> session.run(tf.losses.sparse_softmax_cross_entropy(labels=[1], logits=[[1.0, 1.0]]))
+        np.float32(0.6931472)
     """
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as scope:
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
@@ -516,25 +528,38 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     """Add a loss of one's own to a collection.
 
     Args:
-        loss: The loss, a tensor.
+        loss: The loss, mostly a scalar.
         loss_collection: Name of the collection; None for none.
+
+    Examples:
+        >>> tf.losses.add_loss(tf.constant(0.5))
+        >>> session.run(tf.losses.get_total_loss())
+        np.float32(0.5)
     """
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
-    """The losses in a collection, those whose names begin with `scope`."""
+    """The losses in a collection, those whose names begin with `scope`: scalars where they are reduced."""
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
-    """The losses that regularizers added, those whose names begin with `scope`."""
+    """The losses that regularizers added, those whose names begin with `scope`: scalars.
+
+    Examples:
+        >>> regularizer = tf.contrib.layers.l2_regularizer(0.1)
+        >>> v = tf.get_variable("v", initializer=[3.0, 4.0], regularizer=regularizer)
+        >>> session.run(v.initializer)
+        >>> session.run(tf.losses.get_regularization_losses())
+        [np.float32(1.25)]
+    """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
-    """The sum of `get_regularization_losses`, 0 where there are none."""
+    """The sum of `get_regularization_losses`, a scalar: 0 where there are none."""
     losses = get_regularization_losses(scope)
     return math_ops.add_n(losses, name=name) if losses else constant(0.0)
 
@@ -542,7 +567,7 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all losses: what an optimizer is to minimise.
+    """The sum of all losses, a scalar: what an optimizer is to minimise.
 
     Args:
         add_regularization_losses: Include the losses that regularizers added.
@@ -551,6 +576,12 @@ def get_total_loss(
 
     Raises:
         InvalidArgumentError: There are no losses.
+
+    Examples:
+        >>> loss = tf.losses.mean_squared_error([1.0], [3.0])
+        >>> tf.losses.add_loss(tf.constant(0.5))
+        >>> session.run(tf.losses.get_total_loss())
+        np.float32(4.5)
     """
     losses = get_losses(scope)
     if add_regularization_losses:

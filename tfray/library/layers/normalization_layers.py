@@ -225,7 +225,7 @@ def batch_normalization(
     Args:
         inputs: Shape ``[batch, ..., channels]``, a floating dtype.
         axis: As for `BatchNormalization`, like all arguments that are not named here.
-        momentum: What remains of the averages in a step.
+        momentum: What remains of the averages in a step, a number.
         epsilon: Added to the variance.
         center: Shift.
         scale: Scale.
@@ -248,6 +248,12 @@ def batch_normalization(
 
     Raises:
         InvalidArgumentError: The axis does not exist, or its size is not known.
+
+    Examples:
+        >>> tf.layers.batch_normalization(tf.ones([16, 8, 8, 3]), training=True).shape
+        TensorShape([16, 8, 8, 3])
+        >>> len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))  # to be run with each step of training
+        2
     """
     inputs = convert_to_tensor(inputs)
     layer = BatchNormalization(

@@ -110,7 +110,10 @@ def max_pooling1d(
     data_format: str = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """The largest value of each window of sequences; arguments as for `max_pooling2d`."""
+    """The largest value of each window of sequences; arguments as for `max_pooling2d`.
+
+    `inputs` has the shape ``[batch, width, channels]``, the result ``[batch, new width, channels]``.
+    """
     return MaxPooling1D(pool_size, strides, padding, data_format, name)(inputs)
 
 
@@ -126,7 +129,7 @@ def max_pooling2d(
 
     Args:
         inputs: Shape ``[batch, height, width, channels]``, in the order of `data_format`.
-        pool_size: As for `MaxPooling2D`, like the arguments that follow.
+        pool_size: As for `MaxPooling2D`, like the arguments that follow: one integer, or two.
         strides: Distance between windows.
         padding: ``"valid"`` or ``"same"``.
         data_format: ``"channels_last"`` or ``"channels_first"``.
@@ -134,6 +137,10 @@ def max_pooling2d(
 
     Returns:
         Shape ``[batch, new height, new width, channels]``.
+
+    Examples:
+        >>> tf.layers.max_pooling2d(tf.ones([1, 8, 8, 3]), pool_size=2, strides=2).shape
+        TensorShape([1, 4, 4, 3])
     """
     return MaxPooling2D(pool_size, strides, padding, data_format, name)(inputs)
 
@@ -146,7 +153,10 @@ def average_pooling1d(
     data_format: str = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of sequences; arguments as for `max_pooling2d`."""
+    """The mean of each window of sequences; arguments as for `max_pooling2d`.
+
+    `inputs` has the shape ``[batch, width, channels]``, the result ``[batch, new width, channels]``.
+    """
     return AveragePooling1D(pool_size, strides, padding, data_format, name)(inputs)
 
 
@@ -158,7 +168,11 @@ def average_pooling2d(
     data_format: str = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of images; arguments as for `max_pooling2d`."""
+    """The mean of each window of images; arguments as for `max_pooling2d`.
+
+    `inputs` has the shape ``[batch, height, width, channels]``, the result ``[batch, new height, new width,
+    channels]``.
+    """
     return AveragePooling2D(pool_size, strides, padding, data_format, name)(inputs)
 
 
@@ -170,7 +184,11 @@ def max_pooling3d(
     data_format: str = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """The largest value of each window of volumes; arguments as for `max_pooling2d`."""
+    """The largest value of each window of volumes; arguments as for `max_pooling2d`.
+
+    `inputs` has the shape ``[batch, depth, height, width, channels]``, the result ``[batch, new depth, new height, new
+    width, channels]``.
+    """
     return MaxPooling3D(pool_size, strides, padding, data_format, name)(inputs)
 
 
@@ -182,5 +200,9 @@ def average_pooling3d(
     data_format: str = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of volumes; arguments as for `max_pooling2d`."""
+    """The mean of each window of volumes; arguments as for `max_pooling2d`.
+
+    `inputs` has the shape ``[batch, depth, height, width, channels]``, the result ``[batch, new depth, new height, new
+    width, channels]``.
+    """
     return AveragePooling3D(pool_size, strides, padding, data_format, name)(inputs)

@@ -64,6 +64,9 @@ def max_pool2d(
         data_format: ``"NHWC"`` or ``"NCHW"``.
         outputs_collections: Collections for the outputs.
         scope: Name scope of the operations.
+
+    Returns:
+        Shape ``[batch, new height, new width, channels]``.
     """
     return _pool2d(
         pooling_ops.max_pool,
@@ -88,7 +91,7 @@ def avg_pool2d(
     outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Tensor:
-    """The mean of each window of images; arguments as for `max_pool2d`."""
+    """The mean of each window of images; arguments and shapes as for `max_pool2d`."""
     return _pool2d(
         pooling_ops.avg_pool,
         "AvgPool2D",
@@ -115,13 +118,16 @@ def dropout(
     """In training set random elements to 0 and scale the others up.
 
     Args:
-        inputs: A floating tensor.
-        keep_prob: Probability that an element is kept.
+        inputs: A floating tensor of any shape.
+        keep_prob: Probability that an element is kept, a number or scalar tensor.
         noise_shape: Shape of the random choices, which broadcasts to that of the inputs.
         is_training: Whether to drop anything: a Python value or scalar tensor.
         outputs_collections: Collections for the outputs.
         scope: Name scope of the operations.
         seed: Seed of the operation.
+
+    Returns:
+        Same shape and dtype as `inputs`.
     """
     with name_scope(scope, "Dropout", [inputs]):
         inputs = convert_to_tensor(inputs)
@@ -142,6 +148,13 @@ def flatten(inputs: TensorLike, outputs_collections: CollectionNames | None = No
         inputs: Shape ``[batch, ...]``.
         outputs_collections: Collections for the outputs.
         scope: Name scope of the operations.
+
+    Returns:
+        Shape ``[batch, size]``.
+
+    Examples:
+        >>> tf.contrib.slim.flatten(tf.ones([2, 4, 4, 3])).shape
+        TensorShape([2, 48])
     """
     with variable_scope(scope, "Flatten") as opened:
         return collect(outputs_collections, core_layers.Flatten(_scope=opened)(inputs))
@@ -183,7 +196,10 @@ def one_hot_encoding(
 
 @add_arg_scope
 def unit_norm(inputs: TensorLike, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
-    """``inputs`` divided by their lengths along dimension `dim`, to which `epsilon` is added."""
+    """``inputs`` divided by their lengths along dimension `dim`, to which `epsilon` is added.
+
+    The result has the shape and dtype of `inputs`.
+    """
     with name_scope(scope, "UnitNorm", [inputs]):
         inputs = convert_to_tensor(inputs)
         squares = math_ops.reduce_sum(math_ops.square(inputs), dim, keepdims=True)
@@ -218,6 +234,9 @@ def layer_norm(
         begin_norm_axis: The first of the dimensions that are normalized together.
         begin_params_axis: The first of the dimensions that have a scale and shift of their own.
         scope: Name of the variable scope, or the scope.
+
+    Returns:
+        Same shape and dtype as `inputs`.
 
     References:
         Ba, Kiros and Hinton, "Layer Normalization", 2016.
@@ -270,6 +289,9 @@ def instance_norm(
         trainable: Whether optimizers are to change the variables.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         scope: Name of the variable scope, or the scope.
+
+    Returns:
+        Same shape and dtype as `inputs`.
 
     References:
         Ulyanov, Vedaldi and Lempitsky, "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
@@ -345,11 +367,14 @@ def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *arg
     ``repeat(x, 3, conv2d, 64, [3, 3], scope="conv1")`` makes ``conv1/conv1_1`` to ``conv1/conv1_3``.
 
     Args:
-        inputs: Input of the first layer.
+        inputs: Input of the first layer, of the shape that it takes.
         repetitions: Number of layers.
         layer: The function.
         *args: Its further arguments.
         **kwargs: Likewise; ``scope`` is the scope of all.
+
+    Returns:
+        The last outputs, of the shape that the layer gives.
     """
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Repeat", [inputs]):
@@ -366,10 +391,14 @@ def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[An
     ``stack(x, fully_connected, [32, 64, 128], scope="fc")`` makes ``fc/fc_1`` to ``fc/fc_3``.
 
     Args:
-        inputs: Input of the first layer.
+        inputs: Input of the first layer, of the shape that it takes.
         layer: The function.
-        stack_args: For each layer its arguments after the inputs: a list, or the only one.
+        stack_args: For each layer its arguments after the inputs, which are not used as tensors: a list, or the only
+            one.
         **kwargs: Arguments of all; ``scope`` is the scope of all.
+
+    Returns:
+        The last outputs, of the shape that the layer gives.
     """
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Stack", [inputs]):
@@ -382,17 +411,22 @@ def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[An
 
 
 def linear(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
-    """`fully_connected` without activation."""
+    """`fully_connected` without activation, with the same shapes.
+
+    Examples:
+        >>> tf.contrib.layers.linear(tf.ones([2, 5]), 3).shape
+        TensorShape([2, 3])
+    """
     return fully_connected(inputs, num_outputs, **{"activation_fn": None, **kwargs})
 
 
 def relu(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
-    """`fully_connected` with `tf.nn.relu`."""
+    """`fully_connected` with `tf.nn.relu`, with the same shapes."""
     return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.relu, **kwargs})
 
 
 def relu6(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
-    """`fully_connected` with `tf.nn.relu6`."""
+    """`fully_connected` with `tf.nn.relu6`, with the same shapes."""
     return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.relu6, **kwargs})
 
 
@@ -405,6 +439,11 @@ def xavier_initializer(
         uniform: Uniform rather than normal.
         seed: Seed of the operation.
         dtype: Dtype of the values.
+
+    Examples:
+        >>> weights = tf.get_variable("weights", [20, 30], initializer=tf.contrib.layers.xavier_initializer())
+        >>> weights.shape
+        TensorShape([20, 30])
     """
     return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 

@@ -136,6 +136,10 @@ def fully_connected(
 
     Returns:
         Shape ``[..., num_outputs]``.
+
+    Examples:
+        >>> tf.contrib.slim.fully_connected(tf.ones([2, 5]), 3).shape
+        TensorShape([2, 3])
     """
     with layer_scope(scope, "fully_connected", reuse) as opened:
         inputs = convert_to_tensor(inputs)
@@ -236,7 +240,7 @@ def convolution2d(
         stride: Distance between windows, likewise.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` (when None) or ``"NCHW"``.
-        rate: Distance between the elements of a window.
+        rate: Distance between the elements of a window, one integer or two.
         activation_fn: As for `fully_connected`, like the arguments that follow.
         normalizer_fn: Function to use in place of biases.
         normalizer_params: Its arguments.
@@ -252,6 +256,10 @@ def convolution2d(
 
     Returns:
         Shape ``[batch, new height, new width, num_outputs]``.
+
+    Examples:
+        >>> tf.contrib.slim.conv2d(tf.ones([1, 8, 8, 3]), 16, [3, 3]).shape
+        TensorShape([1, 8, 8, 16])
     """
     return _convolve(
         Conv2D,
@@ -353,7 +361,11 @@ def convolution2d_transpose(
     trainable: bool = True,
     scope: ScopeLike | None = None,
 ) -> Tensor:
-    """Enlarge images by the transpose of a convolution; arguments as for `convolution2d`."""
+    """Enlarge images by the transpose of a convolution; arguments as for `convolution2d`.
+
+    `inputs` has the shape ``[batch, height, width, channels]``, the result ``[batch, new height, new width,
+    num_outputs]``.
+    """
     return _convolve(
         Conv2DTranspose,
         "Conv2d_transpose",
@@ -405,11 +417,20 @@ def separable_convolution2d(
     trainable: bool = True,
     scope: ScopeLike | None = None,
 ) -> Tensor:
-    """Convolve every channel by itself, then mix the channels; arguments as for `convolution2d`, besides
+    """Convolve every channel by itself, then mix the channels.
+
+    `inputs` has the shape ``[batch, height, width, channels]``. The arguments are those of `convolution2d`, besides
 
     Args:
+        inputs: Shape ``[batch, height, width, channels]``, in the order of `data_format`.
+        kernel_size: Size of the window, one integer or two.
         depth_multiplier: Number of filters for each channel.
+        stride: Distance between windows, likewise.
+        rate: Distance between the elements of a window, likewise.
         pointwise_initializer: Initializer of the mixing weights; `weights_initializer` when None.
+
+    Returns:
+        Shape ``[batch, new height, new width, num_outputs]``.
 
     Raises:
         InvalidArgumentError: `num_outputs` is None: use `tf.nn.depthwise_conv2d`.
@@ -483,7 +504,7 @@ def batch_norm(
 
     Args:
         inputs: Shape ``[batch, ..., channels]``.
-        decay: What remains of the averages in a step.
+        decay: What remains of the averages in a step, a number.
         center: Shift, by a variable ``beta``.
         scale: Scale, by a variable ``gamma``; not needed before a linear layer or `tf.nn.relu`.
         epsilon: Added to the variance.
@@ -568,7 +589,7 @@ def bias_add(
     data_format: str = "NHWC",
     scope: ScopeLike | None = None,
 ) -> Tensor:
-    """Add a bias to every channel; arguments as for `fully_connected`."""
+    """Add a bias to every channel; arguments as for `fully_connected`, the same shape for inputs and outputs."""
     with variable_scope(scope, "BiasAdd", reuse=reuse):
         inputs = convert_to_tensor(inputs)
         size = inputs.shape[1 if data_format.startswith("NC") else -1]

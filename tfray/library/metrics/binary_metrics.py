@@ -78,7 +78,7 @@ def _counter(outcome: str, words: str) -> Callable[..., Metric]:
         return collected(value, update_op, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = outcome
-    metric.__doc__ = f"How often {words}; arguments as for `tf.metrics.precision`."
+    metric.__doc__ = f"How often {words}; arguments and result, float32 scalars, as for `tf.metrics.precision`."
     return metric
 
 
@@ -120,15 +120,15 @@ def precision(
     """How often the prediction yes is right.
 
     Args:
-        labels: The truth, as bools or numbers, of which 0 stands for no.
+        labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
         predictions: The predictions, likewise, in the same shape.
-        weights: What each prediction counts; 1 when None.
+        weights: What each prediction counts, of a shape that broadcasts to that of the labels; 1 when None.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update.
         name: Name of the variable scope.
 
     Returns:
-        The value, 0 where nothing was predicted, and the update.
+        The value, 0 where nothing was predicted, and the update: float32 scalars.
     """
     collections = (metrics_collections, updates_collections)
     return _share("precision", "false_positives", labels, predictions, weights, collections, name)
@@ -142,7 +142,7 @@ def recall(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How often yes is predicted where it is right; arguments as for `precision`."""
+    """How often yes is predicted where it is right; arguments and result, float32 scalars, as for `precision`."""
     collections = (metrics_collections, updates_collections)
     return _share("recall", "false_negatives", labels, predictions, weights, collections, name)
 
@@ -217,7 +217,9 @@ def _counter_at_thresholds(outcome: str) -> Callable[..., Metric]:
         )
 
     metric.__name__ = metric.__qualname__ = f"{outcome}_at_thresholds"
-    metric.__doc__ = f"As `tf.metrics.{outcome}` at thresholds; arguments as for `precision_at_thresholds`."
+    metric.__doc__ = (
+        f"As `tf.metrics.{outcome}` at thresholds; arguments, result and their shapes as for `precision_at_thresholds`."
+    )
     return metric
 
 
@@ -239,10 +241,10 @@ def precision_at_thresholds(
     """How often a prediction above a threshold is right.
 
     Args:
-        labels: The truth, as bools or numbers, of which 0 stands for no.
+        labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
         predictions: Floats between 0 and 1, in the same shape.
         thresholds: The thresholds.
-        weights: What each prediction counts; 1 when None.
+        weights: What each prediction counts, of a shape that broadcasts to that of the labels; 1 when None.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update.
         name: Name of the variable scope.
@@ -275,7 +277,10 @@ def recall_at_thresholds(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How often a prediction is above a threshold where it should be; arguments as for `precision_at_thresholds`."""
+    """How often a prediction is above a threshold where it should be.
+
+    The arguments, the result and their shapes are those of `precision_at_thresholds`.
+    """
 
     def compute(counts: dict[str, Any], last: str) -> Tensor:
         right = counts["true_positives"]
@@ -305,14 +310,17 @@ def sensitivity_at_specificity(
     """How often yes is predicted where it is right, at the threshold whose specificity is nearest to one given.
 
     Args:
-        labels: The truth, as bools or numbers, of which 0 stands for no.
+        labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
         predictions: Floats between 0 and 1, in the same shape.
         specificity: How often no is to be predicted where that is right, between 0 and 1.
-        weights: What each prediction counts; 1 when None.
+        weights: What each prediction counts, of a shape that broadcasts to that of the labels; 1 when None.
         num_thresholds: Number of thresholds to choose from.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update.
         name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float32 scalars.
 
     Raises:
         InvalidArgumentError: `specificity` is not between 0 and 1.
@@ -348,7 +356,8 @@ def specificity_at_sensitivity(
 ) -> Metric:
     """How often no is predicted where it is right, at the threshold whose sensitivity is nearest to one given.
 
-    Arguments are as for `sensitivity_at_specificity`. Of several such thresholds the highest counts.
+    Arguments, result and their shapes are those of `sensitivity_at_specificity`. Of several such thresholds the highest
+    counts.
 
     Raises:
         InvalidArgumentError: `sensitivity` is not between 0 and 1.
@@ -396,9 +405,9 @@ def auc(
     """The area under the curve that precision and recall, or the two rates of yes, make as the threshold moves.
 
     Args:
-        labels: The truth, as bools or numbers, of which 0 stands for no.
+        labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
         predictions: Floats between 0 and 1, in the same shape.
-        weights: What each prediction counts; 1 when None.
+        weights: What each prediction counts, of a shape that broadcasts to that of the labels; 1 when None.
         num_thresholds: Number of thresholds at which the curve is known.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update.
@@ -409,7 +418,7 @@ def auc(
         thresholds: The thresholds between 0 and 1, ascending, in place of `num_thresholds`.
 
     Returns:
-        The value and the update.
+        The value and the update, float32 scalars.
 
     Raises:
         InvalidArgumentError: The curve or method is not known.

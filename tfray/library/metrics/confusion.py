@@ -26,7 +26,7 @@ def confusion_matrix(
     Args:
         labels: Shape ``[n]``, the true classes.
         predictions: Shape ``[n]``, the predicted classes.
-        num_classes: Number of classes; one more than the largest class when None.
+        num_classes: Number of classes, an integer scalar; one more than the largest class when None.
         dtype: Dtype of the result.
         name: Name scope of the operations.
         weights: Shape ``[n]``, what each prediction counts; 1 when None.
@@ -36,6 +36,11 @@ def confusion_matrix(
 
     Raises:
         InvalidArgumentError: While running: a class is negative or too large.
+
+    Examples:
+        >>> session.run(tf.confusion_matrix(labels=[0, 1, 1], predictions=[0, 1, 0]))
+        array([[1, 0],
+               [1, 1]], dtype=int32)
     """
     with get_default_graph().name_scope(name or "confusion_matrix"):
         labels, predictions = remove_squeezable_dimensions(labels, predictions)

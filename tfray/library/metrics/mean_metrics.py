@@ -43,7 +43,13 @@ def mean(
         name: Name of the variable scope.
 
     Returns:
-        The value and the update, see the module.
+        The value and the update, float32 scalars; see the module.
+
+    Examples:
+        >>> value, update = tf.metrics.mean([1.0, 2.0, 6.0])
+        >>> session.run(tf.local_variables_initializer())
+        >>> session.run(update)
+        np.float32(3.0)
     """
     with metric_scope(name, "mean"):
         values = array_ops.cast(values, dtypes.float32)
@@ -93,13 +99,19 @@ def accuracy(
     Args:
         labels: Any shape and dtype: the true values.
         predictions: The same shape.
-        weights: As for `mean`.
+        weights: A scalar, or a shape that broadcasts to that of the labels; 1 when None.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update.
         name: Name of the variable scope.
 
     Returns:
-        The value and the update, see the module.
+        The value and the update, float32 scalars; see the module.
+
+    Examples:
+        >>> value, update = tf.metrics.accuracy(labels=[1, 2, 3, 4], predictions=[1, 2, 3, 0])
+        >>> session.run(tf.local_variables_initializer())
+        >>> session.run(update)
+        np.float32(0.75)
     """
     predictions, labels, weights = matching(predictions, labels, weights)
     if labels.dtype is not predictions.dtype:
@@ -116,7 +128,7 @@ def mean_absolute_error(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of ``abs(predictions - labels)``; arguments as for `accuracy`."""
+    """The mean of ``abs(predictions - labels)``; arguments and result, float32 scalars, as for `accuracy`."""
     predictions, labels, weights = matching(predictions, labels, weights)
     errors = math_ops.abs(predictions - labels)
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error")
@@ -130,7 +142,7 @@ def mean_squared_error(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of ``(predictions - labels) ** 2``; arguments as for `accuracy`."""
+    """The mean of ``(predictions - labels) ** 2``; arguments and result, float32 scalars, as for `accuracy`."""
     predictions, labels, weights = matching(predictions, labels, weights)
     errors = math_ops.squared_difference(predictions, labels)
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_squared_error")
@@ -144,7 +156,7 @@ def root_mean_squared_error(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The root of `mean_squared_error`; arguments as for `accuracy`."""
+    """The root of `mean_squared_error`; arguments and result, float32 scalars, as for `accuracy`."""
     square = mean_squared_error(labels, predictions, weights, name=name or "root_mean_squared_error")
     return collected(
         math_ops.sqrt(square.value), math_ops.sqrt(square.update_op), metrics_collections, updates_collections
@@ -162,7 +174,7 @@ def mean_relative_error(
 ) -> Metric:
     """The mean of ``abs(predictions - labels) / normalizer``, 0 where the normalizer is 0.
 
-    Further arguments are as for `accuracy`.
+    `normalizer` has the shape of the labels. Further arguments and the result, float32 scalars, are as for `accuracy`.
     """
     predictions, labels, weights = matching(predictions, labels, weights)
     errors = math_ops.div_no_nan(math_ops.abs(labels - predictions), array_ops.cast(normalizer, predictions.dtype))
@@ -184,10 +196,13 @@ def mean_cosine_distance(
         labels: The true vectors.
         predictions: The predicted vectors, of the same shape.
         dim: The dimension along which a vector lies.
-        weights: As for `mean`, of size 1 along `dim`.
+        weights: A scalar, or the shape of the labels with size 1 along `dim`.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update.
         name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float32 scalars.
     """
     predictions, labels, _ = matching(predictions, labels, None)
     cosines = math_ops.reduce_sum(predictions * labels, dim, keepdims=True)
@@ -203,7 +218,7 @@ def percentage_below(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """The fraction of values below a threshold; further arguments as for `mean`."""
+    """The fraction of values below a threshold, a scalar; further arguments and the result as for `mean`."""
     is_below = array_ops.to_float(math_ops.less(values, threshold))
     return mean(is_below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold")
 
@@ -220,13 +235,16 @@ def mean_per_class_accuracy(
     """The mean over classes of how often a class was predicted where it was true.
 
     Args:
-        labels: Integers, the true classes.
+        labels: Integers, the true classes, any shape.
         predictions: The same shape, the predicted ones.
         num_classes: Number of classes.
-        weights: As for `mean`.
+        weights: A scalar, or a shape that broadcasts to that of the labels; 1 when None.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update, a vector with the accuracy of each class.
         name: Name of the variable scope.
+
+    Returns:
+        The value, a float32 scalar, and the update, a vector with the accuracy of each class.
     """
     with metric_scope(name, "mean_accuracy"):
         labels = array_ops.to_int64(labels)
@@ -254,13 +272,16 @@ def mean_iou(
     """The mean over classes of intersection over union: of hits over all where a class is true or predicted.
 
     Args:
-        labels: Integers, the true classes.
+        labels: Integers, the true classes, any shape.
         predictions: The same shape, the predicted ones.
         num_classes: Number of classes.
-        weights: As for `mean`.
+        weights: A scalar, or a shape that broadcasts to that of the labels; 1 when None.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update, the confusion matrix.
         name: Name of the variable scope.
+
+    Returns:
+        The value, a float32 scalar, and the update, the confusion matrix ``[num_classes, num_classes]``.
     """
     with metric_scope(name, "mean_iou"):
         predictions, labels, weights = matching(predictions, labels, weights)

@@ -39,7 +39,7 @@ def precision_at_k(
     """How many of the k classes with the highest scores are true.
 
     Args:
-        labels: See the module.
+        labels: The true classes, ``[..., labels]``, or ``[...]`` for one each; see the module.
         predictions: Scores, shape ``[..., classes]``.
         k: Number of classes predicted.
         class_id: The only class that counts; all when None.
@@ -49,7 +49,7 @@ def precision_at_k(
         name: Name of the variable scope.
 
     Returns:
-        The value and the update, float64.
+        The value and the update, float64 scalars.
     """
     top = search_ops.top_k(convert_to_tensor(predictions), k)[1]
     return precision_at_top_k(labels, top, k, class_id, weights, metrics_collections, updates_collections, name)
@@ -84,7 +84,10 @@ def recall_at_k(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How many of the true classes are among the k with the highest scores; arguments as for `precision_at_k`."""
+    """How many of the true classes are among the k with the highest scores.
+
+    The arguments, the result and their shapes are those of `precision_at_k`.
+    """
     top = search_ops.top_k(convert_to_tensor(predictions), k)[1]
     return recall_at_top_k(labels, top, k, class_id, weights, metrics_collections, updates_collections, name)
 
@@ -123,13 +126,16 @@ def average_precision_at_k(
     up to there, divided by the number of true classes or k, whichever is less.
 
     Args:
-        labels: See the module.
+        labels: The true classes, ``[..., labels]``, or ``[...]`` for one each; see the module.
         predictions: Scores, shape ``[..., classes]``.
         k: Number of classes predicted.
         weights: A scalar, or what each example counts.
         metrics_collections: Collections for the value.
         updates_collections: Collections for the update.
         name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float64 scalars.
     """
     with metric_scope(name, f"average_precision_at_{k}"):
         labels, predicted = _as_classes(labels, search_ops.top_k(convert_to_tensor(predictions), k)[1])

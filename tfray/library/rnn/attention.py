@@ -206,7 +206,7 @@ class LuongAttention(AttentionMechanism):
 
 
 def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
-    """1 for the largest of `logits` along the last axis, 0 for the others."""
+    """1 for the largest of `logits` along the last axis, 0 for the others: same shape and dtype."""
     logits = convert_to_tensor(logits)
     with get_default_graph().name_scope(name or "Hardmax"):
         depth = batch_size_of(logits, -1)

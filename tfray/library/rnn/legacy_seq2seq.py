@@ -57,13 +57,13 @@ def rnn_decoder(
 
     Args:
         decoder_inputs: One ``[batch, size]`` for each step.
-        initial_state: The first state.
+        initial_state: The first state, ``[batch, state_size]`` or in the structure of the cell's `state_size`.
         cell: The cell.
         loop_function: Gives every input but the first; when None `decoder_inputs` do.
         scope: Variable scope, or its name; ``rnn_decoder`` when None.
 
     Returns:
-        The output of each step, and the last state.
+        The output of each step, ``[batch, output size]``, and the last state, in the shape of the first one.
     """
     with variable_scope(scope or "rnn_decoder"):
         state, outputs, previous = initial_state, [], None
@@ -96,6 +96,9 @@ def basic_rnn_seq2seq(
         cell: The cell of both.
         dtype: Dtype of the first state.
         scope: Variable scope, or its name; ``basic_rnn_seq2seq`` when None.
+
+    Returns:
+        The output of each step, ``[batch, output size]``, and the last state, in the shape of the first one.
     """
     with variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
@@ -110,7 +113,7 @@ def tied_rnn_seq2seq(
     dtype: DTypeLike = dtypes.float32,
     scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
-    """As `basic_rnn_seq2seq`, with the same weights in encoder and decoder."""
+    """As `basic_rnn_seq2seq`, and with the same shapes; encoder and decoder have the same weights."""
     with variable_scope(scope or "tied_rnn_seq2seq"):
         with variable_scope("tied_rnn_seq2seq") as shared:
             _, state = static_rnn(cell, encoder_inputs, dtype=dtype, scope=shared)
@@ -133,7 +136,7 @@ def embedding_rnn_decoder(
 
     Args:
         decoder_inputs: int32 ``[batch]`` for each step.
-        initial_state: The first state.
+        initial_state: The first state, ``[batch, state_size]`` or in the structure of the cell's `state_size`.
         cell: The cell.
         num_symbols: Number of ids.
         embedding_size: Size of the embedded inputs.
@@ -141,6 +144,9 @@ def embedding_rnn_decoder(
         feed_previous: Take from `decoder_inputs` the first only, then the most likely id of every output.
         update_embedding_for_previous: Let gradients reach the table through ids that were fed back.
         scope: Variable scope, or its name; ``embedding_rnn_decoder`` when None.
+
+    Returns:
+        The output of each step, ``[batch, output size]``, and the last state, in the shape of the first one.
     """
     with variable_scope(scope or "embedding_rnn_decoder"):
         table = get_variable("embedding", [num_symbols, embedding_size])
@@ -167,7 +173,7 @@ def attention_decoder(
 
     Args:
         decoder_inputs: One ``[batch, size]`` for each step.
-        initial_state: The first state.
+        initial_state: The first state, ``[batch, state_size]`` or in the structure of the cell's `state_size`.
         attention_states: ``[batch, length, size]``.
         cell: The cell.
         output_size: Size of the outputs; that of the cell when None.
@@ -176,6 +182,9 @@ def attention_decoder(
         dtype: Dtype of the first attention.
         scope: Variable scope, or its name; ``attention_decoder`` when None.
         initial_state_attention: Attend before the first step too, as when decoding goes on.
+
+    Returns:
+        The output of each step, ``[batch, output size]``, and the last state, in the shape of the first one.
     """
     if not decoder_inputs:
         raise ValueError("attention_decoder: there are no inputs")
@@ -268,7 +277,7 @@ def embedding_attention_decoder(
     scope: ScopeLike | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Tensor], Any]:
-    """`attention_decoder` over ids; arguments as for that and for `embedding_rnn_decoder`."""
+    """`attention_decoder` over ids; arguments, and their shapes, as for that and for `embedding_rnn_decoder`."""
     with variable_scope(scope or "embedding_attention_decoder", dtype=dtype):
         table = get_variable("embedding", [num_symbols, embedding_size])
         feedback = None
@@ -328,13 +337,14 @@ def embedding_rnn_seq2seq(
         num_encoder_symbols: Number of the encoder's ids.
         num_decoder_symbols: Number of the decoder's ids, and size of its outputs.
         embedding_size: Size of the embedded inputs.
-        output_projection: Weights and biases that make logits of outputs; when None the outputs are logits.
+        output_projection: Weights ``[size, num_decoder_symbols]`` and biases that make logits of outputs; when None the
+            outputs are logits.
         feed_previous: A bool, or bool scalar tensor: feed the most likely id of every output back.
         dtype: Dtype of the first state.
         scope: Variable scope, or its name; ``embedding_rnn_seq2seq`` when None.
 
     Returns:
-        The decoder's outputs, one for each step, and its last state.
+        The output of each step, ``[batch, output size]``, and the last state, in the shape of the first one.
     """
     with variable_scope(scope or "embedding_rnn_seq2seq") as opened:
         dtype = opened.dtype if dtype is None else dtype
@@ -365,10 +375,15 @@ def embedding_attention_seq2seq(
     scope: ScopeLike | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Tensor], Any]:
-    """As `embedding_rnn_seq2seq`; the decoder attends to the encoder's outputs.
+    """As `embedding_rnn_seq2seq`, with the same shapes; the decoder attends to the encoder's outputs.
 
     Args:
+        encoder_inputs: int32 ``[batch]`` for each step.
+        decoder_inputs: Likewise.
         num_heads: Number of heads that attend.
+        output_projection: Weights ``[size, num_decoder_symbols]`` and biases that make logits of outputs; when None the
+            outputs are logits.
+        feed_previous: A bool, or bool scalar tensor: feed the most likely id of every output back.
         initial_state_attention: As for `attention_decoder`.
 
     The rest is as for `embedding_rnn_seq2seq`.
@@ -415,10 +430,10 @@ def model_with_buckets(
     """Build one model for several lengths, with the same weights.
 
     Args:
-        encoder_inputs: For each step.
-        decoder_inputs: For each step.
-        targets: Ids, for each step of the decoder.
-        weights: Weights of the steps.
+        encoder_inputs: For each step, of the shape that `seq2seq` takes.
+        decoder_inputs: Likewise.
+        targets: Ids ``[batch]``, for each step of the decoder.
+        weights: Weights ``[batch]`` of the steps.
         buckets: Pairs of lengths of encoder and decoder, the shortest first.
         seq2seq: From inputs of encoder and decoder to outputs and state.
         softmax_loss_function: As for `sequence_loss`.
@@ -426,7 +441,7 @@ def model_with_buckets(
         name: Name scope.
 
     Returns:
-        For each bucket the outputs, and the losses.
+        For each bucket the outputs, one ``[batch, classes]`` for each step, and the losses: scalars, or ``[batch]``.
 
     Raises:
         ValueError: The last bucket is longer than the inputs.
@@ -476,6 +491,11 @@ def sequence_loss_by_example(
 
     Raises:
         ValueError: The lists differ in length.
+
+    Examples:
+        >>> logits, targets, weights = [tf.zeros([1, 2])] * 3, [[0], [1], [0]], [[1.0]] * 3
+        >>> session.run(tf.contrib.legacy_seq2seq.sequence_loss_by_example(logits, targets, weights))
+        array([0.6931472], dtype=float32)
     """
     if not len(logits) == len(targets) == len(weights):
         raise ValueError(f"there are {len(logits)} logits, {len(targets)} targets and {len(weights)} weights")
@@ -504,6 +524,9 @@ def sequence_loss(
     """The sum of `sequence_loss_by_example` over the batch: a scalar.
 
     Args:
+        logits: ``[batch, classes]`` for each step.
+        targets: Ids ``[batch]`` for each step.
+        weights: ``[batch]`` for each step.
         average_across_batch: Divide by the batch size.
 
     The rest is as for `sequence_loss_by_example`.

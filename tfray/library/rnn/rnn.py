@@ -39,7 +39,8 @@ def dynamic_rnn(
         inputs: Shape ``[batch, time, size]``, or a nested structure of such tensors.
         sequence_length: Integers ``[batch]``: the length of each sequence. Past its end the outputs are zeros, and the
             state stays what it was there. All are as long as `inputs` when None.
-        initial_state: The first state; zeros when None.
+        initial_state: The first state, ``[batch, state_size]`` or in the structure of the cell's `state_size`; zeros
+            when None.
         dtype: Dtype of that, needed when `initial_state` is None.
         parallel_iterations: Accepted for TensorFlow 1's sake.
         swap_memory: As for `tf.while_loop`.
@@ -47,11 +48,18 @@ def dynamic_rnn(
         scope: Variable scope, or its name; ``rnn`` when None.
 
     Returns:
-        The outputs, ``[batch, time, output_size]`` (in the structure of the cell's `output_size`), and the last state.
+        The outputs, ``[batch, time, output_size]`` (in the structure of the cell's `output_size`), and the last state,
+        in the shape of the first one.
 
     Raises:
         ValueError: Neither `initial_state` nor `dtype`, or inputs without a known size.
         InvalidArgumentError: At run time, `sequence_length` does not fit the batch.
+
+    Examples:
+        >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
+        >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 5, 3]), dtype=tf.float32)
+        >>> outputs.shape, state.shape
+        (TensorShape([2, 5, 4]), TensorShape([2, 4]))
     """
     check_is_cell(cell, "dynamic_rnn")
     with variable_scope(scope or "rnn"):
@@ -220,10 +228,10 @@ def bidirectional_dynamic_rnn(
     Args:
         cell_fw: The forward cell.
         cell_bw: The backward cell.
-        inputs: As for `dynamic_rnn`.
+        inputs: Shape ``[batch, time, size]``, as for `dynamic_rnn`.
         sequence_length: Likewise; the backward cell begins at the end of each sequence.
-        initial_state_fw: First state of the forward cell.
-        initial_state_bw: First state of the backward cell.
+        initial_state_fw: First state of the forward cell, ``[batch, state_size]``.
+        initial_state_bw: First state of the backward cell, likewise.
         dtype: As for `dynamic_rnn`.
         parallel_iterations: Accepted for TensorFlow 1's sake.
         swap_memory: As for `tf.while_loop`.
@@ -231,7 +239,14 @@ def bidirectional_dynamic_rnn(
         scope: Variable scope, or its name; ``bidirectional_rnn`` when None.
 
     Returns:
-        The outputs of both, in the order of time, and the last states of both.
+        The outputs of both, ``[batch, time, output_size]`` in the order of time, and the last states of both, ``[batch,
+        state_size]``.
+
+    Examples:
+        >>> forward, backward = tf.nn.rnn_cell.BasicRNNCell(4), tf.nn.rnn_cell.BasicRNNCell(4)
+        >>> outputs, states = tf.nn.bidirectional_dynamic_rnn(forward, backward, tf.ones([2, 5, 3]), dtype=tf.float32)
+        >>> outputs[0].shape, outputs[1].shape, states[0].shape
+        (TensorShape([2, 5, 4]), TensorShape([2, 5, 4]), TensorShape([2, 4]))
     """
     check_is_cell(cell_fw, "bidirectional_dynamic_rnn: cell_fw")
     check_is_cell(cell_bw, "bidirectional_dynamic_rnn: cell_bw")
@@ -278,13 +293,15 @@ def static_rnn(
     Args:
         cell: The cell.
         inputs: One input for each step, ``[batch, size]`` or a nested structure of such tensors.
-        initial_state: The first state; zeros when None.
+        initial_state: The first state, ``[batch, state_size]`` or in the structure of the cell's `state_size`; zeros
+            when None.
         dtype: Dtype of that, needed when `initial_state` is None.
-        sequence_length: As for `dynamic_rnn`.
+        sequence_length: Integers ``[batch]``, as for `dynamic_rnn`.
         scope: Variable scope, or its name; ``rnn`` when None.
 
     Returns:
-        A list with the output of each step, and the last state.
+        A list with the output of each step, ``[batch, output_size]``, and the last state, in the shape of the first
+        one.
 
     Raises:
         TypeError: `inputs` is not a list.
@@ -330,14 +347,14 @@ def static_state_saving_rnn(
 
     Args:
         cell: The cell.
-        inputs: One input for each step.
+        inputs: One input for each step, ``[batch, size]``.
         state_saver: Has the methods ``state(name)`` and ``save_state(name, value)``.
         state_name: Name of the state, or a structure of names like the cell's `state_size`.
-        sequence_length: As for `dynamic_rnn`.
+        sequence_length: Integers ``[batch]``, as for `dynamic_rnn`.
         scope: Variable scope, or its name.
 
     Returns:
-        The outputs, the last of which waits until the state is saved, and the last state.
+        The outputs, ``[batch, output_size]``, the last of which waits until the state is saved, and the last state.
     """
     names = nest.flatten(state_name)
     if len(names) != len(nest.flatten(cell.state_size)):
@@ -365,15 +382,16 @@ def static_bidirectional_rnn(
     Args:
         cell_fw: The forward cell.
         cell_bw: The backward cell.
-        inputs: One input for each step.
-        initial_state_fw: First state of the forward cell.
-        initial_state_bw: First state of the backward cell.
+        inputs: One input for each step, ``[batch, size]``.
+        initial_state_fw: First state of the forward cell, ``[batch, state_size]``.
+        initial_state_bw: First state of the backward cell, likewise.
         dtype: As for `static_rnn`.
-        sequence_length: As for `dynamic_rnn`.
+        sequence_length: Integers ``[batch]``, as for `dynamic_rnn`.
         scope: Variable scope, or its name; ``bidirectional_rnn`` when None.
 
     Returns:
-        For each step the outputs of both, joined along the second axis, and the last states of both.
+        For each step the outputs of both, joined along the second axis, ``[batch, both output sizes]``; and the last
+        states of both.
     """
     check_is_cell(cell_fw, "static_bidirectional_rnn: cell_fw")
     check_is_cell(cell_bw, "static_bidirectional_rnn: cell_bw")
@@ -507,7 +525,7 @@ def stack_bidirectional_rnn(
     sequence_length: TensorLike | None = None,
     scope: ScopeLike | None = None,
 ) -> tuple[list[Any], tuple[Any, ...], tuple[Any, ...]]:
-    """As `stack_bidirectional_dynamic_rnn`, over a list with the input of each step."""
+    """As `stack_bidirectional_dynamic_rnn`, over a list with the input of each step, ``[batch, size]``."""
     if not cells_fw or len(cells_fw) != len(cells_bw):
         raise ValueError(f"there are {len(cells_fw)} forward and {len(cells_bw)} backward cells")
     states_fw, states_bw = [], []
@@ -547,9 +565,9 @@ def stack_bidirectional_dynamic_rnn(
     Args:
         cells_fw: The forward cells, the lowest first.
         cells_bw: As many backward cells.
-        inputs: As for `dynamic_rnn`.
-        initial_states_fw: First states of the forward cells.
-        initial_states_bw: First states of the backward cells.
+        inputs: Shape ``[batch, time, size]``, as for `dynamic_rnn`.
+        initial_states_fw: First states of the forward cells, each ``[batch, state_size]``.
+        initial_states_bw: First states of the backward cells, likewise.
         dtype: As for `dynamic_rnn`.
         sequence_length: Likewise.
         parallel_iterations: Accepted for TensorFlow 1's sake.
@@ -558,7 +576,8 @@ def stack_bidirectional_dynamic_rnn(
         swap_memory: As for `tf.while_loop`.
 
     Returns:
-        The joined outputs of the last layer, and the last states of all forward and all backward cells.
+        The joined outputs of the last layer, ``[batch, time, both output sizes]``, and the last states of all forward
+        and all backward cells.
     """
     if not cells_fw or len(cells_fw) != len(cells_bw):
         raise ValueError(f"there are {len(cells_fw)} forward and {len(cells_bw)} backward cells")

@@ -23,6 +23,9 @@ def dense_to_sparse(
         eos_token: What stands for nothing.
         outputs_collections: Name of a collection for the result, or None.
         scope: Name scope of the operations.
+
+    Returns:
+        A `SparseTensor` of the same shape and dtype.
     """
     with get_default_graph().name_scope(scope or "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)

@@ -20,13 +20,18 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: s
     """Scale `t` down where needed so that its L2 norm is at most `clip_norm`.
 
     Args:
-        t: A tensor or `IndexedSlices`, of a floating dtype.
+        t: A tensor of any shape, or `IndexedSlices`, of a floating dtype.
         clip_norm: Positive scalar.
-        axes: Axes over which norms are taken, each clipped for itself; None for one norm of all elements.
+        axes: Axes over which norms are taken, a vector (a list), each clipped for itself; None for one norm of all
+            elements.
         name: Name scope of the operations.
 
     Returns:
         ``t * clip_norm / max(norm, clip_norm)``, of the same form, shape and dtype.
+
+    Examples:
+        >>> session.run(tf.clip_by_norm([3.0, 4.0], clip_norm=1.0))
+        array([0.6, 0.8], dtype=float32)
     """
     with get_default_graph().name_scope(name or "clip_by_norm"):
         values = _values(t)
@@ -48,9 +53,12 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
     """Scale `t` down where needed so that its L2 norm, divided by its number of elements, is at most `clip_norm`.
 
     Args:
-        t: A tensor of a floating dtype.
+        t: A tensor of any shape, of a floating dtype.
         clip_norm: Positive scalar.
         name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype.
     """
     with get_default_graph().name_scope(name or "clip_by_average_norm"):
         values = convert_to_tensor(t)
@@ -64,7 +72,7 @@ def global_norm(t_list: Sequence[TensorLike], name: str | None = None) -> Tensor
     """The L2 norm of all elements of several tensors together.
 
     Args:
-        t_list: Tensors, `IndexedSlices` (whose values count, as they are), or None, which is left out.
+        t_list: Tensors of any shape, `IndexedSlices` (whose values count, as they are), or None, which is left out.
         name: Name scope of the operations.
 
     Returns:
@@ -72,6 +80,10 @@ def global_norm(t_list: Sequence[TensorLike], name: str | None = None) -> Tensor
 
     Raises:
         InvalidArgumentError: There is no tensor.
+
+    Examples:
+        >>> session.run(tf.global_norm([tf.constant([3.0]), tf.constant([[4.0]])]))
+        np.float32(5.0)
     """
     present = [t for t in _checked_list(t_list) if t is not None]
     if not present:
@@ -93,16 +105,19 @@ def clip_by_global_norm(
     The way to clip exploding gradients that keeps their direction.
 
     Args:
-        t_list: Tensors, `IndexedSlices`, or None, which stays None.
+        t_list: Tensors of any shape, `IndexedSlices`, or None, which stays None.
         clip_norm: Positive scalar.
-        use_norm: The global norm, where it is known; computed when None.
+        use_norm: The global norm, a scalar, where it is known; computed when None.
         name: Name scope of the operations.
 
     Returns:
-        The clipped tensors, and the global norm before. All elements become NaN when the norm is not finite.
+        The clipped tensors, of the same shapes, and the global norm before, a scalar. All elements become NaN when the
+        norm is not finite.
 
-    References:
-        Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2013.
+    Examples:
+        >>> clipped, norm = tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], clip_norm=1.0)
+        >>> session.run([clipped, norm])
+        [[array([0.6], dtype=float32), array([0.8], dtype=float32)], np.float32(5.0)]
     """
     t_list = _checked_list(t_list)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)

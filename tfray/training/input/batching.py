@@ -42,8 +42,8 @@ def batch(
     """Batches of examples, in the order in which they are computed.
 
     Args:
-        tensors: What makes one example: a list or a dictionary of tensors.
-        batch_size: Examples in a batch.
+        tensors: What makes one example: a list or a dictionary of tensors of any shape.
+        batch_size: Examples in a batch, an integer or integer scalar.
         num_threads: Threads that compute examples; with more than one their order may change.
         capacity: Examples that may wait.
         enqueue_many: Whether `tensors` hold several examples along their first axis.
@@ -54,11 +54,15 @@ def batch(
         name: Name of the operation that takes a batch.
 
     Returns:
-        The same list or dictionary with tensors that have a new first axis; of a list with one tensor, that tensor.
+        The same list or dictionary with tensors of shape ``[batch_size, ...]``; of a list with one tensor, that tensor.
 
     Raises:
         ValueError: A shape is not known, or there are no tensors.
         OutOfRangeError: While running: the input has ended.
+
+    Examples:
+        >>> tf.train.batch([tf.ones([8, 8, 3])], batch_size=16).shape
+        TensorShape([16, 8, 8, 3])
     """
     return maybe_batch(
         tensors,
@@ -92,17 +96,20 @@ def maybe_batch(
     """As `batch`, of those examples for which `keep_input` holds.
 
     Args:
-        tensors: As of `batch`.
+        tensors: As of `batch`: tensors of any shape.
         keep_input: bool scalar, or with `enqueue_many` a vector with one bool for each example.
-        batch_size: As of `batch`.
+        batch_size: As of `batch`, an integer scalar.
         num_threads: As of `batch`.
         capacity: As of `batch`.
         enqueue_many: As of `batch`.
-        shapes: As of `batch`.
+        shapes: Shapes, as of `batch`.
         dynamic_pad: As of `batch`.
         allow_smaller_final_batch: As of `batch`.
         shared_name: As of `batch`.
         name: As of `batch`.
+
+    Returns:
+        As of `batch`: tensors of shape ``[batch_size, ...]``.
     """
     make = _in_order(capacity, dynamic_pad, shared_name)
     batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
@@ -124,15 +131,18 @@ def batch_join(
     """As `batch`, of examples from several places, each with a thread of its own.
 
     Args:
-        tensors_list: A list of what `batch` takes as `tensors`.
-        batch_size: As of `batch`.
+        tensors_list: A list of what `batch` takes as `tensors`: tensors of any shape.
+        batch_size: As of `batch`, an integer scalar.
         capacity: As of `batch`.
         enqueue_many: As of `batch`.
-        shapes: As of `batch`.
+        shapes: Shapes, as of `batch`.
         dynamic_pad: As of `batch`.
         allow_smaller_final_batch: As of `batch`.
         shared_name: As of `batch`.
         name: As of `batch`.
+
+    Returns:
+        As of `batch`: tensors of shape ``[batch_size, ...]``.
     """
     return maybe_batch_join(
         tensors_list,
@@ -164,16 +174,19 @@ def maybe_batch_join(
     """As `batch_join`, of those examples for which `keep_input` holds.
 
     Args:
-        tensors_list: As of `batch_join`.
-        keep_input: As of `maybe_batch`.
-        batch_size: As of `batch`.
+        tensors_list: A list of what `batch` takes as `tensors`: tensors of any shape.
+        keep_input: As of `maybe_batch`, a bool scalar or vector.
+        batch_size: As of `batch`, an integer scalar.
         capacity: As of `batch`.
         enqueue_many: As of `batch`.
-        shapes: As of `batch`.
+        shapes: Shapes, as of `batch`.
         dynamic_pad: As of `batch`.
         allow_smaller_final_batch: As of `batch`.
         shared_name: As of `batch`.
         name: As of `batch`.
+
+    Returns:
+        As of `batch`: tensors of shape ``[batch_size, ...]``.
     """
     make = _in_order(capacity, dynamic_pad, shared_name)
     batches = _Batches(tensors_list, keep_input, enqueue_many, shapes, make)
@@ -197,20 +210,24 @@ def shuffle_batch(
     """Batches of examples in random order.
 
     Args:
-        tensors: As of `batch`.
-        batch_size: As of `batch`.
+        tensors: As of `batch`: tensors of any shape.
+        batch_size: As of `batch`, an integer scalar.
         capacity: As of `batch`.
         min_after_dequeue: Examples that stay in the queue, among which the next are chosen.
         num_threads: As of `batch`.
         seed: Seed of the order; see `tf.set_random_seed`.
         enqueue_many: As of `batch`.
-        shapes: As of `batch`.
+        shapes: Shapes, as of `batch`.
         allow_smaller_final_batch: As of `batch`.
         shared_name: As of `batch`.
         name: As of `batch`.
 
     Returns:
-        As of `batch`.
+        As of `batch`: tensors of shape ``[batch_size, ...]``.
+
+    Examples:
+        >>> tf.train.shuffle_batch([tf.ones([8, 8, 3])], batch_size=16, capacity=100, min_after_dequeue=50).shape
+        TensorShape([16, 8, 8, 3])
     """
     return maybe_shuffle_batch(
         tensors,
@@ -246,18 +263,21 @@ def maybe_shuffle_batch(
     """As `shuffle_batch`, of those examples for which `keep_input` holds.
 
     Args:
-        tensors: As of `batch`.
-        batch_size: As of `batch`.
+        tensors: As of `batch`: tensors of any shape.
+        batch_size: As of `batch`, an integer scalar.
         capacity: As of `batch`.
         min_after_dequeue: As of `shuffle_batch`.
-        keep_input: As of `maybe_batch`.
+        keep_input: As of `maybe_batch`, a bool scalar or vector.
         num_threads: As of `batch`.
         seed: As of `shuffle_batch`.
         enqueue_many: As of `batch`.
-        shapes: As of `batch`.
+        shapes: Shapes, as of `batch`.
         allow_smaller_final_batch: As of `batch`.
         shared_name: As of `batch`.
         name: As of `batch`.
+
+    Returns:
+        As of `batch`: tensors of shape ``[batch_size, ...]``.
     """
     make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
     batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
@@ -280,16 +300,19 @@ def shuffle_batch_join(
     """As `shuffle_batch`, of examples from several places, each with a thread of its own.
 
     Args:
-        tensors_list: A list of what `batch` takes as `tensors`.
-        batch_size: As of `batch`.
+        tensors_list: A list of what `batch` takes as `tensors`: tensors of any shape.
+        batch_size: As of `batch`, an integer scalar.
         capacity: As of `batch`.
         min_after_dequeue: As of `shuffle_batch`.
         seed: As of `shuffle_batch`.
         enqueue_many: As of `batch`.
-        shapes: As of `batch`.
+        shapes: Shapes, as of `batch`.
         allow_smaller_final_batch: As of `batch`.
         shared_name: As of `batch`.
         name: As of `batch`.
+
+    Returns:
+        As of `batch`: tensors of shape ``[batch_size, ...]``.
     """
     return maybe_shuffle_batch_join(
         tensors_list,
@@ -323,17 +346,20 @@ def maybe_shuffle_batch_join(
     """As `shuffle_batch_join`, of those examples for which `keep_input` holds.
 
     Args:
-        tensors_list: A list of what `batch` takes as `tensors`.
-        batch_size: As of `batch`.
+        tensors_list: A list of what `batch` takes as `tensors`: tensors of any shape.
+        batch_size: As of `batch`, an integer scalar.
         capacity: As of `batch`.
         min_after_dequeue: As of `shuffle_batch`.
-        keep_input: As of `maybe_batch`.
+        keep_input: As of `maybe_batch`, a bool scalar or vector.
         seed: As of `shuffle_batch`.
         enqueue_many: As of `batch`.
-        shapes: As of `batch`.
+        shapes: Shapes, as of `batch`.
         allow_smaller_final_batch: As of `batch`.
         shared_name: As of `batch`.
         name: As of `batch`.
+
+    Returns:
+        As of `batch`: tensors of shape ``[batch_size, ...]``.
     """
     make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
     batches = _Batches(tensors_list, keep_input, enqueue_many, shapes, make)

@@ -41,6 +41,10 @@ def exponential_decay(
 
     Returns:
         A scalar of the dtype of `learning_rate`.
+
+    Examples:
+        >>> session.run(tf.train.exponential_decay(0.1, global_step=200, decay_steps=100, decay_rate=0.5))
+        np.float32(0.025)
     """
     with _scope(name, "ExponentialDecay"):
         rate = convert_to_tensor(learning_rate, name="learning_rate")
@@ -67,6 +71,12 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
 
     Raises:
         InvalidArgumentError: The lengths do not match, or boundaries are not of the dtype of `x`.
+
+    Examples:
+        >>> step = tf.placeholder(tf.int32, [])
+        >>> rate = tf.train.piecewise_constant(step, boundaries=[100], values=[0.5, 0.25])
+        >>> session.run(rate, {step: 100}), session.run(rate, {step: 101})
+        (np.float32(0.5), np.float32(0.25))
     """
     if len(boundaries) != len(values) - 1:
         raise InvalidArgumentError(
@@ -123,6 +133,10 @@ def polynomial_decay(
 
     Returns:
         A scalar of the dtype of `learning_rate`.
+
+    Examples:
+        >>> session.run(tf.train.polynomial_decay(0.5, global_step=50, decay_steps=100, end_learning_rate=0.0))
+        np.float32(0.25)
     """
     with _scope(name, "PolynomialDecay"):
         rate = convert_to_tensor(learning_rate, name="learning_rate")
@@ -146,7 +160,7 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``; arguments as for `exponential_decay`."""
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``, a scalar; arguments of `exponential_decay`."""
     with _scope(name, "NaturalExpDecay"):
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         periods = _periods(global_step, decay_steps, rate, staircase)
@@ -162,7 +176,7 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``; arguments as for `exponential_decay`."""
+    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``, a scalar; arguments of `exponential_decay`."""
     with _scope(name, "InverseTimeDecay"):
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         periods = _periods(global_step, decay_steps, rate, staircase)
