@@ -68,7 +68,7 @@ def range_(
 _WIDENING = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
-def _widest(bounds: list[Any]) -> DType:
+def _widest(bounds: list[TensorLike]) -> DType:
     found = [value.dtype if isinstance(value, Tensor) else as_dtype(make_array(value).dtype) for value in bounds]
     unusual = [dtype for dtype in found if dtype not in _WIDENING]
     return unusual[0] if unusual else max(found, key=_WIDENING.index)
@@ -97,7 +97,7 @@ def _range_size(start: float, limit: float, delta: float) -> int:
 
 
 def _range_shape(op: Operation) -> list[TensorShape]:
-    bounds = []
+    bounds: list[Any] = []
     for tensor in op.inputs:
         tensor.shape.assert_has_rank(0)
         if tensor.dtype.is_integer:
@@ -316,7 +316,7 @@ SEQUENCE_MASK = register(
 # -- grids and matrices --------------------------------------------------------------------------------
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
     """Repeat vectors over a grid: one tensor per vector, all of the grid's shape.
 
     Args:

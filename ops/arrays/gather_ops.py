@@ -117,7 +117,7 @@ def _sparse() -> Any:
 def gather(
     params: TensorLike,
     indices: TensorLike,
-    validate_indices: TensorLike | None = None,
+    validate_indices: bool | None = None,
     name: str | None = None,
     axis: TensorLike | None = None,
     batch_dims: int = 0,

@@ -255,7 +255,7 @@ def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     return identity(input, name or "GuaranteeConst")
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """Return `input` unchanged, as a constant in the eyes of `tf.gradients`: same shape and dtype.
 
     Examples:
@@ -630,7 +630,7 @@ INVERT_PERMUTATION = register(
 # -- another dtype -------------------------------------------------------------------------------------
 
 
-def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
+def cast(x: TensorLike | SparseLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Convert the elements to another dtype.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.arrays.shape_ops import identity
 
 
-def with_dependencies(dependencies: Sequence[TensorLike], output_tensor: TensorLike, name: str | None = None) -> Tensor:
+def with_dependencies(
+    dependencies: Sequence[Operation | TensorLike], output_tensor: TensorLike, name: str | None = None
+) -> Tensor:
     """`output_tensor`, which is there only after every one of `dependencies` ran.
 
     Args:
@@ -251,7 +253,7 @@ PRINT = register(
 
 def print_(
     *inputs: object,
-    output_stream: TensorLike | None = None,
+    output_stream: TextIO | None = None,
     summarize: int = 3,
     sep: str = " ",
     end: str = "\n",

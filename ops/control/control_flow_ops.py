@@ -21,7 +21,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.region import Region, building, unify_inputs
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math.comparison_ops import logical_and, logical_not
 from tfray.ops.math.reduction_ops import reduce_any
@@ -145,7 +145,7 @@ def cond(
 class _Branch:
     """A region and the structure that its function returned."""
 
-    def __init__(self, region: Region, structure: Any) -> None:
+    def __init__(self, region: Region, structure: Structure) -> None:
         self.region = region
         self.structure = structure
 
@@ -302,7 +302,7 @@ def _at_most_one(predicates: list[Tensor]) -> Operation:
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
+    loop_vars: Structure,
     shape_invariants: Any = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
@@ -358,7 +358,14 @@ def while_loop(
 class _Loop:
     """The arguments of `while_loop`, on their way to an operation."""
 
-    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, maximum: TensorLike | None) -> None:
+    def __init__(
+        self,
+        cond: Callable[..., Any],
+        body: Callable[..., Any],
+        loop_vars: Structure,
+        invariants: Any,
+        maximum: TensorLike | None,
+    ) -> None:
         self._cond = cond
         self._body = body
         self._structure = nest.map_structure(_as_initial, loop_vars)
@@ -369,7 +376,7 @@ class _Loop:
             self._initial = [convert_to_tensor(0, dtypes.int32, "iteration"), *self._initial]
             self._shapes = [TensorShape([]), *self._shapes]
 
-    def _invariant_shapes(self, loop_vars: Any, invariants: Any) -> list[TensorShape]:
+    def _invariant_shapes(self, loop_vars: Structure, invariants: Any) -> list[TensorShape]:
         shapes = [tensor.shape for tensor in self._initial]
         if invariants is None:
             return shapes

@@ -14,7 +14,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.control.control_flow_ops import while_loop
 from tfray.ops.control.tensor_array_ops import TensorArray
@@ -28,7 +28,7 @@ class _Elements:
         static_count: Their number, or None.
     """
 
-    def __init__(self, structure: Any, what: str) -> None:
+    def __init__(self, structure: Structure, what: str) -> None:
         self._structure = nest.map_structure(convert_to_tensor, structure)
         self.tensors: list[Tensor] = nest.flatten(self._structure)
         if not self.tensors:
@@ -62,14 +62,14 @@ class _Elements:
         return nest.pack_sequence_as(self._structure, [array.read(index) for array in self._arrays])
 
 
-def _checked_function(fn: Any, what: str) -> None:
+def _checked_function(fn: object, what: str) -> None:
     if not callable(fn):
         raise TypeError(f"{what}: fn must be a function, not {fn!r}")
 
 
 def map_fn(
     fn: Callable[[Any], Any],
-    elems: TensorLike,
+    elems: Structure,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
@@ -106,7 +106,7 @@ def map_fn(
         wanted = elements.dtypes if dtype is None else nest.map_structure(as_dtype, dtype)
         arrays = nest.map_structure(lambda each: TensorArray(each, elements.count, infer_shape=infer_shape), wanted)
 
-        def body(i: Tensor, arrays: TensorLike) -> Any:
+        def body(i: Tensor, arrays: Any) -> Any:
             results = _of_structure(fn(elements.at(i)), wanted, "map_fn")
             return i + 1, _written(arrays, i, results)
 
@@ -121,7 +121,7 @@ def map_fn(
         return nest.map_structure(lambda array: _stacked(array, elements), arrays)
 
 
-def _of_structure(results: TensorLike, wanted: TensorLike, what: str) -> Any:
+def _of_structure(results: Structure, wanted: Structure, what: str) -> Any:
     try:
         nest.assert_same_structure(wanted, results)
     except (ValueError, TypeError) as error:
@@ -137,7 +137,7 @@ def _of_dtype(value: TensorLike, dtype: Any, what: str) -> Tensor:
     return tensor
 
 
-def _written(arrays: TensorLike, index: TensorLike, values: TensorLike) -> Any:
+def _written(arrays: Any, index: TensorLike, values: TensorLike) -> Any:
     return nest.map_structure(lambda array, value: array.write(index, value), arrays, values)
 
 
@@ -151,8 +151,8 @@ def _stacked(array: TensorArray, elements: _Elements) -> Tensor:
 
 def foldl(
     fn: Callable[[Any, Any], Any],
-    elems: TensorLike,
-    initializer: TensorLike | None = None,
+    elems: Structure,
+    initializer: Structure = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -182,8 +182,8 @@ def foldl(
 
 def foldr(
     fn: Callable[[Any, Any], Any],
-    elems: TensorLike,
-    initializer: TensorLike | None = None,
+    elems: Structure,
+    initializer: Structure = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -195,14 +195,19 @@ def foldr(
 
 
 def _fold(
-    fn: Any, elems: TensorLike, initializer: TensorLike | None, reverse: bool, name: str, options: dict[str, Any]
+    fn: Callable[[Any, Any], Any],
+    elems: Structure,
+    initializer: Structure,
+    reverse: bool,
+    name: str,
+    options: dict[str, Any],
 ) -> Any:
     _checked_function(fn, name)
     with get_default_graph().name_scope(name):
         elements = _Elements(elems, name)
         first, accumulated, _ = _beginning(elements, initializer, reverse, name)
 
-        def body(i: Tensor, accumulated: TensorLike) -> Any:
+        def body(i: Tensor, accumulated: Structure) -> Any:
             return _next(i, reverse), _following(fn(accumulated, elements.at(i)), accumulated, name)
 
         condition = _within(elements, reverse)
@@ -210,7 +215,7 @@ def _fold(
         return accumulated
 
 
-def _beginning(elements: _Elements, initializer: TensorLike | None, reverse: bool, what: str) -> tuple[Any, Any, Any]:
+def _beginning(elements: _Elements, initializer: Structure, reverse: bool, what: str) -> tuple[Any, Any, Any]:
     """Index of the first element to combine, the accumulated value before it, and the index of that value or None."""
     start = elements.count - 1 if reverse else 0
     if initializer is not None:
@@ -228,14 +233,14 @@ def _within(elements: _Elements, reverse: bool) -> Callable[[Tensor], Tensor]:
     return (lambda i: i >= 0) if reverse else (lambda i: i < elements.count)
 
 
-def _following(value: TensorLike, accumulated: TensorLike, what: str) -> Any:
+def _following(value: TensorLike, accumulated: Structure, what: str) -> Any:
     return _of_structure(value, nest.map_structure(lambda tensor: tensor.dtype, accumulated), what)
 
 
 def scan(
     fn: Callable[[Any, Any], Any],
-    elems: TensorLike,
-    initializer: TensorLike | None = None,
+    elems: Structure,
+    initializer: Structure = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -275,7 +280,7 @@ def scan(
         if begun is not None:
             arrays = _written(arrays, begun, accumulated)
 
-        def body(i: Tensor, accumulated: TensorLike, arrays: TensorLike) -> Any:
+        def body(i: Tensor, accumulated: Structure, arrays: Any) -> Any:
             following = _following(fn(accumulated, elements.at(i)), accumulated, name)
             return _next(i, reverse), following, _written(arrays, i, following)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def _between_integers(image: Tensor, dtype: DType, convert: Callable[[Tensor, DT
     return multiply(convert(image, dtype), after // before)
 
 
-def _in_floats(image: TensorLike, change: Any) -> Tensor:
+def _in_floats(image: TensorLike, change: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply a change of colours in float32 (or the image's own float dtype), and convert back."""
     image = convert_to_tensor(image, name="image")
     if image.dtype.is_floating:
@@ -213,7 +213,7 @@ def _hsv(xp: ArrayModule, red: Array, green: Array, blue: Array) -> tuple[Array,
     return hue + (hue < 0), saturation, value
 
 
-def _map_colors(xp: ArrayModule, function: Any, colors: Array, out: Array | None) -> Array:
+def _map_colors(xp: ArrayModule, function: Callable[..., Sequence[Array]], colors: Array, out: Array | None) -> Array:
     """Fill `out` by ``function(first, second, third channel)`` of colours, which gives the new channels."""
     if out is None:
         out = xp.empty(colors.shape, colors.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ def decoded(string: bytes) -> str:
         raise InvalidArgumentError(f"{string[:80]!r} is not UTF-8: {error}") from error
 
 
-def check_unit(unit: Any, what: str) -> str:
+def check_unit(unit: object, what: str) -> str:
     """One of `UNITS`. Raises `InvalidArgumentError` for anything else."""
     if unit not in UNITS:
         raise InvalidArgumentError(f"{what}: unit is {unit!r}, expected one of {', '.join(UNITS)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -385,7 +385,12 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 RIGHT_SHIFT = register(binary("RightShift", "right_shift", dtypes.INTEGERS))
 
 
-def _by_dtype(x: TensorLike, y: TensorLike, logical: Any, bitwise: Any) -> Tensor:
+def _by_dtype(
+    x: TensorLike,
+    y: TensorLike,
+    logical: Callable[[TensorLike, TensorLike], Tensor],
+    bitwise: Callable[[TensorLike, TensorLike], Tensor],
+) -> Tensor:
     dtype = getattr(x if isinstance(x, Tensor) else y, "dtype", None)
     return (logical if dtype is dtypes.bool_ else bitwise)(x, y)
 

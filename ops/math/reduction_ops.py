@@ -135,7 +135,7 @@ def _normalized(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _remaining(sizes: Sequence[Any], axes: tuple[int, ...], keep: bool) -> list[Any]:
+def _remaining(sizes: Sequence[int | None], axes: tuple[int, ...], keep: bool) -> list[Any]:
     return [1 if i in axes else extent for i, extent in enumerate(sizes) if keep or i not in axes]
 
 
@@ -572,7 +572,7 @@ def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     return [multiply(_expand_like_input(op, d_output), conj(others)), None]
 
 
-def _others(tensor: Tensor, axes: list[Any]) -> Tensor:
+def _others(tensor: Tensor, axes: list[int]) -> Tensor:
     """For each element the product of the others over `axes`."""
     others = None
     for axis in axes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def avg_pool3d(
 
 def _pool_volumes(
     op: str,
-    pool2d: Any,
+    pool2d: Callable[..., Tensor],
     input: TensorLike,
     ksize: Sizes,
     strides: Sizes,
@@ -84,7 +84,9 @@ def _pool_volumes(
         return transpose(pooled, [0, 4, 1, 2, 3]) if layout == "NCDHW" else pooled
 
 
-def _pool_by_planes(pool2d: Any, volumes: Tensor, window: list[int], step: list[int], padding: Padding) -> Tensor:
+def _pool_by_planes(
+    pool2d: Callable[..., Tensor], volumes: Tensor, window: list[int], step: list[int], padding: Padding
+) -> Tensor:
     """Pool every slice, and then the slices: extremes and means of windows are those of their slices'."""
     sizes = shape(volumes)
     slices = reshape(volumes, concat([[-1], sizes[2:]], 0))

@@ -11,7 +11,7 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
-from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast, expand_dims, transpose
@@ -23,7 +23,7 @@ from tfray.ops.sparse.sparse_ops import as_sparse
 
 
 def ctc_loss(
-    labels: TensorLike,
+    labels: SparseLike,
     inputs: TensorLike | None = None,
     sequence_length: TensorLike | None = None,
     preprocess_collapse_repeated: bool = False,

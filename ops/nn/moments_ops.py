@@ -143,5 +143,5 @@ def batch_norm_with_global_normalization(
     """
     images, center, spread = (a if b is None else b for a, b in ((t, input), (m, mean), (v, variance)))
     scale = gamma if scale_after_normalization else None
-    given: list[Any] = [images, center, spread, beta, scale, variance_epsilon]
-    return batch_normalization(*given, name=name)
+    given: tuple[Any, Any, Any, Any, Any, Any] = (images, center, spread, beta, scale, variance_epsilon)
+    return batch_normalization(*given, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
@@ -63,7 +63,7 @@ def _attrs(op: str, strides: Sizes | None, rates: Sizes | None, padding: Padding
     return {**attrs, "padding": padding_attrs(op, padding, "NHWC")["padding"]}
 
 
-def _window_attrs(attr: Any) -> WindowAttrs:
+def _window_attrs(attr: Callable[[str], Any]) -> WindowAttrs:
     strides, rates, padding = attr("strides"), attr("rates"), attr("padding")
     return WindowAttrs("NHWC", tuple(strides[1:3]), tuple(rates[1:3]), (padding, padding))
 
@@ -182,7 +182,7 @@ DILATION2D_BACKPROP_FILTER = register(
 
 def erosion2d(
     value: TensorLike,
-    kernel: Any = None,
+    kernel: TensorLike | None = None,
     strides: Sizes | None = None,
     rates: Sizes | None = None,
     padding: Padding | None = None,
@@ -202,4 +202,6 @@ def erosion2d(
         ``[batch, out height, out width, channels]``.
     """
     with get_default_graph().name_scope(name or "erosion2d"):
+        if kernel is None:
+            raise InvalidArgumentError("erosion2d: kernel is required")
         return negative(dilation2d(negative(value), reverse(kernel, [0, 1]), strides, rates, padding))

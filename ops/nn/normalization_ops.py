@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -76,7 +77,7 @@ def moments(
     shift: TensorLike | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,
-    keepdims: TensorLike | None = None,
+    keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Compute mean and variance over dimensions.
 
@@ -264,7 +265,7 @@ class Channels:
             return [slice(0, count)]
         return cut(count, min(count, max(2, -(-size_bytes // (CPU_TILE_BYTES // 8)))))
 
-    def run(self, work: Any, count: int, elements: int) -> None:
+    def run(self, work: Callable[..., None], count: int, elements: int) -> None:
         """Run ``work(0)`` to ``work(count - 1)``, several at once where that pays."""
         run_tiles(work, count, threads_for(self.xp, elements >= LARGE_ELEMENTS))
 

@@ -97,7 +97,9 @@ def for_each_part(xp: ArrayModule, pool: Pooling, itemsize: int, work: Callable[
     run_tiles(lambda index: work(parts[index]), len(parts), threads)
 
 
-def _fold_axis(function: Any, images: Array, out: Array, axis: int, windows: Axis, identity: float) -> None:
+def _fold_axis(
+    function: Callable[..., Array], images: Array, out: Array, axis: int, windows: Axis, identity: float
+) -> None:
     """Combine, along one axis, the elements of every window by a ufunc, into `out`."""
 
     def at(index: slice) -> tuple[slice, ...]:
@@ -116,7 +118,9 @@ def _fold_axis(function: Any, images: Array, out: Array, axis: int, windows: Axi
         function(part, images[at(pixels)], out=part)
 
 
-def fold(xp: ArrayModule, function: Any, images: Array, out: Array, pool: Pooling, identity: float) -> None:
+def fold(
+    xp: ArrayModule, function: Callable[..., Array], images: Array, out: Array, pool: Pooling, identity: float
+) -> None:
     """Combine the elements of every window by a ufunc: first along the columns, whose runs are long."""
     if pool.height.window == 1 and pool.height.is_tiled:
         _fold_axis(function, images, out, 2, pool.width, identity)

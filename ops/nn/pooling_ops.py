@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -575,7 +575,7 @@ def avg_pool1d(
 
 
 def _pool_sequences(
-    function: Any,
+    function: Callable[..., Tensor],
     value: Tensor,
     ksize: Sizes,
     strides: Sizes,

@@ -7,7 +7,6 @@ that are too small to hide the call.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from tfray.ops.nn.nn_ops import bias_add_grad
 
 
 def lstm_gates(
-    projected: TensorLike, bias: TensorLike, cell: Any, forget_bias: float = 1.0, name: str | None = None
+    projected: TensorLike, bias: TensorLike, cell: TensorLike, forget_bias: float = 1.0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The elementwise part of an LSTM cell without peepholes.
 

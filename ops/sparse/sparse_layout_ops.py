@@ -240,7 +240,7 @@ def sparse_split(
 
 def sparse_concat(
     axis: int,
-    sp_inputs: Sequence[TensorLike],
+    sp_inputs: Sequence[SparseLike],
     name: str | None = None,
     expand_nonconcat_dim: bool = False,
     concat_dim: int | None = None,

@@ -20,7 +20,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import broadcast_to, fill
 from tfray.ops.arrays.gather_ops import gather, gather_nd, scatter_nd
 from tfray.ops.arrays.join_ops import concat, stack
@@ -56,7 +56,10 @@ def _united(a: SparseTensor, b: SparseTensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def sparse_add(
-    a: TensorLike, b: TensorLike, threshold: TensorLike | None = None, thresh: TensorLike | None = None
+    a: TensorLike | SparseLike,
+    b: TensorLike | SparseLike,
+    threshold: TensorLike | None = None,
+    thresh: TensorLike | None = None,
 ) -> Any:
     """Add two tensors of which at least one is sparse.
 
@@ -157,7 +160,7 @@ register_operator("sparse_truediv", sparse_dense_divide)
 # -- reductions ----------------------------------------------------------------------------------------
 
 
-def _axes(axis: TensorLike, reduction_axes: TensorLike, rank: int) -> list[int]:
+def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int) -> list[int]:
     axis = reduction_axes if axis is None else axis
     if axis is None:
         return list(range(rank))
@@ -167,7 +170,7 @@ def _axes(axis: TensorLike, reduction_axes: TensorLike, rank: int) -> list[int]:
     return sorted({normalize_axis(int(each), rank) for each in np.ravel(known)})
 
 
-def _keeps(keepdims: TensorLike, keep_dims: TensorLike) -> bool:
+def _keeps(keepdims: bool | None, keep_dims: bool | None) -> bool:
     return bool(keep_dims if keepdims is None else keepdims)
 
 
@@ -179,11 +182,11 @@ def _columns(sparse: SparseTensor, kept: Sequence[int]) -> tuple[Tensor, Tensor]
 
 def _reduced(
     function: Callable[[Tensor, Tensor, Tensor], Tensor],
-    sp_input: SparseLike | None,
-    axis: TensorLike,
-    keepdims: TensorLike,
-    reduction_axes: TensorLike,
-    keep_dims: TensorLike,
+    sp_input: SparseLike,
+    axis: Axes | None,
+    keepdims: bool | None,
+    reduction_axes: Axes | None,
+    keep_dims: bool | None,
     to_sparse: bool,
     name: str,
 ) -> Any:
@@ -208,10 +211,10 @@ def _reduced(
 
 def sparse_reduce_sum(
     sp_input: SparseLike,
-    axis: TensorLike | None = None,
-    keepdims: TensorLike | None = None,
-    reduction_axes: TensorLike | None = None,
-    keep_dims: TensorLike | None = None,
+    axis: Axes | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """Add up the elements of a sparse tensor along dimensions.
 
@@ -231,10 +234,10 @@ def sparse_reduce_sum(
 
 def sparse_reduce_sum_sparse(
     sp_input: SparseLike,
-    axis: TensorLike | None = None,
-    keepdims: TensorLike | None = None,
-    reduction_axes: TensorLike | None = None,
-    keep_dims: TensorLike | None = None,
+    axis: Axes | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes | None = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """`sparse_reduce_sum` whose result is sparse, of the same shape."""
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims
@@ -243,10 +246,10 @@ def sparse_reduce_sum_sparse(
 
 def sparse_reduce_max(
     sp_input: SparseLike,
-    axis: TensorLike | None = None,
-    keepdims: TensorLike | None = None,
-    reduction_axes: TensorLike | None = None,
-    keep_dims: TensorLike | None = None,
+    axis: Axes | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The greatest of the elements that are there, along dimensions; 0 where there are none.
 
@@ -258,10 +261,10 @@ def sparse_reduce_max(
 
 def sparse_reduce_max_sparse(
     sp_input: SparseLike,
-    axis: TensorLike | None = None,
-    keepdims: TensorLike | None = None,
-    reduction_axes: TensorLike | None = None,
-    keep_dims: TensorLike | None = None,
+    axis: Axes | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes | None = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """`sparse_reduce_max` whose result is sparse, of the same shape."""
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims

@@ -161,7 +161,7 @@ READ_VARIABLE = register(
 )
 
 
-def read_or_default(ref: VariableOrHandle, default: Any, name: str | None = None) -> Tensor:
+def read_or_default(ref: VariableOrHandle, default: TensorLike, name: str | None = None) -> Tensor:
     """Read a variable, or give `default` while it is not initialised.
 
     Args:

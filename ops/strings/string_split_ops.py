@@ -24,7 +24,7 @@ from tfray.ops.math.reduction_ops import axes_tensor
 
 
 def string_split(
-    source: Any,
+    source: TensorLike,
     sep: TensorLike | None = None,
     skip_empty: bool = True,
     delimiter: TensorLike | None = None,
@@ -102,7 +102,7 @@ def string_split_v2(
     sep: TensorLike | None = None,
     maxsplit: int = -1,
     result_type: str = "SparseTensor",
-    source: Any = None,
+    source: TensorLike | None = None,
     name: str | None = None,
 ) -> SparseTensor:
     """Split strings as Python's ``split`` does: ``tf.strings.split``.
@@ -198,7 +198,7 @@ def reduce_join(
     return add_op(REDUCE_JOIN, strings, axes, name=name, **attrs)
 
 
-def _joined_axes(axes: Axes | Array, rank: int, over_all: bool) -> list[int]:
+def _joined_axes(axes: Any, rank: int, over_all: bool) -> list[int]:
     """The dimensions in the order in which they are joined."""
     if over_all:
         return list(range(rank - 1, -1, -1))

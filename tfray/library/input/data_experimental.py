@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.input.datasets import AUTOTUNE as AUTOTUNE
 from tfray.library.input.datasets import Dataset, Options
 from tfray.library.variables.saveable_resource import SaveableResource
@@ -90,7 +90,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
     return lambda dataset: dataset._where(dataset_ops.TAKE_WHILE, predicate, "take_while")
 
 
-def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+def scan(initial_state: Structure, scan_func: Callable[..., Any]) -> Transformation:
     """What a function makes of each element and of a state that it hands on, for `Dataset.apply`.
 
     Args:

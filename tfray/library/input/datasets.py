@@ -27,7 +27,7 @@ from tfray.framework.region import Region
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
 from tfray.framework.traversal import reachable_backward
-from tfray.framework.type_aliases import Sizes, TensorLike
+from tfray.framework.type_aliases import Sizes, Structure, TensorLike
 from tfray.library.input.function_effects import with_effects
 from tfray.ops.dataflow import dataset_ops, iterator_ops
 from tfray.ops.resources.dataset_values import AUTOTUNE as AUTOTUNE
@@ -79,7 +79,7 @@ class Dataset:
     # -- sources ---------------------------------------------------------------------------------
 
     @staticmethod
-    def from_tensors(tensors: Any) -> Dataset:
+    def from_tensors(tensors: Structure) -> Dataset:
         """One element: `tensors`, a tensor or a nested structure."""
         structure = _as_element(tensors)
         leaves = nest.flatten(structure)
@@ -87,7 +87,7 @@ class Dataset:
         return _dataset_of(variant, structure, [leaf.shape for leaf in leaves])
 
     @staticmethod
-    def from_tensor_slices(tensors: Any) -> Dataset:
+    def from_tensor_slices(tensors: Structure) -> Dataset:
         """The slices of `tensors`, a tensor or a nested structure, along their first axes, which agree in size.
 
         Raises:
@@ -129,7 +129,7 @@ class Dataset:
         return Dataset(add_op(dataset_ops.GENERATOR, arguments, **attrs), types, shapes)
 
     @staticmethod
-    def range(*args: Any) -> Dataset:
+    def range(*args: TensorLike) -> Dataset:
         """int64 scalars: ``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``."""
         start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
         bounds = [convert_to_tensor(value, dtypes.int64) for value in (start, stop, step)]
@@ -389,7 +389,7 @@ class Dataset:
         """The dataset itself: no option changes the elements."""
         return self
 
-    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+    def reduce(self, initial_state: Structure, reduce_func: Callable[..., Any]) -> Any:
         """What is left of all elements: ``state = reduce_func(state, element)``, from `initial_state` on.
 
         The dataset is walked through when the step runs, element by element.
@@ -405,13 +405,13 @@ class Dataset:
         results = traced.add_reduction(self, first, kept)
         return nest.pack_sequence_as(initial, results)
 
-    def _beside(self, state: Any) -> Dataset:
+    def _beside(self, state: Structure) -> Dataset:
         """What stands for elements that are pairs of a state and one of these."""
         kinds = nest.map_structure(lambda tensor: tensor.dtype, state)
         shapes = nest.map_structure(lambda tensor: tensor.shape, state)
         return Dataset(self._variant, (kinds, self._kinds), (shapes, self.output_shapes))
 
-    def _scanned(self, initial_state: Any, scan_func: Callable[..., Any]) -> Dataset:
+    def _scanned(self, initial_state: Structure, scan_func: Callable[..., Any]) -> Dataset:
         initial = nest.map_structure(convert_to_tensor, initial_state)
         first = nest.flatten(initial)
         traced = _Traced(scan_func, self._beside(initial))

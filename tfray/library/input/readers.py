@@ -93,7 +93,7 @@ class ReaderBase:
         """
         return reader_ops.reader_serialize_state(self._reader_ref, name)
 
-    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+    def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
         """An operation that brings the reader to where one of its kind was.
 
         Args:

@@ -217,7 +217,13 @@ class MapStagingArea(BaseStagingArea):
         handle = staging_ops.map_staging_area(count, ordered, capacity, memory_limit, container, shared_name or "")
         super().__init__(dtypes, shapes, names, capacity, memory_limit, handle)
 
-    def put(self, key: TensorLike, vals: TensorLike, indices: Indices = None, name: str | None = None) -> Operation:
+    def put(
+        self,
+        key: TensorLike,
+        vals: TensorLike | Mapping[str, TensorLike],
+        indices: Indices = None,
+        name: str | None = None,
+    ) -> Operation:
         """An operation that adds components of the element of a key; waits for room once it is complete.
 
         Args:

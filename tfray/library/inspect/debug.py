@@ -308,7 +308,7 @@ class LocalDebugSession(_WrapperSession):
         **unused: Accepted for TensorFlow 1 programs.
     """
 
-    def __init__(self, sess: Session, on_hit: str | Callable[[TensorDatum, Any], None] | None = None, **unused: Any):
+    def __init__(self, sess: Session, on_hit: str | Callable[[TensorDatum, Any], None] | None = None, **unused: object):
         super().__init__(sess)
         if isinstance(on_hit, str) and on_hit not in ("break", "raise", "print"):
             raise InvalidArgumentError(f"on_hit is 'break', 'raise', 'print' or a function, not {on_hit!r}")
@@ -384,7 +384,7 @@ class DumpingDebugWrapperSession(_WrapperSession):
         **unused: Accepted for TensorFlow 1 programs.
     """
 
-    def __init__(self, sess: Session, session_root: str | Path, watch_fn: Any = None, **unused: Any) -> None:
+    def __init__(self, sess: Session, session_root: str | Path, watch_fn: Any = None, **unused: object) -> None:
         super().__init__(sess)
         self._root = Path(given_path(session_root, "session_root"))
         self._watched = watch_fn

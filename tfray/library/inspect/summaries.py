@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.events import PluginData, SummaryDescription, SummaryMetadata
@@ -38,7 +37,7 @@ def summary_scope(name: str, family: str | None = None) -> Iterator[tuple[str, s
         yield (tag if family is None else f"{family}/{tag}"), scope
 
 
-def _clean(name: Any) -> str:
+def _clean(name: str) -> str:
     clean = _UNFIT.sub("_", str(name)).lstrip("/")
     if not clean:
         raise InvalidArgumentError(f"{name!r} is no name of a summary")

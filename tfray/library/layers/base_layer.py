@@ -16,6 +16,8 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.partitioned_variables import Partitioner
+from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_scope import (
     ScopeLike,
     VariableScope,
@@ -133,7 +135,7 @@ class Layer:
         with context as opened:
             self._scope = opened
 
-    def _regularize_activity(self, outputs: Any) -> None:
+    def _regularize_activity(self, outputs: TensorLike) -> None:
         if self._activity_regularizer is None:
             return
         graph = get_default_graph()
@@ -151,11 +153,11 @@ class Layer:
         shape: ShapeLike = None,
         dtype: DTypeLike | None = None,
         initializer: InitializerLike | None = None,
-        regularizer: Callable[[Any], Tensor | None] | None = None,
+        regularizer: RegularizerFunction | None = None,
         trainable: bool | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
-        partitioner: Any = None,
-        **unused: Any,
+        partitioner: Partitioner | None = None,
+        **unused: object,
     ) -> Any:
         """Make a variable of the layer, or find it where the layer shares those of another.
 

@@ -54,7 +54,7 @@ class Reduction:
 
 
 def compute_weighted_loss(
-    losses: Any,
+    losses: TensorLike,
     weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -139,7 +139,7 @@ def _all_but_first(tensor: Tensor) -> Any:
     return array_ops.range(1, array_ops.rank(tensor)) if rank is None else list(range(1, rank))
 
 
-def _pair(first: Any, second: Any, names: str) -> tuple[Tensor, Tensor]:
+def _pair(first: TensorLike, second: TensorLike, names: str) -> tuple[Tensor, Tensor]:
     """Two tensors as float32, which must have one shape."""
     for value, name in zip((first, second), names.split(), strict=True):
         if value is None:
@@ -524,7 +524,7 @@ def sparse_softmax_cross_entropy(
 # -- collections -----------------------------------------------------------------------------------------
 
 
-def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     """Add a loss of one's own to a collection.
 
     Args:

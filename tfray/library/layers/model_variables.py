@@ -14,6 +14,7 @@ from tfray.framework.scopes import get_collection
 from tfray.framework.tensor_shape import ShapeLike
 from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.partitioned_variables import Partitioner
 from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_scope import VariableScope, get_variable
 
@@ -28,10 +29,10 @@ def variable(
     trainable: bool = True,
     collections: Iterable[str] | None = None,
     caching_device: DeviceLike | None = None,
-    device: Any = None,
-    partitioner: Any = None,
+    device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
     custom_getter: Callable[..., Any] | None = None,
-    **unused: Any,
+    **unused: object,
 ) -> Any:
     """As `tf.get_variable`, on a device.
 

@@ -61,7 +61,7 @@ class BatchNormalization(Layer):
     def __init__(
         self,
         axis: int | Sequence[int] = -1,
-        momentum: Any = 0.99,
+        momentum: TensorLike = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
@@ -189,7 +189,7 @@ class BatchNormalization(Layer):
         return [array_ops.cast(outputs, inputs.dtype), mean, variance]
 
 
-def _is_surely_false(condition: Any) -> bool:
+def _is_surely_false(condition: TensorLike) -> bool:
     """Whether a Python value, or a tensor that is constant, is false."""
     value = constant_value(condition) if isinstance(condition, Tensor) else condition
     return value is not None and not hasattr(value, "handle") and not bool(value)
@@ -202,7 +202,7 @@ def _number(value: TensorLike) -> Tensor:
 def batch_normalization(
     inputs: TensorLike,
     axis: int | Sequence[int] = -1,
-    momentum: Any = 0.99,
+    momentum: TensorLike = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,

@@ -54,7 +54,7 @@ def layer_scope(scope: ScopeLike | None, default: str, reuse: Reuse | None) -> I
         yield opened
 
 
-def collect(collections: Any, outputs: Tensor) -> Tensor:
+def collect(collections: CollectionNames | None, outputs: Tensor) -> Tensor:
     """Add the outputs of a layer to collections."""
     if collections:
         get_default_graph().add_to_collections(collections, outputs)
@@ -79,7 +79,7 @@ VariablesCollections = CollectionNames | dict[str, CollectionNames]
 """Collections for all variables of a layer, or for each by its name."""
 
 
-def _run(layer: Layer, inputs: TensorLike, collections: Any) -> Any:
+def _run(layer: Layer, inputs: TensorLike, collections: VariablesCollections | None) -> Any:
     outputs = layer(inputs)
     _collect_variables(collections, layer.variables)
     return outputs
@@ -88,9 +88,9 @@ def _run(layer: Layer, inputs: TensorLike, collections: Any) -> Any:
 def _finish(
     outputs: Tensor,
     normalizer_fn: Normalizer | None,
-    normalizer_params: Any,
+    normalizer_params: dict[str, Any] | None,
     activation_fn: Activation | None,
-    collections: Any,
+    collections: CollectionNames | None,
 ) -> Tensor:
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))

@@ -95,7 +95,7 @@ def _share(
     predictions: TensorLike,
     weights: TensorLike | None,
     collections: tuple[Any, Any],
-    name: Any,
+    name: str | None,
 ) -> Metric:
     """True positives among them and another outcome."""
     with metric_scope(name, default):
@@ -253,7 +253,7 @@ def precision_at_thresholds(
         The value, a vector with an element for each threshold, and the update.
     """
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         right = counts["true_positives"]
         return math_ops.divide(right, right + counts["false_positives"] + _EPSILON, name=f"precision_{last}")
 
@@ -282,7 +282,7 @@ def recall_at_thresholds(
     The arguments, the result and their shapes are those of `precision_at_thresholds`.
     """
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         right = counts["true_positives"]
         return math_ops.divide(right, right + counts["false_negatives"] + _EPSILON, name=f"recall_{last}")
 
@@ -327,7 +327,7 @@ def sensitivity_at_specificity(
     """
     _check_fraction("specificity", specificity)
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         no, yes = counts["true_negatives"], counts["true_positives"]
         distance = math_ops.abs(no / (no + counts["false_positives"] + _EPSILON) - specificity)
         share = yes / (yes + counts["false_negatives"] + _EPSILON)
@@ -364,7 +364,7 @@ def specificity_at_sensitivity(
     """
     _check_fraction("sensitivity", sensitivity)
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         no, yes = counts["true_negatives"], counts["true_positives"]
         distance = math_ops.abs(yes / (yes + counts["false_negatives"] + _EPSILON) - sensitivity)
         share = no / (no + counts["false_positives"] + _EPSILON)
@@ -437,7 +437,7 @@ def auc(
     else:
         limits = [-_EPSILON, *(limit for limit in thresholds if 0 < limit < 1), 1 + _EPSILON]
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         if summation_method == "careful_interpolation":
             return _interpolated_area(counts, last)
         x, y = _curve(curve, counts)
@@ -459,7 +459,7 @@ def auc(
     )
 
 
-def _curve(curve: str, counts: dict[str, Any]) -> tuple[Tensor, Tensor]:
+def _curve(curve: str, counts: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     # TensorFlow's curves are slightly off, so that they are defined where there is nothing to count.
     epsilon = 1e-6
     yes, no = counts["true_positives"], counts["true_negatives"]
@@ -469,7 +469,7 @@ def _curve(curve: str, counts: dict[str, Any]) -> tuple[Tensor, Tensor]:
     return recall, (yes + epsilon) / (yes + counts["false_positives"] + epsilon)
 
 
-def _interpolated_area(counts: dict[str, Any], name: str) -> Tensor:
+def _interpolated_area(counts: dict[str, Tensor], name: str) -> Tensor:
     """Area under the PR curve on which true positives are linear in all positives between thresholds."""
     right = counts["true_positives"]
     said = right + counts["false_positives"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -16,7 +14,7 @@ from tfray.ops.math import math_ops
 def confusion_matrix(
     labels: TensorLike,
     predictions: TensorLike,
-    num_classes: Any = None,
+    num_classes: TensorLike | None = None,
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
     weights: TensorLike | None = None,

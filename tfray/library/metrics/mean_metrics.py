@@ -6,8 +6,6 @@ variables: run `tf.local_variables_initializer()` first. `weights` say what each
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.confusion import confusion_matrix
@@ -166,7 +164,7 @@ def root_mean_squared_error(
 def mean_relative_error(
     labels: TensorLike,
     predictions: TensorLike,
-    normalizer: Any,
+    normalizer: TensorLike,
     weights: TensorLike | None = None,
     metrics_collections: CollectionNames | None = None,
     updates_collections: CollectionNames | None = None,
@@ -212,7 +210,7 @@ def mean_cosine_distance(
 
 def percentage_below(
     values: TensorLike,
-    threshold: Any,
+    threshold: TensorLike,
     weights: TensorLike | None = None,
     metrics_collections: CollectionNames | None = None,
     updates_collections: CollectionNames | None = None,

@@ -47,7 +47,7 @@ def metric_variable(shape: Sequence[int | Tensor] | Tensor | TensorShape, dtype:
 
 def collected(
     value: TensorLike,
-    update_op: Any,
+    update_op: Tensor,
     metrics_collections: CollectionNames | None,
     updates_collections: CollectionNames | None,
 ) -> Metric:
@@ -60,7 +60,7 @@ def collected(
     return Metric(value, update_op)
 
 
-def quotient(numerator: Any, denominator: Any, name: str) -> Tensor:
+def quotient(numerator: TensorLike, denominator: TensorLike, name: str) -> Tensor:
     """``numerator / denominator``, 0 where the denominator is 0 or less."""
     numerator, denominator = convert_to_tensor(numerator), convert_to_tensor(denominator)
     return math_ops.div_no_nan(numerator, math_ops.maximum(denominator, array_ops.zeros_like(denominator)), name=name)

@@ -7,8 +7,6 @@ classes with the highest scores, ``[..., k]``. With `class_id` one class alone c
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
@@ -57,7 +55,7 @@ def precision_at_k(
 
 def precision_at_top_k(
     labels: TensorLike,
-    predictions_idx: Any,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
     weights: TensorLike | None = None,
@@ -94,7 +92,7 @@ def recall_at_k(
 
 def recall_at_top_k(
     labels: TensorLike,
-    predictions_idx: Any,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
     weights: TensorLike | None = None,
@@ -166,7 +164,7 @@ def _share(
     k: int | None,
     class_id: int | None,
     weights: TensorLike | None,
-    name: Any,
+    name: str | None,
 ) -> Metric:
     """Hits among hits and misses, which are bools along the last dimension."""
     suffix = "at_k" if k is None else f"at_{k}"

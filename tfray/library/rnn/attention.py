@@ -15,7 +15,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.layers.core_layers import Dense
 from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of, check_is_cell, zeros_of
 from tfray.library.variables import initializers
@@ -268,7 +268,7 @@ class AttentionWrapper(RNNCell):
         alignment_history: bool = False,
         cell_input_fn: Callable[[Tensor, Tensor], Tensor] | None = None,
         output_attention: bool = True,
-        initial_cell_state: Any = None,
+        initial_cell_state: Structure = None,
         name: str | None = None,
         attention_layer: Any = None,
     ) -> None:

@@ -11,7 +11,8 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.library.layers.base_layer import Layer
 from tfray.library.rnn.attention import AttentionWrapperState
 from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of, check_is_cell
 from tfray.library.rnn.seq2seq_decoder import Decoder
@@ -26,7 +27,7 @@ from tfray.ops.nn.cross_entropy_ops import log_softmax
 from tfray.ops.nn.embedding_ops import embedding_lookup
 
 
-def tile_batch(t: TensorLike, multiplier: int, name: str | None = None) -> Any:
+def tile_batch(t: Structure, multiplier: int, name: str | None = None) -> Any:
     """Repeat every example of a batch, one copy after the other.
 
     Args:
@@ -105,9 +106,9 @@ class BeamSearchDecoder(Decoder):
         embedding: TensorLike | EmbeddingFunction,
         start_tokens: TensorLike,
         end_token: TensorLike,
-        initial_state: Any,
+        initial_state: Structure,
         beam_width: int,
-        output_layer: Any = None,
+        output_layer: Layer | None = None,
         length_penalty_weight: float = 0.0,
         coverage_penalty_weight: float = 0.0,
         reorder_tensor_arrays: bool = True,

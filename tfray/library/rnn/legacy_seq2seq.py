@@ -10,7 +10,7 @@ from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn import static_rnn
 from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of
 from tfray.library.rnn.rnn_cell_wrappers import EmbeddingWrapper, OutputProjectionWrapper, linear
@@ -30,7 +30,7 @@ LoopFunction = Callable[[Tensor, int], Tensor]
 
 
 def _feeding_back(
-    embedding: TensorLike, projection: tuple[Any, Any] | None, update_embedding: bool = True
+    embedding: TensorLike, projection: tuple[TensorLike, TensorLike] | None, update_embedding: bool = True
 ) -> LoopFunction:
     """A loop function that embeds the most likely id of the last output."""
 
@@ -48,7 +48,7 @@ def _feeding_back(
 
 def rnn_decoder(
     decoder_inputs: Sequence[TensorLike],
-    initial_state: Any,
+    initial_state: Structure,
     cell: RNNCell,
     loop_function: LoopFunction | None = None,
     scope: ScopeLike | None = None,
@@ -123,12 +123,12 @@ def tied_rnn_seq2seq(
 
 def embedding_rnn_decoder(
     decoder_inputs: Sequence[TensorLike],
-    initial_state: Any,
+    initial_state: Structure,
     cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
-    output_projection: tuple[Any, Any] | None = None,
-    feed_previous: bool = False,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
     update_embedding_for_previous: bool = True,
     scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
@@ -159,7 +159,7 @@ def embedding_rnn_decoder(
 
 def attention_decoder(
     decoder_inputs: Sequence[TensorLike],
-    initial_state: Any,
+    initial_state: Structure,
     attention_states: TensorLike,
     cell: RNNCell,
     output_size: int | None = None,
@@ -245,7 +245,7 @@ class _Heads:
         zeros.set_shape([None, self._size])
         return [zeros] * len(self._hidden)
 
-    def __call__(self, query: TensorLike) -> list[Tensor]:
+    def __call__(self, query: Any) -> list[Tensor]:
         """What each head attends to, ``[batch, size]``."""
         parts = nest.flatten(query)
         query = parts[0] if len(parts) == 1 else array_ops.concat(parts, 1)
@@ -263,15 +263,15 @@ class _Heads:
 
 def embedding_attention_decoder(
     decoder_inputs: Sequence[TensorLike],
-    initial_state: Any,
+    initial_state: Structure,
     attention_states: TensorLike,
     cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
     output_size: int | None = None,
-    output_projection: tuple[Any, Any] | None = None,
-    feed_previous: bool = False,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
     update_embedding_for_previous: bool = True,
     dtype: DTypeLike | None = None,
     scope: ScopeLike | None = None,
@@ -299,7 +299,7 @@ def embedding_attention_decoder(
 
 
 def _fed_or_not(
-    feed_previous: Any, decode: Callable[[bool, Any], tuple[list[Tensor], Any]]
+    feed_previous: bool | Tensor, decode: Callable[[bool, Any], tuple[list[Tensor], Any]]
 ) -> tuple[list[Tensor], Any]:
     """``decode(feed_previous, reuse)``, where `feed_previous` may be a bool tensor."""
     if isinstance(feed_previous, bool):
@@ -323,8 +323,8 @@ def embedding_rnn_seq2seq(
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
-    output_projection: tuple[Any, Any] | None = None,
-    feed_previous: Any = False,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
     dtype: DTypeLike | None = None,
     scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
@@ -369,8 +369,8 @@ def embedding_attention_seq2seq(
     num_decoder_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
-    output_projection: tuple[Any, Any] | None = None,
-    feed_previous: Any = False,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
     dtype: DTypeLike | None = None,
     scope: ScopeLike | None = None,
     initial_state_attention: bool = False,

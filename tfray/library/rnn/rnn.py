@@ -11,7 +11,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of, check_is_cell, with_batch, zeros_of
 from tfray.library.variables.variable_scope import ScopeLike, variable_scope
 from tfray.ops.arrays import array_ops
@@ -23,9 +23,9 @@ from tfray.ops.math import math_ops
 
 def dynamic_rnn(
     cell: RNNCell,
-    inputs: TensorLike,
+    inputs: Structure,
     sequence_length: TensorLike | None = None,
-    initial_state: Any = None,
+    initial_state: Structure = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
@@ -112,7 +112,9 @@ def _checked_lengths(sequence_length: TensorLike, batch_size: TensorLike) -> Ten
     return lengths
 
 
-def _first_state(cell: RNNCell, initial_state: Any, batch_size: TensorLike, dtype: DTypeLike | None, what: str) -> Any:
+def _first_state(
+    cell: RNNCell, initial_state: Structure, batch_size: TensorLike, dtype: DTypeLike | None, what: str
+) -> Any:
     if initial_state is not None:
         return nest.map_structure(_as_part_of_state, initial_state)
     if dtype is None:
@@ -126,7 +128,7 @@ def _as_part_of_state(value: TensorLike) -> Any:
 
 def _loop(
     cell: RNNCell,
-    inputs: TensorLike,
+    inputs: Structure,
     state: Any,
     lengths: Tensor | None,
     batch_size: TensorLike,
@@ -197,7 +199,7 @@ def _stacked(array: TensorArray, steps: int | None) -> Tensor:
     return stacked
 
 
-def _copy_through(ended: Tensor, old: Any, new: Any) -> Any:
+def _copy_through(ended: Tensor, old: Structure, new: Structure) -> Any:
     """`old` where a sequence has ended, elsewhere `new`."""
     return nest.map_structure(lambda before, after: _choose(ended, before, after), old, new)
 
@@ -213,10 +215,10 @@ def _choose(ended: Tensor, before: Any, after: Any) -> Any:
 def bidirectional_dynamic_rnn(
     cell_fw: RNNCell,
     cell_bw: RNNCell,
-    inputs: TensorLike,
+    inputs: Structure,
     sequence_length: TensorLike | None = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    initial_state_fw: Structure = None,
+    initial_state_bw: Structure = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
@@ -258,7 +260,7 @@ def bidirectional_dynamic_rnn(
         "time_major": time_major,
     }
 
-    def reversed_in_time(values: TensorLike) -> Any:
+    def reversed_in_time(values: Structure) -> Any:
         return nest.map_structure(lambda value: _reversed(value, sequence_length, time_major), values)
 
     with variable_scope(scope or "bidirectional_rnn"):
@@ -282,8 +284,8 @@ def _reversed(value: TensorLike, sequence_length: TensorLike | None, time_major:
 
 def static_rnn(
     cell: RNNCell,
-    inputs: Sequence[TensorLike],
-    initial_state: Any = None,
+    inputs: Sequence[Structure],
+    initial_state: Structure = None,
     dtype: DTypeLike | None = None,
     sequence_length: TensorLike | None = None,
     scope: ScopeLike | None = None,
@@ -337,7 +339,7 @@ def static_rnn(
 
 def static_state_saving_rnn(
     cell: RNNCell,
-    inputs: Sequence[TensorLike],
+    inputs: Sequence[Structure],
     state_saver: Any,
     state_name: Any,
     sequence_length: TensorLike | None = None,
@@ -370,9 +372,9 @@ def static_state_saving_rnn(
 def static_bidirectional_rnn(
     cell_fw: RNNCell,
     cell_bw: RNNCell,
-    inputs: Sequence[TensorLike],
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    inputs: Sequence[Structure],
+    initial_state_fw: Structure = None,
+    initial_state_bw: Structure = None,
     dtype: DTypeLike | None = None,
     sequence_length: TensorLike | None = None,
     scope: ScopeLike | None = None,
@@ -415,7 +417,7 @@ def static_bidirectional_rnn(
     return outputs, state_fw, state_bw
 
 
-def _reversed_list(values: Sequence[TensorLike], sequence_length: TensorLike | None) -> list[Any]:
+def _reversed_list(values: Sequence[Structure], sequence_length: TensorLike | None) -> list[Any]:
     if sequence_length is None:
         return list(reversed(values))
     flat = [nest.flatten(value) for value in values]
@@ -495,7 +497,7 @@ def _batch_of(flat: Sequence[Tensor]) -> Any:
     return array_ops.shape(flat[0])[0]
 
 
-def _emitted_form(cell: RNNCell, emitted: Any, state: Any) -> tuple[Any, Any]:
+def _emitted_form(cell: RNNCell, emitted: Structure, state: Any) -> tuple[Any, Any]:
     """Sizes and dtypes of what is emitted, from the example that `loop_fn` gave."""
     if emitted is None:
         kind = nest.flatten(state)[0].dtype
@@ -516,11 +518,11 @@ def _emit_arrays(sizes: Any, kinds: Any, batch_size: TensorLike) -> Any:
 
 
 def stack_bidirectional_rnn(
-    cells_fw: Sequence[Any],
-    cells_bw: Sequence[Any],
+    cells_fw: Sequence[RNNCell],
+    cells_bw: Sequence[RNNCell],
     inputs: Sequence[TensorLike],
-    initial_states_fw: Any = None,
-    initial_states_bw: Any = None,
+    initial_states_fw: Sequence[Structure] | None = None,
+    initial_states_bw: Sequence[Structure] | None = None,
     dtype: DTypeLike | None = None,
     sequence_length: TensorLike | None = None,
     scope: ScopeLike | None = None,
@@ -548,11 +550,11 @@ def stack_bidirectional_rnn(
 
 
 def stack_bidirectional_dynamic_rnn(
-    cells_fw: Sequence[Any],
-    cells_bw: Sequence[Any],
+    cells_fw: Sequence[RNNCell],
+    cells_bw: Sequence[RNNCell],
     inputs: TensorLike,
-    initial_states_fw: Any = None,
-    initial_states_bw: Any = None,
+    initial_states_fw: Sequence[Structure] | None = None,
+    initial_states_bw: Sequence[Structure] | None = None,
     dtype: DTypeLike | None = None,
     sequence_length: TensorLike | None = None,
     parallel_iterations: int | None = None,

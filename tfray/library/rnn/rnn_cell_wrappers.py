@@ -11,7 +11,7 @@ from tfray.framework import nest
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph import DeviceLike, Tensor, get_default_graph
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.rnn.rnn_cell_base import RNNCell, check_is_cell, zeros_of
 from tfray.library.variables import initializers
@@ -34,7 +34,7 @@ class MultiRNNCell(RNNCell):
         state_is_tuple: Have a tuple with the state of each cell; otherwise one tensor with all of them.
     """
 
-    def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
+    def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
         super().__init__()
         if not cells:
             raise ValueError("MultiRNNCell needs at least one cell")
@@ -154,9 +154,9 @@ class DropoutWrapper(_Wrapper):
     def __init__(
         self,
         cell: RNNCell,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
+        input_keep_prob: TensorLike = 1.0,
+        output_keep_prob: TensorLike = 1.0,
+        state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
         input_size: Any = None,
         dtype: DTypeLike | None = None,
@@ -327,7 +327,7 @@ class DeviceWrapper(_Wrapper):
         device: The device, as for `tf.device`.
     """
 
-    def __init__(self, cell: RNNCell, device: Any, **kwargs: Any) -> None:
+    def __init__(self, cell: RNNCell, device: DeviceLike, **kwargs: Any) -> None:
         super().__init__(cell)
         self._device = device
 

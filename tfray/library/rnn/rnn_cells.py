@@ -65,7 +65,7 @@ class BasicRNNCell(LayerRNNCell):
         return output, output
 
 
-def _affine(parts: list[Any], kernel: Any, bias: Any) -> Tensor:
+def _affine(parts: list[Any], kernel: TensorLike, bias: TensorLike) -> Tensor:
     return nn_ops.bias_add(linalg_ops.matmul(array_ops.concat(parts, 1), kernel), bias)
 
 
@@ -208,7 +208,7 @@ class BasicLSTMCell(LayerRNNCell):
 
 
 def _gated(
-    projected: Tensor, bias: Any, c: Tensor, forget_bias: float, activation: Activation
+    projected: Tensor, bias: TensorLike, c: Tensor, forget_bias: float, activation: Activation
 ) -> tuple[Tensor, Tensor]:
     if activation is tanh:
         return lstm_gates(projected, bias, c, forget_bias)
@@ -409,7 +409,7 @@ class LayerNormBasicLSTMCell(LayerRNNCell):
         layer_norm: bool = True,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
-        dropout_keep_prob: Any = 1.0,
+        dropout_keep_prob: TensorLike = 1.0,
         dropout_prob_seed: int | None = None,
         reuse: Reuse | None = None,
         **kwargs: Any,

@@ -9,7 +9,7 @@ from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn import dynamic_rnn, static_rnn
 from tfray.library.rnn.rnn_cell_base import RNNCell
 from tfray.library.rnn.rnn_cells import LSTMBlockCell, LSTMStateTuple
@@ -95,7 +95,7 @@ class FusedRNNCellAdaptor:
     def __call__(
         self,
         inputs: Tensor | Sequence[TensorLike],
-        initial_state: Any = None,
+        initial_state: Structure = None,
         dtype: DTypeLike | None = None,
         sequence_length: TensorLike | None = None,
         scope: ScopeLike | None = None,
@@ -124,7 +124,7 @@ class TimeReversedFusedRNN:
     def __call__(
         self,
         inputs: TensorLike,
-        initial_state: Any = None,
+        initial_state: Structure = None,
         dtype: DTypeLike | None = None,
         sequence_length: TensorLike | None = None,
         scope: ScopeLike | None = None,

@@ -11,7 +11,8 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.library.layers.base_layer import Layer
 from tfray.library.rnn.rnn import swap_batch_and_time
 from tfray.library.rnn.rnn_cell_base import RNNCell, check_is_cell, with_batch, zeros_of
 from tfray.library.rnn.seq2seq_helpers import Helper
@@ -53,7 +54,7 @@ class Decoder:
         """One step: ``(outputs, next_state, next_inputs, finished)``."""
         raise AttributeError(f"{type(self).__name__} must define step")
 
-    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Tensor) -> tuple[Any, Any]:
+    def finalize(self, outputs: Any, final_state: Structure, sequence_lengths: Tensor) -> tuple[Any, Any]:
         """What to return for the stacked outputs and the last state; by default they themselves."""
         return outputs, final_state
 
@@ -74,7 +75,9 @@ class BasicDecoder(Decoder):
         output_layer: Layer over its outputs, such as ``tf.layers.Dense(vocabulary_size)``.
     """
 
-    def __init__(self, cell: RNNCell, helper: Helper, initial_state: Any, output_layer: Any = None) -> None:
+    def __init__(
+        self, cell: RNNCell, helper: Helper, initial_state: Structure, output_layer: Layer | None = None
+    ) -> None:
         check_is_cell(cell, "BasicDecoder")
         if not hasattr(helper, "next_inputs"):
             raise TypeError(f"BasicDecoder: {helper!r} is no helper")
@@ -114,7 +117,7 @@ class BasicDecoder(Decoder):
         return BasicDecoderOutput(outputs, sample_ids), next_state, next_inputs, finished
 
 
-def size_after(size: ShapeLike, layer: Any) -> Any:
+def size_after(size: ShapeLike, layer: Layer | None) -> Any:
     """Size of outputs of that size after a layer, which may be None."""
     if layer is None or not hasattr(layer, "compute_output_shape"):
         return size
@@ -169,7 +172,7 @@ def _limit(maximum_iterations: TensorLike | None) -> Tensor | None:
 class _Decoding:
     """One call of `dynamic_decode`."""
 
-    def __init__(self, decoder: Any, impute: bool, limit: Tensor | None) -> None:
+    def __init__(self, decoder: Decoder, impute: bool, limit: Tensor | None) -> None:
         self._decoder = decoder
         self._impute = impute
         self._limit = limit

@@ -11,7 +11,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn import swap_batch_and_time
 from tfray.library.rnn.rnn_cell_base import batch_size_of
 from tfray.ops.arrays import array_ops
@@ -77,7 +77,7 @@ class CustomHelper(Helper):
         initialize_fn: Callable[..., Any],
         sample_fn: Callable[..., Any],
         next_inputs_fn: Callable[..., Any],
-        sample_ids_shape: Any = None,
+        sample_ids_shape: ShapeLike = None,
         sample_ids_dtype: DTypeLike | None = None,
     ) -> None:
         self._initialize_fn = initialize_fn
@@ -260,7 +260,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         time_major: bool = False,
         seed: int | None = None,
         next_inputs_fn: Callable[[Any], Any] | None = None,
-        auxiliary_inputs: Any = None,
+        auxiliary_inputs: Structure = None,
         name: str | None = None,
     ) -> None:
         own = convert_to_tensor(inputs)
@@ -387,7 +387,7 @@ class InferenceHelper(Helper):
         sample_fn: Callable[[Any], Any],
         sample_shape: ShapeLike,
         sample_dtype: DTypeLike,
-        start_inputs: Any,
+        start_inputs: Structure,
         end_fn: Callable[[Any], Any],
         next_inputs_fn: Callable[[Any], Any] | None = None,
     ) -> None:

@@ -16,7 +16,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 
 
-def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Any:
     """Scale `t` down where needed so that its L2 norm is at most `clip_norm`.
 
     Args:
@@ -68,7 +68,7 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
         return math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
 
 
-def global_norm(t_list: Sequence[TensorLike], name: str | None = None) -> Tensor:
+def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """The L2 norm of all elements of several tensors together.
 
     Args:
@@ -98,7 +98,10 @@ def global_norm(t_list: Sequence[TensorLike], name: str | None = None) -> Tensor
 
 
 def clip_by_global_norm(
-    t_list: Sequence[TensorLike], clip_norm: TensorLike, use_norm: TensorLike | None = None, name: str | None = None
+    t_list: Sequence[TensorLike | None],
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[list[Any], Tensor]:
     """Scale tensors down by one common factor where needed so that their global norm is at most `clip_norm`.
 
@@ -136,7 +139,7 @@ def _scaled(t: TensorLike, scale: Tensor) -> Any:
         return _with_values(t, math_ops.multiply(values, array_ops.cast(scale, values.dtype)))
 
 
-def _checked_list(t_list: Any) -> list[Any]:
+def _checked_list(t_list: Sequence[TensorLike | None]) -> list[Any]:
     if not isinstance(t_list, (list, tuple)):
         raise InvalidArgumentError(f"{t_list!r} is not a list of tensors")
     return list(t_list)

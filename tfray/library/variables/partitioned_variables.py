@@ -197,7 +197,7 @@ def slices_of(shape: Sequence[int], partitions: Sequence[int]) -> list[tuple[lis
 def fixed_size_partitioner(num_shards: Positive, axis: int = 0) -> Partitioner:
     """Cut every variable into `num_shards` parts along `axis` (fewer where it has fewer rows)."""
 
-    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: Any) -> list[int]:
+    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: object) -> list[int]:
         return _along(axis, shape, min(num_shards, int(shape[axis])))
 
     return partitioner
@@ -221,7 +221,7 @@ def variable_axis_size_partitioner(
     if max_shard_bytes < 1 or bytes_per_string_element < 1 or (max_shards is not None and max_shards < 1):
         raise ValueError("max_shard_bytes, bytes_per_string_element and max_shards must be positive")
 
-    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: Any) -> list[int]:
+    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: object) -> list[int]:
         sizes = TensorShape(shape).as_list()
         row_bytes = _size_bytes(shape, dtype, bytes_per_string_element) // max(1, int(shape[axis]))
         rows = max(1, max_shard_bytes // max(1, row_bytes))
@@ -242,7 +242,7 @@ def min_max_variable_partitioner(
     if max_partitions < 1 or min_slice_size < 1 or bytes_per_string_element < 1:
         raise ValueError("max_partitions, min_slice_size and bytes_per_string_element must be positive")
 
-    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: Any) -> list[int]:
+    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: object) -> list[int]:
         parts = -(-_size_bytes(shape, dtype, bytes_per_string_element) // min_slice_size)
         return _along(axis, shape, max(1, min(parts, max_partitions, int(shape[axis]))))
 
@@ -266,7 +266,7 @@ def balancing_partitioner(
     """
     share = max(1.0, total_bytes / num_shards)
 
-    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: Any) -> list[int]:
+    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: object) -> list[int]:
         size_bytes = _size_bytes(shape, dtype, bytes_per_string_element)
         if len(shape) == 0 or size_bytes <= _CUT_FROM * share:
             return [1] * len(shape)

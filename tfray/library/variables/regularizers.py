@@ -73,7 +73,9 @@ def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str |
     return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope or "l1_l2_regularizer")
 
 
-def sum_regularizer(regularizer_list: Iterable[Any], scope: str | None = None) -> RegularizerFunction:
+def sum_regularizer(
+    regularizer_list: Iterable[RegularizerFunction | None], scope: str | None = None
+) -> RegularizerFunction:
     """The sum of several regularizers.
 
     Args:
@@ -90,7 +92,7 @@ def sum_regularizer(regularizer_list: Iterable[Any], scope: str | None = None) -
     return total
 
 
-def apply_regularization(regularizer: RegularizerFunction, weights_list: Iterable[Any] | None = None) -> Tensor:
+def apply_regularization(regularizer: RegularizerFunction, weights_list: Iterable[TensorLike] | None = None) -> Tensor:
     """Regularise several weights after they were made.
 
     Args:
@@ -126,7 +128,7 @@ def _is_zero(scale: TensorLike) -> bool:
     return scale == 0
 
 
-def _nothing(_: Any) -> None:
+def _nothing(_: object) -> None:
     return None
 
 

@@ -190,7 +190,7 @@ def _check_value_dtype(name: str, value: TensorLike, dtype: DType) -> None:
         convert_to_tensor(value, dtype)
 
 
-def no_regularizer(_: Any) -> None:
+def no_regularizer(_: object) -> None:
     """A regularizer that adds no loss: it stands in for the scope's."""
     return None
 
@@ -242,7 +242,7 @@ def get_variable_scope() -> VariableScope:
 def variable_scope(
     name_or_scope: str | VariableScope | None,
     default_name: str | None = None,
-    values: TensorLike | None = None,
+    values: Iterable[TensorLike] | None = None,
     initializer: InitializerLike | None = None,
     regularizer: RegularizerFunction | None = None,
     caching_device: DeviceLike | None = None,
@@ -369,7 +369,10 @@ def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Call
 
 @contextmanager
 def variable_op_scope(
-    values: TensorLike, name_or_scope: Any, default_name: str | None = None, **settings: Any
+    values: Iterable[TensorLike] | None,
+    name_or_scope: ScopeLike | None,
+    default_name: str | None = None,
+    **settings: Any,
 ) -> Iterator[VariableScope]:
     """The older form of `variable_scope`: `values` come first."""
     with variable_scope(name_or_scope, default_name, values, **settings) as scope:
