@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.framework.op_def import Array
 
-Words = Any
+Words = Array
 """uint64 arrays; their arithmetic wraps."""
 
 _K0: Final = np.uint64(0xC3A5C85C97CB3127)
@@ -151,7 +151,7 @@ def _round(
     z: Words,
     v: tuple[Array, Array],
     w: tuple[Array, Array],
-    factor: Words,
+    factor: Words | np.uint64,
     weight: int,
 ) -> tuple[Any, ...]:
     """64 bytes of a long string. Returns the new ``x, y, z, v, w``."""
