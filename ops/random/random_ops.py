@@ -258,7 +258,7 @@ def truncated_normal(
 ) -> Tensor:
     """Draw from a normal distribution, again wherever a number is more than two `stddev` from the mean.
 
-    The arguments and the shape of the result are those of `random_normal`.
+    The result has the shape `shape`; arguments are as for `random_normal`.
 
     Examples:
         >>> numbers = session.run(tf.truncated_normal([1000], stddev=0.1))

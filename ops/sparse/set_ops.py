@@ -43,17 +43,17 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
 
 
 def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """What is in either set. See `set_intersection`.
+    """What is in either set (arguments as `set_intersection`).
 
-    The arguments, the result and their shapes are those of `set_intersection`.
+    `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
     return _combine(a, b, "union")
 
 
 def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False``. See `set_intersection`.
+    """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False`` (arguments as `set_intersection`).
 
-    The arguments, the result and their shapes are those of `set_intersection`.
+    `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
     return _combine(a, b, "a-b" if aminusb else "b-a")
 

@@ -197,7 +197,8 @@ SCATTER_UPDATE = _scatter("ScatterUpdate", _write_update, dtypes.VALUES)
 def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Add to rows of a variable, ``ref[indices[i]] += updates[i]``; equal indices add up.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
 
     Examples:
         >>> v = tf.Variable([1, 2, 3])
@@ -221,7 +222,8 @@ SCATTER_ADD = _scatter("ScatterAdd", _write_add, dtypes.NUMERIC)
 def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Subtract from rows of a variable, ``ref[indices[i]] -= updates[i]``; equal indices add up.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_SUB, ref, indices, updates, name=name)
 
@@ -239,7 +241,8 @@ SCATTER_SUB = _scatter("ScatterSub", _write_sub, dtypes.NUMERIC)
 def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Multiply rows of a variable, ``ref[indices[i]] *= updates[i]``. See `scatter_add`.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_MUL, ref, indices, updates, name=name)
 
@@ -264,7 +267,8 @@ SCATTER_MUL = _scatter("ScatterMul", _write_mul, dtypes.NUMERIC)
 def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``, integers rounding down. See `scatter_add`.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_DIV, ref, indices, updates, name=name)
 
@@ -279,7 +283,8 @@ SCATTER_DIV = _scatter("ScatterDiv", _write_div, dtypes.NUMERIC)
 def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Lower rows of a variable, ``ref[indices[i]] = min(ref[indices[i]], updates[i])``. See `scatter_add`.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_MIN, ref, indices, updates, name=name)
 
@@ -294,7 +299,8 @@ SCATTER_MIN = _scatter("ScatterMin", _write_min, dtypes.REAL)
 def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Raise rows of a variable, ``ref[indices[i]] = max(ref[indices[i]], updates[i])``. See `scatter_add`.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_MAX, ref, indices, updates, name=name)
 
@@ -392,7 +398,8 @@ SCATTER_ND_UPDATE = _scatter_nd("ScatterNdUpdate", _write_nd_update, dtypes.VALU
 def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Add to elements or slices of a variable; equal indices add up. See `scatter_nd_update`.
 
-    The shapes of the arguments and of the result are those of `scatter_nd_update`.
+    `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + ref.shape[k:]``; the result is the whole
+    variable, in its shape. Arguments are as for `scatter_nd_update`.
     """
     return add_access(SCATTER_ND_ADD, ref, indices, updates, name=name)
 
@@ -407,7 +414,8 @@ SCATTER_ND_ADD = _scatter_nd("ScatterNdAdd", _write_nd_add, dtypes.NUMERIC)
 def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Subtract from elements or slices of a variable; equal indices add up. See `scatter_nd_update`.
 
-    The shapes of the arguments and of the result are those of `scatter_nd_update`.
+    `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + ref.shape[k:]``; the result is the whole
+    variable, in its shape. Arguments are as for `scatter_nd_update`.
     """
     return add_access(SCATTER_ND_SUB, ref, indices, updates, name=name)
 
