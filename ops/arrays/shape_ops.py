@@ -139,7 +139,7 @@ SHAPE = register(
 
 
 def shape_n(input: Iterable[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    """Return the shape of each tensor of a list. See `shape`."""
+    """Return the shape of each tensor of a list, each an integer vector. See `shape`."""
     return [shape(tensor, name, out_type) for tensor in input]
 
 

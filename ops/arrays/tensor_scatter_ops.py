@@ -95,7 +95,8 @@ TENSOR_SCATTER_UPDATE = register(_definition("TensorScatterUpdate", None, dtypes
 def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Add to slices of a tensor (arguments as `tensor_scatter_update`; equal coordinates add up).
 
-    The result has the shape and dtype of `tensor`.
+    `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + tensor.shape[k:]``; the result has the
+    shape and dtype of `tensor`.
     """
     return add_op(TENSOR_SCATTER_ADD, tensor, index_tensor(indices), updates, name=name)
 
@@ -110,7 +111,8 @@ TENSOR_SCATTER_ADD = register(_definition("TensorScatterAdd", "add", dtypes.NUME
 def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Subtract from slices of a tensor (arguments as `tensor_scatter_update`; equal coordinates add up).
 
-    The result has the shape and dtype of `tensor`.
+    `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + tensor.shape[k:]``; the result has the
+    shape and dtype of `tensor`.
     """
     return add_op(TENSOR_SCATTER_SUB, tensor, index_tensor(indices), updates, name=name)
 
@@ -125,7 +127,8 @@ TENSOR_SCATTER_SUB = register(_definition("TensorScatterSub", "subtract", dtypes
 def tensor_scatter_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Take the maximum of slices of a tensor and updates (arguments as `tensor_scatter_update`).
 
-    The result has the shape and dtype of `tensor`.
+    `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + tensor.shape[k:]``; the result has the
+    shape and dtype of `tensor`.
     """
     return add_op(TENSOR_SCATTER_MAX, tensor, index_tensor(indices), updates, name=name)
 
@@ -136,7 +139,8 @@ TENSOR_SCATTER_MAX = register(_definition("TensorScatterMax", "maximum", dtypes.
 def tensor_scatter_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Take the minimum of slices of a tensor and updates (arguments as `tensor_scatter_update`).
 
-    The result has the shape and dtype of `tensor`.
+    `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + tensor.shape[k:]``; the result has the
+    shape and dtype of `tensor`.
     """
     return add_op(TENSOR_SCATTER_MIN, tensor, index_tensor(indices), updates, name=name)
 

@@ -134,9 +134,10 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Mirror an image from top to bottom with a chance of one half.
+    """Mirror an image from top to bottom with a chance of one half, each image of a batch on its own.
 
-    The argument and the shape of the result are those of `random_flip_left_right`.
+    `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result has the same
+    shape and dtype.
     """
     return _randomly_flipped("random_flip_up_down", image, 0, seed)
 

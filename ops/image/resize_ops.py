@@ -206,7 +206,8 @@ def resize_bicubic(
 ) -> Tensor:
     """Resize images by cubic convolution over the sixteen pixels around (arguments as `resize_bilinear`).
 
-    The result has the shape ``[batch, new height, new width, channels]``.
+    `images` has the shape ``[batch, height, width, channels]``, the result ``[batch, new height, new width,
+    channels]``.
 
     References:
         Keys, Cubic convolution interpolation for digital image processing, IEEE ASSP 29 (1981).
@@ -238,7 +239,8 @@ def resize_area(
 ) -> Tensor:
     """Resize images, each output the mean of the area that it covers (arguments as `resize_bilinear`).
 
-    The result has the shape ``[batch, new height, new width, channels]``.
+    `images` has the shape ``[batch, height, width, channels]``, the result ``[batch, new height, new width,
+    channels]``.
     """
     return _resize(RESIZE_AREA, images, size, align_corners, False, name, dtype)
 

@@ -383,7 +383,8 @@ def reduce_mean(
 ) -> Tensor:
     """Average elements over dimensions (arguments as `reduce_sum`). Integers are rounded towards 0.
 
-    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
+    there (`keepdims`).
 
     Examples:
         >>> session.run(tf.reduce_mean([[1.0, 2.0], [3.0, 4.0]], axis=0))
@@ -545,7 +546,8 @@ def reduce_prod(
 ) -> Tensor:
     """Multiply elements over dimensions (arguments as `reduce_sum`).
 
-    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
+    there (`keepdims`).
 
     Examples:
         >>> session.run(tf.reduce_prod([[1, 2], [3, 4]], axis=1))
@@ -612,7 +614,7 @@ def reduce_all(
 ) -> Tensor:
     """Tell whether all elements over dimensions hold (arguments as `reduce_sum`; bool).
 
-    The result has the shape of `input_tensor` without these dimensions, or with size 1 there (`keepdims`).
+    `input_tensor` may have any shape. The result has its shape without these dimensions, or with 1 there (`keepdims`).
 
     Examples:
         >>> session.run(tf.reduce_all([[True, True], [True, False]], axis=1))
@@ -638,7 +640,7 @@ def reduce_any(
 ) -> Tensor:
     """Tell whether an element over dimensions holds (arguments as `reduce_sum`; bool).
 
-    The result has the shape of `input_tensor` without these dimensions, or with size 1 there (`keepdims`).
+    `input_tensor` may have any shape. The result has its shape without these dimensions, or with 1 there (`keepdims`).
 
     Examples:
         >>> session.run(tf.reduce_any([[False, False], [True, False]], axis=1))
@@ -667,7 +669,8 @@ def reduce_logsumexp(
 ) -> Tensor:
     """Compute ``log(sum(exp(input_tensor)))`` over dimensions without overflow (arguments as `reduce_sum`).
 
-    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
+    there (`keepdims`).
 
     Examples:
         >>> session.run(tf.reduce_logsumexp([[0.0, 0.0], [1.0, 1.0]], axis=1))
@@ -687,7 +690,8 @@ def reduce_euclidean_norm(
 ) -> Tensor:
     """Compute the square root of the sum of squares over dimensions (arguments as `reduce_sum`).
 
-    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
+    there (`keepdims`).
     """
     input_tensor = convert_to_tensor(input_tensor)
     squares = multiply(input_tensor, conj(input_tensor)) if input_tensor.dtype.is_complex else square(input_tensor)
@@ -699,7 +703,8 @@ def reduce_variance(
 ) -> Tensor:
     """Compute the mean squared distance from the mean over dimensions (arguments as `reduce_sum`).
 
-    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
+    there (`keepdims`).
     """
     mean = reduce_mean(input_tensor, axis, keepdims=True)
     return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims, name)
@@ -710,7 +715,8 @@ def reduce_std(
 ) -> Tensor:
     """Compute the square root of `reduce_variance`.
 
-    The result has the dtype of `input_tensor` and its shape without these dimensions, or with 1 there (`keepdims`).
+    `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
+    there (`keepdims`).
     """
     return sqrt(reduce_variance(input_tensor, axis, keepdims), name)
 

@@ -249,7 +249,7 @@ SEGMENT_SUM = register(_sorted("SegmentSum", _segment_sum_kernel, dtypes.NUMERIC
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Average the rows of each segment (arguments as `segment_sum`; floating and complex dtypes).
 
-    The result has the shape ``[segments, ...]`` and the dtype of `data`.
+    `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
     """
     return add_op(SEGMENT_MEAN, data, segment_ids, name=name)
 
@@ -272,7 +272,7 @@ SEGMENT_MEAN = register(_sorted("SegmentMean", _segment_mean_kernel, dtypes.INEX
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Take the greatest of each segment, row by row (arguments as `segment_sum`; integers and floats).
 
-    The result has the shape ``[segments, ...]`` and the dtype of `data`.
+    `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
     """
     return add_op(SEGMENT_MAX, data, segment_ids, name=name)
 
@@ -296,7 +296,7 @@ SEGMENT_MAX = register(_sorted("SegmentMax", _sorted_rows_kernel("maximum", 0), 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Take the least of each segment, row by row (arguments as `segment_sum`; integers and floats).
 
-    The result has the shape ``[segments, ...]`` and the dtype of `data`.
+    `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
     """
     return add_op(SEGMENT_MIN, data, segment_ids, name=name)
 
@@ -305,7 +305,10 @@ SEGMENT_MIN = register(_sorted("SegmentMin", _sorted_rows_kernel("minimum", 0), 
 
 
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Multiply the rows of each segment (arguments as `segment_sum`); 1 for a number that does not occur."""
+    """Multiply the rows of each segment (arguments as `segment_sum`); 1 for a number that does not occur.
+
+    `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
+    """
     return add_op(SEGMENT_PROD, data, segment_ids, name=name)
 
 
@@ -364,7 +367,8 @@ def unsorted_segment_max(
 ) -> Tensor:
     """Take the greatest of each segment (arguments as `unsorted_segment_sum`; integers and floats).
 
-    The result has the shape ``[num_segments, ...]``. Segments without rows get the least finite value of the dtype.
+    `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
+    Segments without rows get the least finite value of the dtype.
 
     Examples:
         >>> session.run(tf.unsorted_segment_max([1, 2, 3], [1, 0, 1], num_segments=2))
@@ -403,7 +407,8 @@ def unsorted_segment_min(
 ) -> Tensor:
     """Take the least of each segment (arguments as `unsorted_segment_sum`; integers and floats).
 
-    The result has the shape ``[num_segments, ...]``. Segments without rows get the greatest finite value of the dtype.
+    `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
+    Segments without rows get the greatest finite value of the dtype.
     """
     return add_op(UNSORTED_SEGMENT_MIN, data, segment_ids, index_tensor(num_segments), name=name)
 
@@ -423,7 +428,7 @@ def unsorted_segment_prod(
 ) -> Tensor:
     """Multiply the rows of each segment (arguments as `unsorted_segment_sum`); 1 for segments without rows.
 
-    The result has the shape ``[num_segments, ...]``.
+    `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
     """
     return add_op(UNSORTED_SEGMENT_PROD, data, segment_ids, index_tensor(num_segments), name=name)
 
@@ -450,7 +455,7 @@ def unsorted_segment_mean(
 ) -> Tensor:
     """Average the rows of each segment (arguments as `unsorted_segment_sum`); 0 for segments without rows.
 
-    The result has the shape ``[num_segments, ...]``.
+    `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
     """
     total, counts = _sums_and_counts(data, segment_ids, num_segments)
     return realdiv(total, counts, name)
@@ -461,7 +466,7 @@ def unsorted_segment_sqrt_n(
 ) -> Tensor:
     """Add up the rows of each segment and divide by the square root of their number (see `unsorted_segment_sum`).
 
-    The result has the shape ``[num_segments, ...]``.
+    `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
     """
     total, counts = _sums_and_counts(data, segment_ids, num_segments)
     return realdiv(total, sqrt(counts), name)

@@ -185,7 +185,7 @@ def sparse_segment_mean(
 ) -> Tensor:
     """Look up rows and average those of each segment (arguments as `sparse_segment_sum`; no integers).
 
-    The result has the shape ``[segments, ...]`` and the dtype of `data`.
+    `data` has the shape ``[n, ...]``, `indices` and `segment_ids` ``[k]``; the result ``[segments, ...]``.
     """
     return _combine(SPARSE_SEGMENT_MEAN, data, indices, segment_ids, name, num_segments)
 
@@ -202,8 +202,8 @@ def sparse_segment_sqrt_n(
 ) -> Tensor:
     """Look up rows, add up those of each segment and divide by the square root of their number.
 
-    Arguments as for `sparse_segment_sum`; no integers. The result has the shape ``[segments, ...]`` and the dtype of
-    `data`.
+    Arguments are as for `sparse_segment_sum`, but no integers. `data` has the shape ``[n, ...]``, `indices` and
+    `segment_ids` ``[k]``; the result ``[segments, ...]``.
     """
     return _combine(SPARSE_SEGMENT_SQRT_N, data, indices, segment_ids, name, num_segments)
 

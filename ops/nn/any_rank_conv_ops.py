@@ -57,7 +57,8 @@ def avg_pool3d(
 ) -> Tensor:
     """Take the mean of each window of a volume, channel by channel. Padding does not count.
 
-    The arguments and the shape of the result are those of `max_pool3d`.
+    `input` has the shape ``[batch, depth, height, width, channels]``, the result ``[batch, out depth, out height, out
+    width, channels]``. Arguments are as for `max_pool3d`.
     """
     return _pool_volumes("avg_pool3d", avg_pool, input, ksize, strides, padding, data_format, name)
 

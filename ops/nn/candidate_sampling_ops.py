@@ -196,8 +196,8 @@ def log_uniform_candidate_sampler(
 ) -> SampledCandidates:
     """Draw classes with probability ``(log(class + 2) - log(class + 1)) / log(range_max + 1)``.
 
-    That is about Zipf's law: for words in the order of how frequent they are. Arguments, result, their shapes and
-    errors are those of `uniform_candidate_sampler`.
+    That is about Zipf's law: for words in the order of how frequent they are. `true_classes` has the shape ``[batch,
+    num_true]``; arguments, result and errors are as for `uniform_candidate_sampler`.
     """
     return _candidates(
         LOG_UNIFORM_CANDIDATE_SAMPLER, true_classes, num_true, num_sampled, unique, seed, range_max=range_max, name=name
@@ -231,7 +231,7 @@ def all_candidate_sampler(
 ) -> SampledCandidates:
     """All classes from 0 to ``num_sampled - 1``, each expected once: to compare a sampled loss with the full one.
 
-    Arguments, result and their shapes are those of `uniform_candidate_sampler`.
+    `true_classes` has the shape ``[batch, num_true]``; arguments and result are as for `uniform_candidate_sampler`.
     """
     return _candidates(ALL_CANDIDATE_SAMPLER, true_classes, num_true, num_sampled, unique, seed, name=name)
 
@@ -382,7 +382,8 @@ def learned_unigram_candidate_sampler(
 ) -> SampledCandidates:
     """Draw classes as often as they were true classes of earlier steps, counting each once to begin with.
 
-    Arguments, result, their shapes and errors are those of `uniform_candidate_sampler`.
+    `true_classes` has the shape ``[batch, num_true]``; arguments, result and errors are as for
+    `uniform_candidate_sampler`.
     """
     return _candidates(
         LEARNED_UNIGRAM_CANDIDATE_SAMPLER,

@@ -292,7 +292,7 @@ def ctc_beam_search_decoder_v2(
 ) -> BeamDecoding:
     """`ctc_beam_search_decoder` that leaves equal neighbours alone: what a blank separates stays apart.
 
-    The arguments, the result and their shapes are those of `ctc_beam_search_decoder`.
+    `inputs` has the shape ``[time, batch, num_classes]``, `sequence_length` ``[batch]``; the result is as there.
     """
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 

@@ -153,8 +153,9 @@ EXTRACT_IMAGE_PATCHES_GRAD = register(
 def extract_patches(
     images: TensorLike, sizes: Sizes, strides: Sizes, rates: Sizes, padding: str, name: str | None = None
 ) -> Tensor:
-    """Put the windows of images side by side into the channels.
+    """Put the windows of images side by side into the channels (arguments as `extract_image_patches`).
 
-    The arguments, the result and their shapes are those of `extract_image_patches`.
+    `images` has the shape ``[batch, height, width, channels]``, the result ``[batch, rows, columns, window height *
+    window width * channels]``.
     """
     return extract_image_patches(images, sizes, strides, rates, padding, name)

@@ -95,8 +95,8 @@ def random_uniform(
         ValueError: An integer `dtype` without `maxval`.
 
     Examples:
-        >>> numbers = session.run(tf.random_uniform([1000], minval=2.0, maxval=3.0))
-        >>> numbers.min() >= 2, numbers.max() < 3
+        >>> numbers = session.run(tf.random_uniform([1000]))
+        >>> numbers.min() >= 0, numbers.max() < 1
         (np.True_, np.True_)
     """
     dtype = as_dtype(dtype)
@@ -268,7 +268,7 @@ def truncated_normal(
 ) -> Tensor:
     """Draw from a normal distribution, again wherever a number is more than two `stddev` from the mean.
 
-    The arguments and the shape of the result are those of `random_normal`.
+    The result has the shape `shape`; arguments are as for `random_normal`.
 
     Examples:
         >>> numbers = session.run(tf.truncated_normal([1000], stddev=0.1))

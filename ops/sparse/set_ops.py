@@ -46,9 +46,9 @@ def set_intersection(
 
 
 def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_indices: bool = True) -> SparseTensor:
-    """What is in either set. See `set_intersection`.
+    """What is in either set (arguments as `set_intersection`).
 
-    The arguments, the result and their shapes are those of `set_intersection`.
+    `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
     return _combine(a, b, "union")
 
@@ -56,9 +56,9 @@ def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_i
 def set_difference(
     a: TensorLike | SparseLike, b: TensorLike | SparseLike, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False``. See `set_intersection`.
+    """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False`` (arguments as `set_intersection`).
 
-    The arguments, the result and their shapes are those of `set_intersection`.
+    `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
     return _combine(a, b, "a-b" if aminusb else "b-a")
 

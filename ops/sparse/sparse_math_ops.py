@@ -253,7 +253,8 @@ def sparse_reduce_max(
 ) -> Tensor:
     """The greatest of the elements that are there, along dimensions; 0 where there are none.
 
-    The arguments and the shape of the result are those of `sparse_reduce_sum`.
+    The result is dense: the shape of `sp_input` without the dimensions, or with size 1 there. Arguments are as for
+    `sparse_reduce_sum`.
     """
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims
     return _reduced(unsorted_segment_max, *arguments, False, "SparseReduceMax")

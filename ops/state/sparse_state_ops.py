@@ -206,7 +206,8 @@ def scatter_add(
 ) -> Tensor:
     """Add to rows of a variable, ``ref[indices[i]] += updates[i]``; equal indices add up.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
 
     Examples:
         >>> v = tf.Variable([1, 2, 3])
@@ -232,7 +233,8 @@ def scatter_sub(
 ) -> Tensor:
     """Subtract from rows of a variable, ``ref[indices[i]] -= updates[i]``; equal indices add up.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_SUB, ref, indices, updates, name=name)
 
@@ -252,7 +254,8 @@ def scatter_mul(
 ) -> Tensor:
     """Multiply rows of a variable, ``ref[indices[i]] *= updates[i]``. See `scatter_add`.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_MUL, ref, indices, updates, name=name)
 
@@ -279,7 +282,8 @@ def scatter_div(
 ) -> Tensor:
     """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``, integers rounding down. See `scatter_add`.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_DIV, ref, indices, updates, name=name)
 
@@ -296,7 +300,8 @@ def scatter_min(
 ) -> Tensor:
     """Lower rows of a variable, ``ref[indices[i]] = min(ref[indices[i]], updates[i])``. See `scatter_add`.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_MIN, ref, indices, updates, name=name)
 
@@ -313,7 +318,8 @@ def scatter_max(
 ) -> Tensor:
     """Raise rows of a variable, ``ref[indices[i]] = max(ref[indices[i]], updates[i])``. See `scatter_add`.
 
-    The shapes of the arguments and of the result are those of `scatter_update`.
+    `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
+    shape. Arguments are as for `scatter_update`.
     """
     return add_access(SCATTER_MAX, ref, indices, updates, name=name)
 
@@ -413,7 +419,8 @@ def scatter_nd_add(
 ) -> Tensor:
     """Add to elements or slices of a variable; equal indices add up. See `scatter_nd_update`.
 
-    The shapes of the arguments and of the result are those of `scatter_nd_update`.
+    `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + ref.shape[k:]``; the result is the whole
+    variable, in its shape. Arguments are as for `scatter_nd_update`.
     """
     return add_access(SCATTER_ND_ADD, ref, indices, updates, name=name)
 
@@ -430,7 +437,8 @@ def scatter_nd_sub(
 ) -> Tensor:
     """Subtract from elements or slices of a variable; equal indices add up. See `scatter_nd_update`.
 
-    The shapes of the arguments and of the result are those of `scatter_nd_update`.
+    `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + ref.shape[k:]``; the result is the whole
+    variable, in its shape. Arguments are as for `scatter_nd_update`.
     """
     return add_access(SCATTER_ND_SUB, ref, indices, updates, name=name)
 

@@ -40,6 +40,9 @@ def replica_reduce(
         name: Name of the operation.
         dtype: Dtype in which to combine, and of the result; that of `value` when None.
 
+    Returns:
+        The shape of `value`; for ``"concat"`` and ``"concat_mean"`` with another size of the first dimension.
+
     References:
         OSDI 2016, section 4.4: synchronous replica coordination.
     """
