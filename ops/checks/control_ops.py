@@ -17,20 +17,6 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import like_input, no_outputs
 from tfray.ops.arrays.grouping_ops import group
-from tfray.ops.arrays.shape_ops import identity
-
-
-def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:
-    """`output_tensor`, which is there only after every one of `dependencies` ran.
-
-    Args:
-        dependencies: Operations or tensors.
-        output_tensor: Any tensor.
-        name: Name of the operation.
-    """
-    with get_default_graph().control_dependencies(dependencies):
-        return identity(output_tensor, name)
-
 
 # -- assertions ----------------------------------------------------------------------------------------
 

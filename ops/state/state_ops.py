@@ -67,11 +67,6 @@ def handle_of(ref: Any) -> tuple[Tensor, DType, TensorShape]:
     raise InvalidArgumentError(f"{ref!r} is not a variable: pass a tf.Variable, not a value computed from one")
 
 
-def value_attrs(dtype: DType, shape: TensorShape) -> dict[str, Any]:
-    """The attributes by which an operation on a handle knows the value behind it."""
-    return {"dtype": dtype, "shape": shape}
-
-
 def add_access(definition: OpDef, ref: Any, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
     """Add an operation that reads or updates a variable, on the variable's device whatever the device scopes say.
 
@@ -80,7 +75,7 @@ def add_access(definition: OpDef, ref: Any, *inputs: Any, name: str | None = Non
         ref: The variable.
         *inputs: The other inputs.
         name: Name of the operation.
-        **attrs: Attributes besides those of `value_attrs`.
+        **attrs: Attributes besides those that tell dtype and shape of the variable.
     """
     handle, dtype, shape = handle_of(ref)
     if "dtype" in definition.types:
