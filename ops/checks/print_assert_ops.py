@@ -19,25 +19,6 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.shape_functions import like_input, no_outputs
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.grouping_ops import group
-from tfray.ops.arrays.shape_ops import identity
-
-
-def with_dependencies(
-    dependencies: Sequence[Operation | TensorLike], output_tensor: TensorLike, name: str | None = None
-) -> Tensor:
-    """`output_tensor`, which is there only after every one of `dependencies` ran.
-
-    Args:
-        dependencies: Operations, or tensors of any shape.
-        output_tensor: A tensor of any shape.
-        name: Name of the operation.
-
-    Returns:
-        Same shape and dtype as `output_tensor`.
-    """
-    with get_default_graph().control_dependencies(dependencies):
-        return identity(output_tensor, name)
-
 
 # -- assertions ----------------------------------------------------------------------------------------
 

@@ -77,11 +77,6 @@ def handle_of(ref: VariableOrHandle) -> tuple[Tensor, DType, TensorShape]:
     raise InvalidArgumentError(f"{ref!r} is not a variable: pass a tf.Variable, not a value computed from one")
 
 
-def value_attrs(dtype: DType, shape: TensorShape) -> dict[str, Any]:
-    """The attributes by which an operation on a handle knows the value behind it."""
-    return {"dtype": dtype, "shape": shape}
-
-
 def add_access(
     definition: OpDef, ref: VariableOrHandle, *inputs: TensorLike, name: str | None = None, **attrs: Any
 ) -> Any:
@@ -92,7 +87,7 @@ def add_access(
         ref: The variable, of any shape.
         *inputs: The other inputs, of the shapes that the operation takes.
         name: Name of the operation.
-        **attrs: Attributes besides those of `value_attrs`; they have no shape.
+        **attrs: Attributes besides those that tell dtype and shape of the variable; they have no shape.
 
     Returns:
         The output, of the shape that the definition gives.

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.framework.arguments import abbreviated
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,14 @@ class MessageType(type):
 
     def __call__(cls, **values: Any) -> Any:
         """A message with these values. Raises `TypeError` or `ValueError` for what does not fit its fields."""
-        return (cls._made or _class_of(cls))(**values)
+        made = cls._made or _class_of(cls)
+        try:
+            return made(**values)
+        except (TypeError, ValueError, AttributeError) as error:
+            given = ", ".join(f"{name}={abbreviated(value)}" for name, value in values.items())
+            names = ", ".join(field.name for field in cls.FIELDS)
+            kind = ValueError if isinstance(error, ValueError) else TypeError
+            raise kind(f"{cls.__name__}({given}): {error}; its fields are {names}") from error
 
     def __instancecheck__(cls, value: object) -> bool:
         return cls._made is not None and isinstance(value, cls._made)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
@@ -247,15 +246,3 @@ def ops_within(op: Operation) -> Iterator[Operation]:
     for region in regions_of(op):
         for inner in region.get_operations():
             yield from ops_within(inner)
-
-
-def check_returned(values: Sequence[Any], what: str) -> None:
-    """Raise `InvalidArgumentError` unless every element is a tensor."""
-    for value in values:
-        if not isinstance(value, Tensor):
-            raise InvalidArgumentError(f"{what} returned {value!r}, which is not a tensor")
-
-
-def is_value(tensor: Tensor) -> bool:
-    """Whether `tensor` is an array, not a handle or a list of arrays."""
-    return tensor.dtype not in (dtypes.resource, dtypes.variant)

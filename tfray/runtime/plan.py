@@ -239,7 +239,6 @@ class Plan:
                 else:
                     by_mask[mask].ops.append(op)
             self._mask[op] = mask
-        self._group_bits = group_bits
         self._segment_of = {op: segment for segment in by_mask.values() for op in segment.ops}
         return list(by_mask.values())
 

@@ -29,14 +29,11 @@ class Rendezvous(Protocol):
 
     @property
     def copies(self) -> bool:
-        """Whether `send` has copied the value by the time that it returns."""
+        """Whether `send` has copied the value by the time that it returns.
 
-
-class CopyingRendezvous(Rendezvous, Protocol):
-    """One whose `send` copies values."""
-
-    def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
-        """An array for what `send` will be given for that edge: it need not be copied if it has been computed there."""
+        Then there is a method ``room(key, destination, shape, dtype)`` as well: an array for what `send` will be given
+        for that edge. What has been computed there need not be copied.
+        """
 
 
 class Mailbox:

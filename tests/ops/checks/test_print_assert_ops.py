@@ -45,14 +45,6 @@ def test_assert_of_a_false_constant_fails_while_building():
         print_assert_ops.Assert(False, ["seen", constant([1, 2])])
 
 
-def test_with_dependencies_runs_the_check():
-    x = placeholder("float32", [None])
-    y = print_assert_ops.with_dependencies([check_ops.assert_positive(x)], x)
-    np.testing.assert_array_equal(interpret(y, {x: [1, 2]}), [1, 2])
-    with pytest.raises(InvalidArgumentError, match="assertion failed"):
-        interpret(y, {x: [1, 0]})
-
-
 # -- comparisons ---------------------------------------------------------------------------------------
 
 HOLDS = {

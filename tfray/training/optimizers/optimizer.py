@@ -12,7 +12,7 @@ An optimizer is user-level code: it builds operations and has no part in running
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, UnimplementedError
@@ -33,8 +33,6 @@ from tfray.training.optimizers import slot_creator
 
 Hyperparameter = float | Tensor | Variable | Callable[[], Any]
 """A number, in this process or in the graph, or a function that returns one."""
-
-GradientsAndVariables = Sequence[tuple[Any, Any]]
 
 
 class Optimizer:
