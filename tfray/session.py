@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -176,9 +177,11 @@ class Session:
                 if key[0] is _OBSERVED:
                     as_written = replace(config.graph_options, optimizer_options=OptimizerOptions(OptimizerOptions.L0))
                     config = replace(config, graph_options=as_written)
-                adapts = self._placer is not None and config.placement_period > 0 and key[0] is not _OBSERVED
-                prepared = _AdaptingStep if adapts else _PreparedStep
-                self._steps[key] = prepared(self._graph, self._runner, config, fetches, feeds, self._placer)
+                graph, runner, placer = self._graph, self._runner, self._placer
+                if placer is not None and config.placement_period > 0 and key[0] is not _OBSERVED:
+                    self._steps[key] = _AdaptingStep(graph, runner, config, fetches, feeds, placer)
+                else:
+                    self._steps[key] = _PreparedStep(graph, runner, config, fetches, feeds, placer)
             return self._steps[key]
 
     def close(self) -> None:
@@ -388,11 +391,19 @@ class _PreparedStep:
 class _AdaptingStep:
     """A step that is placed anew, a few times, by what it has been seen to take."""
 
-    def __init__(self, *arguments: Any) -> None:
-        self._arguments = arguments
-        self._step = _PreparedStep(*arguments)
+    def __init__(
+        self,
+        graph: Graph,
+        runner: Runner,
+        config: ConfigProto,
+        fetches: Any,
+        feeds: Sequence[Any],
+        placer: CostPlacer,
+    ) -> None:
+        self._place = partial(_PreparedStep, graph, runner, config, fetches, feeds, placer)
+        self._step = self._place()
         self._former: list[_PreparedStep] = []
-        config, self._placer = arguments[2], arguments[5]
+        self._placer = placer
         self._period = config.placement_period
         self._left = self._period * _MOST_ADAPTATIONS
         self._lock = threading.Lock()
@@ -409,7 +420,7 @@ class _AdaptingStep:
         result = self._step.run_recorded(values, timeout_s, RunOptions(trace_level=RunOptions.FULL_TRACE), metadata)
         with self._lock:
             self._placer.cost.measured.add(metadata)
-            placed = _PreparedStep(*self._arguments)
+            placed = self._place()
             if placed.devices == self._step.devices:
                 placed.close()
             else:  # steps that run now go on as they began

@@ -13,9 +13,11 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.indexed_slices import Gradient
+from tfray.framework.op_def import Array, KernelContext, NumpyDType, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, broadcast_shapes
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import SHAPE, host_ints, index_tensor, known_entries, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.products import matrix_product
@@ -28,7 +30,7 @@ MAX_CONSTANT_ELEMENTS: Final = 1000
 # -- one value everywhere ------------------------------------------------------------------------------
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
     """Make a tensor of shape `dims` whose elements are all the scalar `value`.
 
     Args:
@@ -76,7 +78,7 @@ FILL = register(
 )
 
 
-def zeros(shape: Any, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+def zeros(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Make a tensor of zeros (False for bool, empty for string).
 
     Args:
@@ -95,7 +97,7 @@ def zeros(shape: Any, dtype: DTypeLike = dtypes.float32, name: str | None = None
     return _filled(shape, as_dtype(dtype), 0, name or "zeros")
 
 
-def ones(shape: Any, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Make a tensor of ones (True for bool) of the shape `shape`; the arguments are those of `zeros`.
 
     Examples:
@@ -106,7 +108,7 @@ def ones(shape: Any, dtype: DTypeLike = dtypes.float32, name: str | None = None)
     return _filled(shape, as_dtype(dtype), 1, name or "ones")
 
 
-def _filled(shape: Any, dtype: DType, value: int, name: str) -> Tensor:
+def _filled(shape: TensorLike, dtype: DType, value: int, name: str) -> Tensor:
     element = _element(dtype, value)
     sizes = _static_sizes(shape)
     if sizes is not None and math.prod(sizes) <= MAX_CONSTANT_ELEMENTS:
@@ -135,7 +137,9 @@ def _static_sizes(shape: Any) -> tuple[int, ...] | None:
     return None if sizes is None or min(sizes, default=0) < 0 else sizes
 
 
-def zeros_like(tensor: Any, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def zeros_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Make a tensor of zeros in the shape of another.
 
     Args:
@@ -155,7 +159,9 @@ def zeros_like(tensor: Any, dtype: DTypeLike | None = None, name: str | None = N
     return _filled_like(tensor, dtype, 0, name or "zeros_like", optimize)
 
 
-def ones_like(tensor: Any, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def ones_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Make a tensor of ones in the shape of another; the arguments are those of `zeros_like`.
 
     Examples:
@@ -165,7 +171,7 @@ def ones_like(tensor: Any, dtype: DTypeLike | None = None, name: str | None = No
     return _filled_like(tensor, dtype, 1, name or "ones_like", optimize)
 
 
-def _filled_like(tensor: Any, dtype: DTypeLike | None, value: int, name: str, optimize: bool) -> Tensor:
+def _filled_like(tensor: TensorLike, dtype: DTypeLike | None, value: int, name: str, optimize: bool) -> Tensor:
     tensor = convert_to_tensor(tensor)
     wanted = tensor.dtype if dtype is None else as_dtype(dtype)
     if optimize and tensor.shape.is_fully_defined():
@@ -178,7 +184,7 @@ def _filled_like(tensor: Any, dtype: DTypeLike | None, value: int, name: str, op
 # -- broadcasting --------------------------------------------------------------------------------------
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Repeat dimensions of size 1, and put new ones in front, to reach `shape`.
 
     Args:
@@ -228,7 +234,7 @@ BROADCAST_TO = register(
 )
 
 
-def sum_to_shape(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def sum_to_shape(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Sum over the dimensions along which `shape` was broadcast to the shape of `input`.
 
     The transpose of `broadcast_to`: leading dimensions that `shape` lacks disappear, and dimensions of
@@ -242,7 +248,7 @@ def sum_to_shape(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return add_op(SUM_TO_SHAPE, input, index_tensor(shape), name=name)
 
 
-def sum_to_shape_of(d_output: Any, x: Tensor, *others: Tensor) -> Tensor:
+def sum_to_shape_of(d_output: Gradient, x: Tensor, *others: Tensor) -> Tensor:
     """The gradient of `x`, which was broadcast with `others` to the shape of `d_output`.
 
     Adds no operation where static shapes tell that nothing was repeated.
@@ -304,7 +310,7 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
 _PRODUCT_ELEMENTS: Final = 512
 
 
-def accumulator_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def accumulator_dtype(dtype: NumpyDType) -> np.dtype[Any]:
     """The dtype in which to sum many elements of `dtype`: float32 for the 16-bit floats."""
     half = dtype.itemsize == 2 and dtype.kind not in "iu"
     return np.dtype(np.float32) if half else dtype
@@ -338,7 +344,7 @@ def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShap
     return broadcast_shapes(TensorShape(shape_x), TensorShape(shape_y))
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike, name: str | None = None) -> Tensor:
     """The shape of an elementwise operation on tensors whose shapes are these two integer vectors."""
     return add_op(BROADCAST_ARGS, index_tensor(shape_x), index_tensor(shape_y), name=name)
 
@@ -379,7 +385,9 @@ BROADCAST_ARGS = register(
 # -- choosing ------------------------------------------------------------------------------------------
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Choose elements of `x` or `y`; with neither, find where `condition` holds.
 
     Args:
@@ -483,7 +491,7 @@ SELECT = register(
 )
 
 
-def keep_where(condition: Any, x: Any, chosen: bool = True, name: str | None = None) -> Tensor:
+def keep_where(condition: TensorLike, x: TensorLike, chosen: bool = True, name: str | None = None) -> Tensor:
     """`x` where `condition` is `chosen`, and 0 elsewhere, whatever `x` holds there: the gradient of `where`.
 
     Args:

@@ -24,6 +24,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import broadcast_to
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, known_entries, reshape
@@ -35,7 +36,11 @@ from tfray.ops.arrays.slice_ops import empty_or
 
 
 def range_(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: DTypeLike | None = None, name: str | None = "range"
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = "range",
 ) -> Tensor:
     """Count from `start`, by `delta`, up to but without `limit`. Public as ``tf.range``.
 
@@ -63,13 +68,13 @@ def range_(
 _WIDENING = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
-def _widest(bounds: list[Any]) -> DType:
+def _widest(bounds: list[TensorLike]) -> DType:
     found = [value.dtype if isinstance(value, Tensor) else as_dtype(make_array(value).dtype) for value in bounds]
     unusual = [dtype for dtype in found if dtype not in _WIDENING]
     return unusual[0] if unusual else max(found, key=_WIDENING.index)
 
 
-def _as_number(value: Any, dtype: DType) -> Tensor:
+def _as_number(value: TensorLike, dtype: DType) -> Tensor:
     return cast(value, dtype) if isinstance(value, Tensor) else convert_to_tensor(value, dtype)
 
 
@@ -82,17 +87,17 @@ def _range_kernel(ctx: KernelContext, start: Array, limit: Array, delta: Array) 
     return (ctx.xp.arange(count) * step + first).astype(dtype)
 
 
-def _range_size(start: Any, limit: Any, delta: Any) -> int:
+def _range_size(start: float, limit: float, delta: float) -> int:
     if delta == 0:
         raise InvalidArgumentError("range: delta is 0")
     if not math.isfinite(limit - start):
         raise InvalidArgumentError(f"range: cannot count from {start} to {limit}")
     exact = all(isinstance(bound, int) for bound in (start, limit, delta))
-    return max(0, -((start - limit) // delta) if exact else math.ceil((limit - start) / delta))
+    return max(0, int(-((start - limit) // delta)) if exact else math.ceil((limit - start) / delta))
 
 
 def _range_shape(op: Operation) -> list[TensorShape]:
-    bounds = []
+    bounds: list[Any] = []
     for tensor in op.inputs:
         tensor.shape.assert_has_rank(0)
         if tensor.dtype.is_integer:
@@ -116,7 +121,7 @@ RANGE = register(
 )
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None) -> Tensor:
     """Make `num` values at equal distances from `start` to `stop`, both included.
 
     Args:
@@ -167,10 +172,10 @@ LIN_SPACE = register(
 
 
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
     axis: int | None = None,
     dtype: DTypeLike | None = None,
     name: str | None = None,
@@ -251,7 +256,10 @@ ONE_HOT = register(
 
 
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: DTypeLike = dtypes.bool_, name: str | None = "SequenceMask"
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.bool_,
+    name: str | None = "SequenceMask",
 ) -> Tensor:
     """Mark the first ``lengths[...]`` places of each row.
 
@@ -308,7 +316,7 @@ SEQUENCE_MASK = register(
 # -- grids and matrices --------------------------------------------------------------------------------
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
     """Repeat vectors over a grid: one tensor per vector, all of the grid's shape.
 
     Args:
@@ -339,9 +347,9 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") ->
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    batch_shape: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = "eye",
 ) -> Tensor:

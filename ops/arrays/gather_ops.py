@@ -14,9 +14,10 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype, where
 from tfray.ops.arrays.join_ops import concat, static_axis
 from tfray.ops.arrays.shape_ops import host_ints, index_tensor, reshape, sizes_from_input, squeeze
@@ -88,7 +89,7 @@ def sum_rows(ctx: KernelContext, rows: Array, indices: Array, count: int) -> Arr
     return (matrix @ rows.astype(wide, copy=False)).astype(rows.dtype, copy=False)
 
 
-def _sum_at(xp: Any, places: Array, values: Array, count: int) -> Array:
+def _sum_at(xp: ArrayModule, places: Array, values: Array, count: int) -> Array:
     if xp is not np and values.dtype.kind in "iu" and values.dtype.itemsize not in (4, 8):
         values = values.astype(np.int32)
     total = xp.zeros(count, values.dtype)
@@ -114,11 +115,11 @@ def _sparse() -> Any:
 
 
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: bool | None = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: TensorLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
     """Take slices of `params` along `axis` at `indices`.
@@ -151,7 +152,7 @@ def gather(
     return add_op(GATHER, params, indices, name=name, axis=axis, batch_dims=int(batch_dims))
 
 
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """`gather` along the last dimension of `indices`, with one gather for each of the leading ones.
 
     `params` has the shape ``[..., n, rest]``, `indices` ``[..., k]``, and the result ``[..., k, rest]``.
@@ -215,7 +216,7 @@ def _as_rows(d_output: Tensor, params: Tensor, indices: Tensor) -> Tensor:
         return d_output
     inner = params.shape[1:]
     if inner.is_fully_defined() and 0 not in inner.sizes:
-        return reshape(d_output, [-1, *inner.sizes])
+        return reshape(d_output, [-1, *map(int, inner)])
     count, row = reshape(size_of(indices), [1]), getitem(shape_of(params), slice(1, None))
     return reshape(d_output, concat([count, row], 0))
 
@@ -274,7 +275,7 @@ GATHER_GRAD = register(
 # -- gather_nd and scatter_nd --------------------------------------------------------------------------
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Take slices of `params` at coordinates.
 
     Args:
@@ -340,7 +341,7 @@ GATHER_ND = register(
 )
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Put `updates` at coordinates into zeros; equal coordinates add up.
 
     Args:
@@ -401,7 +402,9 @@ SCATTER_ND = register(
 # -- masks ---------------------------------------------------------------------------------------------
 
 
-def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: int | None = None) -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, name: str | None = "boolean_mask", axis: int | None = None
+) -> Tensor:
     """Keep the elements, or whole slices, where `mask` holds.
 
     Args:

@@ -10,6 +10,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import no_outputs
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import identity
 
 
@@ -92,7 +93,9 @@ def _operations(inputs: Iterable[Any]) -> list[Operation]:
     return found
 
 
-def tuple_(tensors: Iterable[Any], name: str | None = None, control_inputs: Iterable[Any] | None = None) -> list[Any]:
+def tuple_(
+    tensors: Iterable[TensorLike], name: str | None = None, control_inputs: Iterable[Any] | None = None
+) -> list[Any]:
     """The same tensors, none of which is there before all are. Public as ``tf.tuple``.
 
     Args:
@@ -112,7 +115,7 @@ def tuple_(tensors: Iterable[Any], name: str | None = None, control_inputs: Iter
             return [_gated(item) for item in tensors]
 
 
-def _gated(item: Any) -> Any:
+def _gated(item: TensorLike) -> Any:
     if item is None:
         return None
     if isinstance(item, Operation):

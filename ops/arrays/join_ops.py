@@ -16,6 +16,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -37,7 +38,7 @@ def _zeros_for_none(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor
 # -- stack and unstack ---------------------------------------------------------------------------------
 
 
-def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
+def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Put tensors of one shape side by side along a new dimension.
 
     Args:
@@ -59,7 +60,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     return add_op(PACK, values, name=name, axis=int(axis))
 
 
-def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
+def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> Tensor:
     """`stack` along dimension 0: the result has the shape ``[len(values), ...]``."""
     return stack(values, 0, name)
 
@@ -117,7 +118,7 @@ PACK = register(
 )
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
+def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:
     """Take a tensor apart along a dimension, which disappears.
 
     Args:
@@ -188,7 +189,7 @@ UNPACK = register(
 # -- concat and split ----------------------------------------------------------------------------------
 
 
-def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
+def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") -> Tensor:
     """Join tensors along an existing dimension.
 
     Args:
@@ -278,7 +279,11 @@ CONCAT = register(
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = "split"
+    value: TensorLike,
+    num_or_size_splits: TensorLike,
+    axis: TensorLike = 0,
+    num: int | None = None,
+    name: str | None = "split",
 ) -> list[Tensor]:
     """Take a tensor apart along a dimension, which stays.
 

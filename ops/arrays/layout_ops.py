@@ -16,6 +16,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.shape_ops import host_ints, host_pairs, index_tensor, known_entries, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -24,7 +25,7 @@ from tfray.ops.arrays.slice_ops import empty_or, getitem, slice_
 # -- tile ----------------------------------------------------------------------------------------------
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """Repeat a tensor along each of its dimensions.
 
     Args:
@@ -121,7 +122,11 @@ TILE_GRAD = register(
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: TensorLike = 0,
 ) -> Tensor:
     """Put a frame around a tensor.
 
@@ -290,7 +295,7 @@ MIRROR_PAD_GRAD = register(
 # -- reverse -------------------------------------------------------------------------------------------
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Turn dimensions around.
 
     Args:
@@ -343,8 +348,8 @@ REVERSE = register(
 
 
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
+    input: TensorLike,
+    seq_lengths: TensorLike,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
     name: str | None = None,
@@ -422,7 +427,7 @@ REVERSE_SEQUENCE = register(
 # -- roll ----------------------------------------------------------------------------------------------
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = None) -> Tensor:
     """Move elements along dimensions; what leaves at one end enters at the other.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import MASK_TYPES, zeros_like
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor
 
@@ -21,7 +22,7 @@ _TYPES: Final = {"T": (*dtypes.NUMERIC, dtypes.bool_)}
 # -- tensors as diagonals ------------------------------------------------------------------------------
 
 
-def diag(diagonal: Any, name: str | None = None) -> Tensor:
+def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """Put a tensor on the diagonal of zeros.
 
     Args:
@@ -64,7 +65,7 @@ DIAG = register(
 )
 
 
-def diag_part(input: Any, name: str | None = None) -> Tensor:
+def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """Read the diagonal of a tensor of shape ``[n_1, ..., n_k, n_1, ..., n_k]``: the transpose of `diag`."""
     return add_op(DIAG_PART, input, name=name)
 
@@ -106,7 +107,7 @@ DIAG_PART = register(
 # -- batches of matrices -------------------------------------------------------------------------------
 
 
-def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
+def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """Make diagonal matrices: shape ``[..., n, n]`` from ``[..., n]``."""
     return add_op(MATRIX_DIAG, diagonal, name=name)
 
@@ -142,7 +143,7 @@ MATRIX_DIAG = register(
 )
 
 
-def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
+def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """Read the main diagonals of matrices: shape ``[..., min(m, n)]`` from ``[..., m, n]``."""
     return add_op(MATRIX_DIAG_PART, input, name=name)
 
@@ -179,7 +180,7 @@ MATRIX_DIAG_PART = register(
 )
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
+def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None) -> Tensor:
     """Replace the main diagonals of matrices.
 
     Args:
@@ -224,7 +225,9 @@ MATRIX_SET_DIAG = register(
 )
 
 
-def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+def matrix_band_part(
+    input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
+) -> Tensor:
     """Set everything outside a band around the diagonal to zero.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,17 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    register,
+)
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.gather_ops import check_indices, gather
 from tfray.ops.arrays.shape_ops import cast, host_ints
@@ -38,7 +47,7 @@ class UniqueWithCounts(NamedTuple):
     count: Tensor  # type: ignore[assignment]  # TensorFlow's name, which hides tuple.count
 
 
-def unique(x: Any, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
+def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
     """Find the distinct values of a vector, in the order in which they first occur.
 
     Args:
@@ -56,7 +65,7 @@ def unique(x: Any, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -
     return Unique(*unique_with_counts(x, out_idx, name or "Unique")[:2])
 
 
-def unique_with_counts(x: Any, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
+def unique_with_counts(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
     """`unique`, and how often each value occurs: ``count``, shape ``[distinct]``, of dtype `out_idx`."""
     return UniqueWithCounts(*add_op(UNIQUE_WITH_COUNTS, x, name=name, out_idx=as_dtype(out_idx)))
 
@@ -75,7 +84,7 @@ def _unique_with_counts_kernel(ctx: KernelContext, x: Array) -> list[Array]:
     return [y, idx.astype(index_dtype), xp.bincount(idx, minlength=y.size).astype(index_dtype)]
 
 
-def _first_places(xp: Any, x: Array) -> Array:
+def _first_places(xp: ArrayModule, x: Array) -> Array:
     """For each element of a vector, where an equal one stands first."""
     if xp is np and x.size and x.dtype.kind in "iu":
         low, high = int(x.min()), int(x.max())
@@ -122,7 +131,7 @@ class ListDiff(NamedTuple):
     idx: Tensor
 
 
-def setdiff1d(x: Any, y: Any, index_dtype: DTypeLike = dtypes.int32, name: str | None = None) -> ListDiff:
+def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int32, name: str | None = None) -> ListDiff:
     """Find the values of the vector `x` that are not in the vector `y`, and where in `x` they are.
 
     Order and repetitions are those of `x`.
@@ -158,7 +167,9 @@ LIST_DIFF = register(
 # -- dynamic_partition ---------------------------------------------------------------------------------
 
 
-def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+def dynamic_partition(
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
     """Distribute slices of `data` over `num_partitions` tensors.
 
     Args:
@@ -261,7 +272,7 @@ DYNAMIC_PARTITION_GRAD = register(
 # -- dynamic_stitch ------------------------------------------------------------------------------------
 
 
-def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
+def dynamic_stitch(indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None) -> Tensor:
     """Interleave slices of several tensors: ``merged[indices[m][i]] = data[m][i]``.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from tfray.framework.constant_value import constant_shape, constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.indexed_slices import Gradient, IndexedSlices
 from tfray.framework.op_def import (
     Array,
     KernelContext,
@@ -24,13 +25,14 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.shape_functions import like_input, normalize_axis
-from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import Axes, TensorLike
 
 # -- sizes and axes as tensors -------------------------------------------------------------------------
 
 
-def index_tensor(value: Any, name: str | None = None) -> Tensor:
+def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
     """Sizes, axes or positions, a scalar or vector, as an int32 tensor (int64 where they come so or need it)."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
 
@@ -85,7 +87,7 @@ def _like_first_input(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 # -- shape, rank, size ---------------------------------------------------------------------------------
 
 
-def shape(input: Any, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
+def shape(input: TensorLike | SparseLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """Return the shape of a tensor as an integer vector.
 
     Args:
@@ -101,8 +103,9 @@ def shape(input: Any, name: str | None = None, out_type: DTypeLike = dtypes.int3
         array([2, 3], dtype=int32)
     """
     out_type = as_dtype(out_type)
-    if getattr(input, "dense_shape", None) is not None:
-        return cast(input.dense_shape, out_type, name)
+    dense_shape = getattr(input, "dense_shape", None)
+    if dense_shape is not None:
+        return cast(dense_shape, out_type, name)
     tensor = convert_to_tensor(input)
     if tensor.shape.is_fully_defined():
         return constant_tensor(np.array(tensor.shape.sizes, out_type.numpy), name or "Shape")
@@ -135,12 +138,12 @@ SHAPE = register(
 )
 
 
-def shape_n(input: Any, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def shape_n(input: Iterable[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """Return the shape of each tensor of a list, each an integer vector. See `shape`."""
     return [shape(tensor, name, out_type) for tensor in input]
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike | SparseLike, name: str | None = None) -> Tensor:
     """Return the number of dimensions of a tensor, or `SparseTensor`, as an int32 scalar.
 
     Examples:
@@ -170,7 +173,7 @@ RANK = register(
 )
 
 
-def size(input: Any, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
+def size(input: TensorLike | SparseLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """Return the number of elements of a tensor as a scalar of dtype `out_type` (int32 or int64).
 
     Examples:
@@ -204,7 +207,7 @@ SIZE = register(
 # -- the same value ------------------------------------------------------------------------------------
 
 
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor with the same shape, dtype and value as `input`.
 
     Under `tf.control_dependencies` it is the way to have a value only after other operations ran.
@@ -226,7 +229,7 @@ def _identity_kernel(ctx: KernelContext, input: Array) -> Array:
     return input
 
 
-def _identity_gradient(op: Operation, d_output: Any) -> list[Any]:
+def _identity_gradient(op: Operation, d_output: Gradient) -> list[Any]:
     return [d_output]
 
 
@@ -245,14 +248,14 @@ IDENTITY = register(
 )
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """Return `input`, of which the caller knows that it never changes: same shape and dtype. A hint only, as `identity`
     is.
     """
     return identity(input, name or "GuaranteeConst")
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """Return `input` unchanged, as a constant in the eyes of `tf.gradients`: same shape and dtype.
 
     Examples:
@@ -281,7 +284,7 @@ STOP_GRADIENT = register(
 # -- the same elements in another shape ----------------------------------------------------------------
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Give a tensor another shape with the same elements in the same order.
 
     Args:
@@ -372,7 +375,9 @@ RESHAPE = register(
 )
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+def squeeze(
+    input: TensorLike, axis: Axes | None = None, name: str | None = None, squeeze_dims: Axes | None = None
+) -> Tensor:
     """Drop dimensions of size 1.
 
     Args:
@@ -436,7 +441,9 @@ SQUEEZE = register(
 )
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
+) -> Tensor:
     """Insert a dimension of size 1.
 
     Args:
@@ -492,7 +499,9 @@ EXPAND_DIMS = register(
 )
 
 
-def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, name: str | None = "transpose", conjugate: bool = False
+) -> Tensor:
     """Permute the dimensions: dimension ``i`` of the result is dimension ``perm[i]`` of `a`.
 
     Args:
@@ -516,7 +525,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
     return add_op(TRANSPOSE, a, index_tensor(perm), name=name, conjugate=bool(conjugate and a.dtype.is_complex))
 
 
-def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """Swap the last two dimensions of `a`, whose rank must be known and at least 2."""
     a = convert_to_tensor(a)
     if a.shape.rank is None or a.shape.rank < 2:
@@ -578,7 +587,7 @@ REVERSED_AXES = register(
 )
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """Invert a permutation: ``y[x[i]] = i``.
 
     Args:
@@ -621,7 +630,7 @@ INVERT_PERMUTATION = register(
 # -- another dtype -------------------------------------------------------------------------------------
 
 
-def cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
+def cast(x: TensorLike | SparseLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Convert the elements to another dtype.
 
     Args:
@@ -684,7 +693,7 @@ CAST = register(
 )
 
 
-def to_float(x: Any, name: str | None = "ToFloat") -> Tensor:
+def to_float(x: TensorLike, name: str | None = "ToFloat") -> Tensor:
     """`cast` to float32; the shape is that of `x`.
 
     Examples:
@@ -694,12 +703,12 @@ def to_float(x: Any, name: str | None = "ToFloat") -> Tensor:
     return cast(x, dtypes.float32, name)
 
 
-def to_double(x: Any, name: str | None = "ToDouble") -> Tensor:
+def to_double(x: TensorLike, name: str | None = "ToDouble") -> Tensor:
     """`cast` to float64; the shape is that of `x`."""
     return cast(x, dtypes.float64, name)
 
 
-def to_int32(x: Any, name: str | None = "ToInt32") -> Tensor:
+def to_int32(x: TensorLike, name: str | None = "ToInt32") -> Tensor:
     """`cast` to int32; the shape is that of `x`.
 
     Examples:
@@ -709,7 +718,7 @@ def to_int32(x: Any, name: str | None = "ToInt32") -> Tensor:
     return cast(x, dtypes.int32, name)
 
 
-def to_int64(x: Any, name: str | None = "ToInt64") -> Tensor:
+def to_int64(x: TensorLike, name: str | None = "ToInt64") -> Tensor:
     """`cast` to int64; the shape is that of `x`.
 
     Examples:
@@ -719,16 +728,16 @@ def to_int64(x: Any, name: str | None = "ToInt64") -> Tensor:
     return cast(x, dtypes.int64, name)
 
 
-def to_bfloat16(x: Any, name: str | None = "ToBFloat16") -> Tensor:
+def to_bfloat16(x: TensorLike, name: str | None = "ToBFloat16") -> Tensor:
     """`cast` to bfloat16; the shape is that of `x`."""
     return cast(x, dtypes.bfloat16, name)
 
 
-def to_complex64(x: Any, name: str | None = "ToComplex64") -> Tensor:
+def to_complex64(x: TensorLike, name: str | None = "ToComplex64") -> Tensor:
     """`cast` to complex64; the shape is that of `x`."""
     return cast(x, dtypes.complex64, name)
 
 
-def to_complex128(x: Any, name: str | None = "ToComplex128") -> Tensor:
+def to_complex128(x: TensorLike, name: str | None = "ToComplex128") -> Tensor:
     """`cast` to complex128; the shape is that of `x`."""
     return cast(x, dtypes.complex128, name)

@@ -21,6 +21,7 @@ from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import SliceKey, TensorLike, VariableOrHandle
 from tfray.ops.arrays.shape_ops import cast, host_int, host_ints, index_tensor, known_entries, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
 
@@ -57,7 +58,7 @@ def _parse_item(item: str) -> Any:
     return slice(*parts) if len(parts) > 1 else parts[0]
 
 
-def _substitute(key: tuple[Any, ...], bounds: Sequence[Any]) -> tuple[Any, ...]:
+def _substitute(key: tuple[Any, ...], bounds: Sequence[object]) -> tuple[Any, ...]:
     """A parsed key with `bounds` in place of its tensors, in order."""
     values = iter(bounds)
     parts: list[Any] = []
@@ -109,7 +110,7 @@ class _KeyWriter:
 # -- indexing ------------------------------------------------------------------------------------------
 
 
-def getitem(tensor: Tensor, key: Any) -> Tensor:
+def getitem(tensor: Tensor, key: SliceKey) -> Tensor:
     """Python indexing, ``tensor[key]``.
 
     Args:
@@ -159,16 +160,16 @@ register_operator("getitem", getitem)
 
 
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: TensorLike,
+    begin: TensorLike,
+    end: TensorLike,
+    strides: TensorLike | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: Any = None,
+    var: VariableOrHandle | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Take ``begin[i]:end[i]:strides[i]`` of each dimension. Python indexing says the same more readably.
@@ -215,7 +216,7 @@ def strided_slice(
     return writer.apply(convert_to_tensor(input_), name or "StridedSlice")
 
 
-def _entries_or_tensors(vector: Any, what: str) -> list[Any]:
+def _entries_or_tensors(vector: TensorLike, what: str) -> list[Any]:
     """Entries of an integer vector: integers where the graph knows them, scalar tensors elsewhere."""
     tensor = index_tensor(vector)
     entries = known_entries(tensor)
@@ -381,7 +382,7 @@ STRIDED_SLICE_GRAD = register(
 )
 
 
-def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice_(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
     """Take ``size[i]`` elements from ``begin[i]`` on, in each dimension. Public as ``tf.slice``.
 
     Args:

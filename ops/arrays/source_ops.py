@@ -13,10 +13,11 @@ from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 
 
 def constant(
-    value: Any,
+    value: TensorLike,
     dtype: DTypeLike | None = None,
     shape: ShapeLike = None,
     name: str | None = "Const",
@@ -51,7 +52,7 @@ def constant(
     return constant_tensor(array, name)
 
 
-def _fill_to_shape(array: np.ndarray[Any, Any], shape: TensorShape, verify_shape: bool) -> np.ndarray[Any, Any]:
+def _fill_to_shape(array: Array, shape: TensorShape, verify_shape: bool) -> np.ndarray[Any, Any]:
     sizes = tuple(int(size) for size in shape.as_list() if size is not None)
     count = int(np.prod(sizes, dtype=np.int64))
     if verify_shape and array.shape != sizes:
@@ -129,7 +130,7 @@ PLACEHOLDER = register(
 )
 
 
-def placeholder_with_default(input: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Make a tensor that has the value `input` in every step that does not feed another.
 
     Args:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.join_ops import stack, unstack
 from tfray.ops.arrays.shape_ops import host_ints, host_pairs, index_tensor
@@ -23,7 +23,7 @@ from tfray.ops.arrays.shape_ops import host_ints, host_pairs, index_tensor
 # -- space and depth -----------------------------------------------------------------------------------
 
 
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def space_to_depth(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """Move each square block of pixels into the channels of one pixel.
 
     Args:
@@ -39,7 +39,7 @@ def space_to_depth(input: Any, block_size: int, name: str | None = None, data_fo
     return add_op(SPACE_TO_DEPTH, input, name=name, block_size=int(block_size), data_format=data_format)
 
 
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def depth_to_space(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """Spread the channels of each pixel over a square block of pixels: the inverse of `space_to_depth`.
 
     `input` has the shape ``[batch, height, width, channels]``, the result ``[batch, height * block_size, width *
@@ -152,7 +152,9 @@ DEPTH_TO_SPACE = register(
 # -- space and batch -----------------------------------------------------------------------------------
 
 
-def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch_nd(
+    input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
+) -> Tensor:
     """Pad the space, and move each place within its blocks into the batch dimension.
 
     Args:
@@ -167,7 +169,7 @@ def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | N
     return add_op(SPACE_TO_BATCH_ND, input, index_tensor(block_shape), index_tensor(paddings), name=name)
 
 
-def space_to_batch(input: Any, paddings: Any, block_size: int, name: str | None = None) -> Tensor:
+def space_to_batch(input: TensorLike, paddings: TensorLike, block_size: int, name: str | None = None) -> Tensor:
     """`space_to_batch_nd` of two dimensions with square blocks.
 
     `input` has the shape ``[batch, height, width, channels]`` and `paddings` ``[2, 2]``. The result has the shape
@@ -176,7 +178,7 @@ def space_to_batch(input: Any, paddings: Any, block_size: int, name: str | None 
     return space_to_batch_nd(input, [block_size, block_size], paddings, name)
 
 
-def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None) -> Tensor:
     """Undo `space_to_batch_nd`.
 
     Args:
@@ -191,7 +193,7 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
     return add_op(BATCH_TO_SPACE_ND, input, index_tensor(block_shape), index_tensor(crops), name=name)
 
 
-def batch_to_space(input: Any, crops: Any, block_size: int, name: str | None = None) -> Tensor:
+def batch_to_space(input: TensorLike, crops: TensorLike, block_size: int, name: str | None = None) -> Tensor:
     """`batch_to_space_nd` of two dimensions with square blocks.
 
     `input` has the shape ``[batch, height, width, channels]`` and `crops` ``[2, 2]``. The result has the shape ``[batch
@@ -201,7 +203,7 @@ def batch_to_space(input: Any, crops: Any, block_size: int, name: str | None = N
 
 
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: TensorLike, block_shape: TensorLike, base_paddings: TensorLike | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Find the paddings that make blocks divide a space, and the crops that undo them.
 

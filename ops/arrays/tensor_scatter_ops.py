@@ -13,6 +13,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.gather_ops import check_indices, gather_nd
 from tfray.ops.arrays.shape_ops import index_tensor
@@ -66,7 +67,9 @@ def _changed_shape(op: Operation) -> list[TensorShape]:
     return [tensor]
 
 
-def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_update(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """Replace slices of a tensor, which itself stays as it is.
 
     Args:
@@ -89,7 +92,7 @@ def _update_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 TENSOR_SCATTER_UPDATE = register(_definition("TensorScatterUpdate", None, dtypes.VALUES, _update_gradient))
 
 
-def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Add to slices of a tensor (arguments as `tensor_scatter_update`; equal coordinates add up).
 
     `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + tensor.shape[k:]``; the result has the
@@ -105,7 +108,7 @@ def _add_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 TENSOR_SCATTER_ADD = register(_definition("TensorScatterAdd", "add", dtypes.NUMERIC, _add_gradient))
 
 
-def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Subtract from slices of a tensor (arguments as `tensor_scatter_update`; equal coordinates add up).
 
     `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + tensor.shape[k:]``; the result has the
@@ -121,7 +124,7 @@ def _sub_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 TENSOR_SCATTER_SUB = register(_definition("TensorScatterSub", "subtract", dtypes.NUMERIC, _sub_gradient))
 
 
-def tensor_scatter_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Take the maximum of slices of a tensor and updates (arguments as `tensor_scatter_update`).
 
     `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + tensor.shape[k:]``; the result has the
@@ -133,7 +136,7 @@ def tensor_scatter_max(tensor: Any, indices: Any, updates: Any, name: str | None
 TENSOR_SCATTER_MAX = register(_definition("TensorScatterMax", "maximum", dtypes.REAL, None))
 
 
-def tensor_scatter_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Take the minimum of slices of a tensor and updates (arguments as `tensor_scatter_update`).
 
     `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + tensor.shape[k:]``; the result has the

@@ -7,11 +7,13 @@ from typing import Any
 
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
+from tfray.framework.indexed_slices import Gradient
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 
 
-def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
     """Pass several tensors on unchanged, by one operation.
 
     With `Graph.gradient_override_map` for the type ``IdentityN`` it gives a whole stretch of a graph, between its
@@ -36,7 +38,7 @@ def _identity_n_shape(op: Operation) -> list[TensorShape]:
     return [tensor.shape for tensor in op.inputs]
 
 
-def _identity_n_gradient(op: Operation, *d_outputs: Any) -> list[Any]:
+def _identity_n_gradient(op: Operation, *d_outputs: Gradient) -> list[Any]:
     return list(d_outputs)
 
 

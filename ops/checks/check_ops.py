@@ -18,7 +18,8 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
-from tfray.framework.tensor_shape import SCALAR, TensorShape
+from tfray.framework.tensor_shape import SCALAR, ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.grouping_ops import no_op
 from tfray.ops.arrays.shape_ops import rank as rank_of
@@ -36,8 +37,8 @@ from tfray.ops.math.reduction_ops import reduce_all
 def _assert_compares(
     compare: Callable[[Tensor, Tensor], Tensor],
     sign: str,
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     options: tuple[Sequence[Any] | None, int | None, str | None],
     name: str | None,
 ) -> Operation:
@@ -54,9 +55,9 @@ def _assert_compares(
 
 
 def assert_equal(
-    x: Any,
-    y: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_equal",
@@ -88,9 +89,9 @@ def assert_equal(
 
 
 def assert_none_equal(
-    x: Any,
-    y: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_none_equal",
@@ -103,9 +104,9 @@ def assert_none_equal(
 
 
 def assert_less(
-    x: Any,
-    y: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_less",
@@ -118,9 +119,9 @@ def assert_less(
 
 
 def assert_less_equal(
-    x: Any,
-    y: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_less_equal",
@@ -133,9 +134,9 @@ def assert_less_equal(
 
 
 def assert_greater(
-    x: Any,
-    y: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_greater",
@@ -155,9 +156,9 @@ def assert_greater(
 
 
 def assert_greater_equal(
-    x: Any,
-    y: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_greater_equal",
@@ -177,11 +178,11 @@ def assert_greater_equal(
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_near",
@@ -204,12 +205,12 @@ def assert_near(
         spacing = 10 * float(ml_dtypes.finfo(x.dtype.numpy).eps)  # type: ignore[no-untyped-call]
         tolerances = [convert_to_tensor(spacing if t is None else t, x.dtype.real_dtype) for t in (rtol, atol)]
         bound = add(tolerances[1], multiply(tolerances[0], absolute(y)))
-        shown = ["x =", x, "y =", y] if data is None else data
+        shown: Sequence[object] = ["x =", x, "y =", y] if data is None else data
         return assert_less_equal(absolute(subtract(x, y)), bound, shown, summarize, message, name="near")
 
 
 def _against_zero(
-    compare: Callable[..., Operation], x: Any, options: tuple[Any, Any, Any], name: str | None
+    compare: Callable[..., Operation], x: TensorLike, options: tuple[Any, Any, Any], name: str | None
 ) -> Operation:
     x = convert_to_tensor(x)
     data, summarize, message = options
@@ -217,8 +218,8 @@ def _against_zero(
 
 
 def assert_positive(
-    x: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_positive",
@@ -238,8 +239,8 @@ def assert_positive(
 
 
 def assert_negative(
-    x: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_negative",
@@ -252,8 +253,8 @@ def assert_negative(
 
 
 def assert_non_negative(
-    x: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_non_negative",
@@ -266,8 +267,8 @@ def assert_non_negative(
 
 
 def assert_non_positive(
-    x: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_non_positive",
@@ -283,9 +284,9 @@ def assert_non_positive(
 
 
 def assert_rank(
-    x: Any,
-    rank: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    rank: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_rank",
@@ -304,9 +305,9 @@ def assert_rank(
 
 
 def assert_rank_at_least(
-    x: Any,
-    rank: Any,
-    data: Sequence[Any] | None = None,
+    x: TensorLike,
+    rank: TensorLike,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_rank_at_least",
@@ -316,9 +317,9 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any,
+    x: TensorLike,
     ranks: Sequence[int],
-    data: Sequence[Any] | None = None,
+    data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = "assert_rank_in",
@@ -337,7 +338,7 @@ def assert_rank_in(
 
 
 def _assert_rank(
-    compare: Callable[..., Operation], x: Any, rank: Any, options: tuple[Any, Any, Any], name: str | None
+    compare: Callable[..., Operation], x: TensorLike, rank: TensorLike, options: tuple[Any, Any, Any], name: str | None
 ) -> Operation:
     x = convert_to_tensor(x)
     data, summarize, message = options
@@ -352,7 +353,7 @@ def _wrong_rank(x: Tensor, wanted: str, message: str | None) -> InvalidArgumentE
     return InvalidArgumentError(f"{message + ': ' if message else ''}{x!r} has rank {x.shape.rank}, expected {wanted}")
 
 
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """Return `tensor`. Raises `InvalidArgumentError` unless its static shape is that of a scalar."""
     tensor = convert_to_tensor(tensor, name=name)
     if tensor.shape != SCALAR:
@@ -363,7 +364,9 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 # -- dtypes and orders ---------------------------------------------------------------------------------
 
 
-def assert_type(tensor: Any, tf_type: DTypeLike, message: str | None = None, name: str | None = None) -> Operation:
+def assert_type(
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> Operation:
     """Raise `InvalidArgumentError` unless `tensor`, of any shape, is of dtype `tf_type`; the operation returned does
     nothing.
     """
@@ -373,7 +376,7 @@ def assert_type(tensor: Any, tf_type: DTypeLike, message: str | None = None, nam
     return no_op(name or "assert_type")
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Raise `InvalidArgumentError` unless `x`, of any shape, is of an integer dtype; the operation returned does
     nothing.
     """
@@ -387,22 +390,22 @@ def _wrong_dtype(x: Tensor, wanted: str, message: str | None) -> InvalidArgument
     return InvalidArgumentError(f"{message + ': ' if message else ''}{x!r} is {x.dtype.name}, expected {wanted}")
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Whether `tensor`, of any shape, is a `Tensor` of numbers: not of bools or strings."""
     return isinstance(tensor, Tensor) and tensor.dtype.kind in ("int", "uint", "float", "complex")
 
 
-def is_non_decreasing(x: Any, name: str | None = "is_non_decreasing") -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = "is_non_decreasing") -> Tensor:
     """Whether each element of `x`, in row-major order, is at least the one before: a bool scalar."""
     return _neighbours_compare(comparison_ops.greater_equal, x, name)
 
 
-def is_strictly_increasing(x: Any, name: str | None = "is_strictly_increasing") -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = "is_strictly_increasing") -> Tensor:
     """Whether each element of `x`, in row-major order, exceeds the one before: a bool scalar."""
     return _neighbours_compare(comparison_ops.greater, x, name)
 
 
-def _neighbours_compare(compare: Callable[[Tensor, Tensor], Tensor], x: Any, name: str | None) -> Tensor:
+def _neighbours_compare(compare: Callable[[Tensor, Tensor], Tensor], x: TensorLike, name: str | None) -> Tensor:
     with get_default_graph().name_scope(name):
         flat = reshape(x, [-1])
         return reduce_all(compare(getitem(flat, slice(1, None)), getitem(flat, slice(None, -1))))
@@ -411,7 +414,7 @@ def _neighbours_compare(compare: Callable[[Tensor, Tensor], Tensor], x: Any, nam
 # -- shapes --------------------------------------------------------------------------------------------
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Return `x`, whose shape is known from here on, and is checked while running.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -14,13 +14,17 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.indexed_slices import Gradient
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import like_input, no_outputs
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.arrays.shape_ops import identity
 
 
-def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:
+def with_dependencies(
+    dependencies: Sequence[Operation | TensorLike], output_tensor: TensorLike, name: str | None = None
+) -> Tensor:
     """`output_tensor`, which is there only after every one of `dependencies` ran.
 
     Args:
@@ -38,7 +42,9 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
 # -- assertions ----------------------------------------------------------------------------------------
 
 
-def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+def Assert(
+    condition: TensorLike, data: Sequence[object], summarize: int | None = None, name: str | None = None
+) -> Operation:
     """Fail the step unless `condition` holds.
 
     The operation must run to check anything: put it into `tf.control_dependencies`.
@@ -70,7 +76,7 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
     return add_op(ASSERT, condition, list(data), name=name, summarize=3 if summarize is None else int(summarize))
 
 
-def _shown_statically(item: Any) -> str:
+def _shown_statically(item: object) -> str:
     value = constant_value(item) if isinstance(item, Tensor) else item
     return repr(item) if value is None else format_value(value, -1)
 
@@ -95,7 +101,7 @@ ASSERT = register(
 )
 
 
-def format_value(value: Any, limit: int) -> str:
+def format_value(value: object, limit: int) -> str:
     """A value for people: at most `limit` elements of an array, all when it is negative; strings without quotes."""
     array = np.asarray(value)
     flat = array.reshape(-1)
@@ -109,7 +115,7 @@ def _format_element(element: Any) -> str:
     return element.decode(errors="backslashreplace") if isinstance(element, bytes) else str(element)
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """Return `tensor`, or fail the step if an element is not a number or infinite. Its gradient is checked too.
 
     Args:
@@ -153,13 +159,20 @@ CHECK_NUMERICS = register(
 
 
 def verify_tensor_all_finite(
-    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+    t: TensorLike | None = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: TensorLike | None = None,
+    message: str | None = None,
 ) -> Tensor:
     """`check_numerics` under its older name: any shape, and the same for the result.
 
     `x` and `message` are newer names of `t` and `msg`.
     """
-    return check_numerics(x if t is None else t, message or msg or "", name or "VerifyFinite")
+    tensor = x if t is None else t
+    if tensor is None:
+        raise InvalidArgumentError("verify_tensor_all_finite: there is no tensor")
+    return check_numerics(tensor, message or msg or "", name or "VerifyFinite")
 
 
 def add_check_numerics_ops() -> Operation:
@@ -177,8 +190,8 @@ def add_check_numerics_ops() -> Operation:
 
 
 def Print(
-    input_: Any,
-    data: Sequence[Any],
+    input_: TensorLike,
+    data: Sequence[object],
     message: str | None = None,
     first_n: int | None = None,
     summarize: int | None = None,
@@ -219,7 +232,7 @@ def _print_kernel(ctx: KernelContext, input: Array, *data: Array) -> Array:
     return input
 
 
-def _print_gradient(op: Operation, d_output: Any) -> list[Any]:
+def _print_gradient(op: Operation, d_output: Gradient) -> list[Any]:
     return [d_output, *[None] * (len(op.inputs) - 1)]
 
 
@@ -239,8 +252,8 @@ PRINT = register(
 
 
 def print_(
-    *inputs: Any,
-    output_stream: Any = None,
+    *inputs: object,
+    output_stream: TextIO | None = None,
     summarize: int = 3,
     sep: str = " ",
     end: str = "\n",
@@ -268,7 +281,7 @@ def print_(
     return add_op(PRINT_V2, tensors, name=name, output_stream=stream, **attrs)
 
 
-def _is_symbolic(item: Any) -> bool:
+def _is_symbolic(item: object) -> bool:
     return isinstance(getattr(item, "graph", None), type(get_default_graph()))
 
 

@@ -21,6 +21,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.region import Region, building, unify_inputs
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math.comparison_ops import logical_and, logical_not
 from tfray.ops.math.reduction_ops import reduce_any
@@ -88,7 +89,7 @@ NO_VALUE = register(
 
 
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
@@ -144,7 +145,7 @@ def cond(
 class _Branch:
     """A region and the structure that its function returned."""
 
-    def __init__(self, region: Region, structure: Any) -> None:
+    def __init__(self, region: Region, structure: Structure) -> None:
         self.region = region
         self.structure = structure
 
@@ -161,7 +162,7 @@ def _branch(graph: Graph, scope: str, function: Callable[[], Any], what: str) ->
     return _Branch(region, structure)
 
 
-def _returned_value(value: Any) -> Any:
+def _returned_value(value: TensorLike) -> Any:
     if nest.is_composite(value):
         return value
     if isinstance(value, Operation) or value is None:
@@ -194,7 +195,7 @@ def add_cond(pred: Tensor, then: Region, orelse: Region, name: str | None = None
     return graph.create_op("Cond", [graph.own(pred), *captured], attrs, name or "cond", control_inputs=controls)
 
 
-def _cond_kernel(ctx: KernelContext, pred: Array, *inputs: Any) -> Any:
+def _cond_kernel(ctx: KernelContext, pred: Array, *inputs: Array) -> Any:
     with ctx.region("then" if pred else "orelse") as branch:
         return branch(*inputs)
 
@@ -301,13 +302,13 @@ def _at_most_one(predicates: list[Tensor]) -> Operation:
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
+    loop_vars: Structure,
     shape_invariants: Any = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
 ) -> Any:
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds.
@@ -357,7 +358,14 @@ def while_loop(
 class _Loop:
     """The arguments of `while_loop`, on their way to an operation."""
 
-    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, maximum: Any) -> None:
+    def __init__(
+        self,
+        cond: Callable[..., Any],
+        body: Callable[..., Any],
+        loop_vars: Structure,
+        invariants: Any,
+        maximum: TensorLike | None,
+    ) -> None:
         self._cond = cond
         self._body = body
         self._structure = nest.map_structure(_as_initial, loop_vars)
@@ -368,7 +376,7 @@ class _Loop:
             self._initial = [convert_to_tensor(0, dtypes.int32, "iteration"), *self._initial]
             self._shapes = [TensorShape([]), *self._shapes]
 
-    def _invariant_shapes(self, loop_vars: Any, invariants: Any) -> list[TensorShape]:
+    def _invariant_shapes(self, loop_vars: Structure, invariants: Any) -> list[TensorShape]:
         shapes = [tensor.shape for tensor in self._initial]
         if invariants is None:
             return shapes
@@ -455,7 +463,7 @@ def _call(function: Callable[..., Any], structure: Any) -> Any:
     return function(*structure)
 
 
-def _as_initial(value: Any) -> Any:
+def _as_initial(value: TensorLike) -> Any:
     return value if nest.is_composite(value) else convert_to_tensor(value)
 
 
@@ -467,7 +475,7 @@ def _composite_invariants(value: Any, invariant: Any) -> list[Any]:
     return given(invariant) if given is not None else [None] * len(components)
 
 
-def _next_value(value: Any, old: Tensor) -> Tensor:
+def _next_value(value: TensorLike, old: Tensor) -> Tensor:
     if isinstance(value, Operation):
         raise TypeError(f"while_loop: body returned the operation {value.name!r} for a loop variable: return a tensor")
     tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, preferred_dtype=old.dtype)
@@ -551,14 +559,14 @@ def export_from_branch(op: Operation, branch: str, tensor: Tensor) -> Tensor:
     return op.graph.add_output(op, tensor.dtype, UNKNOWN)
 
 
-def _while_kernel(ctx: KernelContext, *inputs: Any) -> list[Any]:
+def _while_kernel(ctx: KernelContext, *inputs: Array) -> list[Any]:
     with ctx.region("condition") as condition, ctx.region("body") as body:
         if ctx.step is None:
             return _repeat(ctx, condition, body, inputs)
         # What the turns of a loop send to other devices is told apart by the number of the turn.
         with ctx.step.turns() as next_turn:
 
-            def counted_body(*values: Any) -> tuple[Any, ...]:
+            def counted_body(*values: TensorLike) -> tuple[Any, ...]:
                 outputs: tuple[Any, ...] = body(*values)
                 next_turn()
                 return outputs
@@ -567,7 +575,7 @@ def _while_kernel(ctx: KernelContext, *inputs: Any) -> list[Any]:
 
 
 def _repeat(
-    ctx: KernelContext, condition: Callable[..., Any], body: Callable[..., tuple[Any, ...]], inputs: Sequence[Any]
+    ctx: KernelContext, condition: Callable[..., Any], body: Callable[..., tuple[Any, ...]], inputs: Sequence[Array]
 ) -> list[Any]:
     count = ctx.attr("variables")
     variables, captures = tuple(inputs[:count]), tuple(inputs[count:])
@@ -607,7 +615,9 @@ WHILE = register(
 )
 
 
-def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+def smart_cond(
+    pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
     """`cond`, decided at once when `pred` is a Python value or a constant.
 
     Args:

@@ -11,9 +11,10 @@ from typing import Any
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import as_dtype
+from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.control.control_flow_ops import while_loop
 from tfray.ops.control.tensor_array_ops import TensorArray
@@ -27,7 +28,7 @@ class _Elements:
         static_count: Their number, or None.
     """
 
-    def __init__(self, structure: Any, what: str) -> None:
+    def __init__(self, structure: Structure, what: str) -> None:
         self._structure = nest.map_structure(convert_to_tensor, structure)
         self.tensors: list[Tensor] = nest.flatten(self._structure)
         if not self.tensors:
@@ -56,20 +57,20 @@ class _Elements:
         """The dtypes, in the form of the structure."""
         return nest.map_structure(lambda tensor: tensor.dtype, self._structure)
 
-    def at(self, index: Any) -> Any:
+    def at(self, index: TensorLike) -> Any:
         """The elements at `index`, in the form of the structure."""
         return nest.pack_sequence_as(self._structure, [array.read(index) for array in self._arrays])
 
 
-def _checked_function(fn: Any, what: str) -> None:
+def _checked_function(fn: object, what: str) -> None:
     if not callable(fn):
         raise TypeError(f"{what}: fn must be a function, not {fn!r}")
 
 
 def map_fn(
     fn: Callable[[Any], Any],
-    elems: Any,
-    dtype: Any = None,
+    elems: Structure,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -120,7 +121,7 @@ def map_fn(
         return nest.map_structure(lambda array: _stacked(array, elements), arrays)
 
 
-def _of_structure(results: Any, wanted: Any, what: str) -> Any:
+def _of_structure(results: Structure, wanted: Structure, what: str) -> Any:
     try:
         nest.assert_same_structure(wanted, results)
     except (ValueError, TypeError) as error:
@@ -129,14 +130,14 @@ def _of_structure(results: Any, wanted: Any, what: str) -> Any:
     return nest.pack_sequence_as(wanted, [_of_dtype(value, dtype, what) for value, dtype in leaves])
 
 
-def _of_dtype(value: Any, dtype: Any, what: str) -> Tensor:
+def _of_dtype(value: TensorLike, dtype: Any, what: str) -> Tensor:
     tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, preferred_dtype=dtype)
     if tensor.dtype is not dtype:
         raise TypeError(f"{what}: fn returns {tensor!r}, expected is {dtype.name}; say so by dtype=, or use tf.cast")
     return tensor
 
 
-def _written(arrays: Any, index: Any, values: Any) -> Any:
+def _written(arrays: Any, index: TensorLike, values: TensorLike) -> Any:
     return nest.map_structure(lambda array, value: array.write(index, value), arrays, values)
 
 
@@ -150,8 +151,8 @@ def _stacked(array: TensorArray, elements: _Elements) -> Tensor:
 
 def foldl(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: Structure,
+    initializer: Structure = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -181,8 +182,8 @@ def foldl(
 
 def foldr(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: Structure,
+    initializer: Structure = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -193,13 +194,20 @@ def foldr(
     return _fold(fn, elems, initializer, True, name or "foldr", options)
 
 
-def _fold(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str, options: dict[str, Any]) -> Any:
+def _fold(
+    fn: Callable[[Any, Any], Any],
+    elems: Structure,
+    initializer: Structure,
+    reverse: bool,
+    name: str,
+    options: dict[str, Any],
+) -> Any:
     _checked_function(fn, name)
     with get_default_graph().name_scope(name):
         elements = _Elements(elems, name)
         first, accumulated, _ = _beginning(elements, initializer, reverse, name)
 
-        def body(i: Tensor, accumulated: Any) -> Any:
+        def body(i: Tensor, accumulated: Structure) -> Any:
             return _next(i, reverse), _following(fn(accumulated, elements.at(i)), accumulated, name)
 
         condition = _within(elements, reverse)
@@ -207,7 +215,7 @@ def _fold(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str, optio
         return accumulated
 
 
-def _beginning(elements: _Elements, initializer: Any, reverse: bool, what: str) -> tuple[Any, Any, Any]:
+def _beginning(elements: _Elements, initializer: Structure, reverse: bool, what: str) -> tuple[Any, Any, Any]:
     """Index of the first element to combine, the accumulated value before it, and the index of that value or None."""
     start = elements.count - 1 if reverse else 0
     if initializer is not None:
@@ -225,14 +233,14 @@ def _within(elements: _Elements, reverse: bool) -> Callable[[Tensor], Tensor]:
     return (lambda i: i >= 0) if reverse else (lambda i: i < elements.count)
 
 
-def _following(value: Any, accumulated: Any, what: str) -> Any:
+def _following(value: TensorLike, accumulated: Structure, what: str) -> Any:
     return _of_structure(value, nest.map_structure(lambda tensor: tensor.dtype, accumulated), what)
 
 
 def scan(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: Structure,
+    initializer: Structure = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -272,7 +280,7 @@ def scan(
         if begun is not None:
             arrays = _written(arrays, begun, accumulated)
 
-        def body(i: Tensor, accumulated: Any, arrays: Any) -> Any:
+        def body(i: Tensor, accumulated: Structure, arrays: Any) -> Any:
             following = _following(fn(accumulated, elements.at(i)), accumulated, name)
             return _next(i, reverse), following, _written(arrays, i, following)
 

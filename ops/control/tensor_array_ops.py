@@ -22,6 +22,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiab
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, as_shape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.shape_ops import shape as shape_of
 
@@ -63,7 +64,7 @@ class TensorArray:
     def __init__(
         self,
         dtype: DTypeLike,
-        size: Any = None,
+        size: TensorLike | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
@@ -121,7 +122,7 @@ class TensorArray:
         """Number of elements: int32 scalar."""
         return add_op(TENSOR_ARRAY_SIZE, self.flow, name=name)
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """The element at `index`.
 
         Args:
@@ -135,7 +136,7 @@ class TensorArray:
         attrs = {"dtype": self.dtype, "element_shape": self.element_shape}
         return add_op(TENSOR_ARRAY_READ, self.flow, index, name=name, **attrs)
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The TensorArray with `value` at `index`.
 
         Args:
@@ -152,7 +153,7 @@ class TensorArray:
         self._elements.merge(value.shape)
         return self._at(add_op(TENSOR_ARRAY_WRITE, self.flow, index, value, name=name, dynamic=self._dynamic))
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The elements at `indices` (int32 ``[n]``), stacked along a new first axis."""
         attrs = {"dtype": self.dtype, "element_shape": self.element_shape}
         return add_op(TENSOR_ARRAY_GATHER, self.flow, indices, name=name, **attrs)
@@ -162,13 +163,13 @@ class TensorArray:
         with get_default_graph().name_scope(name or "TensorArrayStack"):
             return self.gather(range_(0, self.size()))
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The TensorArray with the slices of `value` along its first axis at `indices`."""
         value = convert_to_tensor(value, self.dtype)
         self._elements.merge(_without_first(value.shape))
         return self._at(add_op(TENSOR_ARRAY_SCATTER, self.flow, indices, value, name=name, dynamic=self._dynamic))
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The TensorArray with the slices of `value` along its first axis as elements 0, 1, ..."""
         value = convert_to_tensor(value, self.dtype)
         with get_default_graph().name_scope(name or "TensorArrayUnstack"):
@@ -180,7 +181,7 @@ class TensorArray:
         rest = _without_first(self.element_shape)
         return add_op(TENSOR_ARRAY_CONCAT, self.flow, name=name, dtype=self.dtype, rest=rest)[0]
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """The TensorArray whose elements are consecutive stretches of `value`, of `lengths` (int32 ``[n]``)."""
         value = convert_to_tensor(value, self.dtype)
         if value.shape.rank is not None:
@@ -250,7 +251,7 @@ TENSOR_ARRAY_IDENTITY = register(
 )
 
 
-def _size_kernel(ctx: KernelContext, flow: TensorList) -> Array:
+def _size_kernel(ctx: KernelContext, flow: TensorList) -> np.int32:
     return np.int32(flow.size)
 
 
@@ -269,7 +270,7 @@ TENSOR_ARRAY_SIZE = register(
 # -- one element ---------------------------------------------------------------------------------------
 
 
-def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array:
+def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array | TensorList:
     position = _index(index)
     found = flow.element(position)
     if found is MISSING:
@@ -277,7 +278,7 @@ def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array:
     return found if isinstance(found, TensorList) else ctx.asarray(found)
 
 
-def _unwritten(ctx: KernelContext, flow: TensorList, index: int, others: Sequence[Any] = ()) -> Array:
+def _unwritten(ctx: KernelContext, flow: TensorList, index: int, others: Sequence[Array] = ()) -> Array:
     """Zeros in place of an element that was never written; `others` may tell its shape."""
     if not 0 <= index < flow.size:
         raise OutOfRangeError(f"there is no element {index}: the TensorArray has {flow.size}")
@@ -531,7 +532,7 @@ def empty() -> Tensor:
     return add_op(TENSOR_ARRAY, 0)
 
 
-def accumulated(flow: Tensor, index: Any, value: Tensor) -> Tensor:
+def accumulated(flow: Tensor, index: TensorLike, value: Tensor) -> Tensor:
     """A gradient with `value` added to its element at `index`."""
     return add_op(TENSOR_ARRAY_ACCUMULATE, flow, index, value)
 
@@ -620,7 +621,7 @@ TENSOR_ARRAY_SUM = register(
 )
 
 
-def read_or_zeros(flow: Tensor, index: Any, like: Tensor) -> Tensor:
+def read_or_zeros(flow: Tensor, index: TensorLike, like: Tensor) -> Tensor:
     """The element at `index` of a gradient; zeros of the shape of `like` when nothing was added to it."""
     if like.dtype is dtypes.variant:
         return add_op(READ_FLOW_OR_EMPTY, flow, index)

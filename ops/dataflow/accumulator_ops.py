@@ -26,6 +26,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
 from tfray.ops.resources.accumulator_resource import REDUCTIONS, Accumulator, SparseAccumulator
 from tfray.ops.state.state_ops import colocated_with
@@ -95,7 +96,9 @@ CONDITIONAL_ACCUMULATOR = register(
 )
 
 
-def accumulator_apply_gradient(handle: Tensor, local_step: Any, gradient: Any, name: str | None = None) -> Operation:
+def accumulator_apply_gradient(
+    handle: Tensor, local_step: TensorLike, gradient: TensorLike, name: str | None = None
+) -> Operation:
     """Add a gradient, unless `local_step` lies before the accumulator's time step.
 
     Args:
@@ -131,7 +134,7 @@ ACCUMULATOR_APPLY_GRADIENT = register(
 
 
 def accumulator_take_gradient(
-    handle: Tensor, num_required: Any, dtype: DType, shape: ShapeLike, name: str | None = None
+    handle: Tensor, num_required: TensorLike, dtype: DType, shape: ShapeLike, name: str | None = None
 ) -> Tensor:
     """Wait until enough gradients have come, take the mean or sum of all there are, and begin a new time step.
 
@@ -223,10 +226,10 @@ SPARSE_CONDITIONAL_ACCUMULATOR = register(
 
 def sparse_accumulator_apply_gradient(
     handle: Tensor,
-    local_step: Any,
-    indices: Any,
-    values: Any,
-    dense_shape: Any = None,
+    local_step: TensorLike,
+    indices: TensorLike,
+    values: TensorLike,
+    dense_shape: TensorLike | None = None,
     name: str | None = None,
 ) -> Operation:
     """Add the rows of a gradient, unless `local_step` lies before the accumulator's time step.
@@ -267,7 +270,7 @@ SPARSE_ACCUMULATOR_APPLY_GRADIENT = register(
 
 
 def sparse_accumulator_take_gradient(
-    handle: Tensor, num_required: Any, dtype: DType, shape: ShapeLike, name: str | None = None
+    handle: Tensor, num_required: TensorLike, dtype: DType, shape: ShapeLike, name: str | None = None
 ) -> list[Tensor]:
     """As `accumulator_take_gradient`, of a sparse accumulator.
 
@@ -348,7 +351,7 @@ ACCUMULATOR_NUM_ACCUMULATED = register(
 )
 
 
-def accumulator_set_global_step(handle: Tensor, new_global_step: Any, name: str | None = None) -> Operation:
+def accumulator_set_global_step(handle: Tensor, new_global_step: TensorLike, name: str | None = None) -> Operation:
     """Set the time step of an accumulator.
 
     Args:

@@ -14,6 +14,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
 from tfray.ops.resources.barrier_resource import Barrier
 from tfray.ops.state.state_ops import colocated_with
@@ -60,7 +61,7 @@ BARRIER = register(
 
 
 def barrier_insert_many(
-    handle: Tensor, component_index: int, keys: Any, values: Any, name: str | None = None
+    handle: Tensor, component_index: int, keys: TensorLike, values: TensorLike, name: str | None = None
 ) -> Operation:
     """Give one component of several elements.
 
@@ -98,7 +99,7 @@ BARRIER_INSERT_MANY = register(
 
 def barrier_take_many(
     handle: Tensor,
-    num_elements: Any,
+    num_elements: TensorLike,
     component_types: Sequence[DType],
     shapes: Sequence[TensorShape],
     allow_small_batch: bool = False,
@@ -199,7 +200,7 @@ def barrier_ready_size(handle: Tensor, name: str | None = None) -> Tensor:
         return add_op(BARRIER_READY_SIZE, handle, name=name)
 
 
-def _barrier_ready_size_kernel(ctx: KernelContext, there: Barrier) -> Array:
+def _barrier_ready_size_kernel(ctx: KernelContext, there: Barrier) -> np.int32:
     return np.int32(there.ready_size)
 
 
@@ -227,7 +228,7 @@ def barrier_incomplete_size(handle: Tensor, name: str | None = None) -> Tensor:
         return add_op(BARRIER_INCOMPLETE_SIZE, handle, name=name)
 
 
-def _barrier_incomplete_size_kernel(ctx: KernelContext, there: Barrier) -> Array:
+def _barrier_incomplete_size_kernel(ctx: KernelContext, there: Barrier) -> np.int32:
     return np.int32(there.incomplete_size)
 
 

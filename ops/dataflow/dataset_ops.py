@@ -23,9 +23,10 @@ from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation
-from tfray.framework.op_def import Kernel, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
+from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
 from tfray.framework.region import Region, ops_within
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
 from tfray.ops.resources.dataset_sources import as_string, slices
 from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
@@ -67,7 +68,7 @@ _draws: Final[WeakKeyDictionary[Region, bool]] = WeakKeyDictionary()
 """Whether a function has random operations, for those that were asked about."""
 
 
-def _function(ctx: KernelContext, captures: Sequence[Any], name: str = "function") -> ElementFunction:
+def _function(ctx: KernelContext, captures: Sequence[Array], name: str = "function") -> ElementFunction:
     region: Region = ctx.attr(name)
     draws = _draws.get(region)
     if draws is None:
@@ -85,7 +86,7 @@ SLICES: Final = _dataset(
 )
 
 
-def _range_kernel(ctx: KernelContext, start: Any, stop: Any, step: Any) -> DatasetValue:
+def _range_kernel(ctx: KernelContext, start: Array, stop: Array, step: Array) -> DatasetValue:
     return dataset_sources.Range(int(start), int(stop), int(step))
 
 
@@ -96,13 +97,13 @@ def _generator_kernel(ctx: KernelContext, *arguments: Any) -> DatasetValue:
     types, shapes = ctx.attr("output_types"), ctx.attr("output_shapes")
     token = ctx.attr("token")
 
-    def element(values: Sequence[Any]) -> Element:
+    def element(values: Sequence[TensorLike]) -> Element:
         return tuple(map(checked, values, types, shapes))
 
     return dataset_sources.Generated(lambda: map(element, lookup_function(token)(*arguments)))
 
 
-def checked(value: Any, dtype: DType, shape: TensorShape) -> Any:
+def checked(value: TensorLike, dtype: DType, shape: TensorShape) -> Any:
     """A component of an element that Python code gave. Raises `InvalidArgumentError` when it does not fit."""
     array = make_array(value, dtype)
     if not shape.is_compatible_with(array.shape):
@@ -120,11 +121,11 @@ GENERATOR: Final = _dataset(
 """``token`` is that of a function which returns an iterable of flat elements."""
 
 
-def _paths(value: Any) -> list[bytes]:
+def _paths(value: TensorLike) -> list[bytes]:
     return [bytes(path) for path in np.ravel(np.asarray(value, object))]
 
 
-def _text_kernel(ctx: KernelContext, filenames: Any, compression: Any) -> DatasetValue:
+def _text_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
     kind = _as_text(compression)
 
     def lines(path: bytes) -> Iterator[Element]:
@@ -142,7 +143,7 @@ TEXT_LINES: Final = _dataset(
 )
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: TensorLike) -> str:
     return bytes(np.asarray(value, object)[()]).decode()
 
 
@@ -161,7 +162,7 @@ def open_decompressed(path: bytes, compression: str) -> Any:
     raise InvalidArgumentError(f"compression is {compression!r}, expected '', 'GZIP' or 'ZLIB'")
 
 
-def _matching_kernel(ctx: KernelContext, patterns: Any) -> Any:
+def _matching_kernel(ctx: KernelContext, patterns: Array) -> Any:
     found = sorted({path for pattern in _paths(patterns) for path in files.glob(pattern)})
     if not found:
         raise NotFoundError(f"no file matches {', '.join(os.fsdecode(pattern) for pattern in _paths(patterns))}")
@@ -185,7 +186,7 @@ MATCHING: Final = register(
 """The names of the files that match patterns, in order; an error when there are none."""
 
 
-def _tfrecord_kernel(ctx: KernelContext, filenames: Any, compression: Any) -> DatasetValue:
+def _tfrecord_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
     options = TFRecordOptions(_as_text(compression) or None)
 
     def records(path: bytes) -> Iterator[Element]:
@@ -200,7 +201,9 @@ TF_RECORDS: Final = _dataset(
 )
 
 
-def _fixed_length_kernel(ctx: KernelContext, filenames: Any, record: Any, header: Any, footer: Any) -> DatasetValue:
+def _fixed_length_kernel(
+    ctx: KernelContext, filenames: Array, record: Array, header: Array, footer: Array
+) -> DatasetValue:
     size, skipped, left = int(record), int(header), int(footer)
     if size < 1:
         raise InvalidArgumentError(f"record_bytes is {size}, expected at least 1")
@@ -227,7 +230,7 @@ FIXED_LENGTH_RECORDS: Final = _dataset(
 )
 
 
-def _arrow_kernel(ctx: KernelContext, paths: Any) -> DatasetValue:
+def _arrow_kernel(ctx: KernelContext, paths: Array) -> DatasetValue:
     names, types = ctx.attr("columns"), ctx.attr("output_types")
 
     def rows_of(batch: Any) -> Iterator[Element]:
@@ -321,7 +324,7 @@ TAKE_WHILE: Final = _dataset(
 )
 
 
-def _scan_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Any) -> DatasetValue:
+def _scan_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Array) -> DatasetValue:
     count = ctx.attr("states")
     return dataset_transformations.Scanned(parent, inputs[:count], _function(ctx, inputs[count:]))
 
@@ -360,21 +363,21 @@ CONCATENATE: Final = _dataset(
 )
 
 
-def _take_kernel(ctx: KernelContext, parent: DatasetValue, count: Any) -> DatasetValue:
+def _take_kernel(ctx: KernelContext, parent: DatasetValue, count: Array) -> DatasetValue:
     return parent if int(count) < 0 else dataset_transformations.Taken(parent, int(count))
 
 
 TAKE: Final = _dataset("TakeDataset", ["parent: variant", "count: int64"], _take_kernel)
 
 
-def _skip_kernel(ctx: KernelContext, parent: DatasetValue, count: Any) -> DatasetValue:
+def _skip_kernel(ctx: KernelContext, parent: DatasetValue, count: Array) -> DatasetValue:
     return dataset_sources.Listed([]) if int(count) < 0 else dataset_transformations.Skipped(parent, int(count))
 
 
 SKIP: Final = _dataset("SkipDataset", ["parent: variant", "count: int64"], _skip_kernel)
 
 
-def _shard_kernel(ctx: KernelContext, parent: DatasetValue, count: Any, index: Any) -> DatasetValue:
+def _shard_kernel(ctx: KernelContext, parent: DatasetValue, count: Array, index: Array) -> DatasetValue:
     if not 0 <= int(index) < int(count):
         raise InvalidArgumentError(f"shard: index {int(index)} is not one of {int(count)} shards")
     return dataset_transformations.Sharded(parent, int(count), int(index))
@@ -389,7 +392,7 @@ REPEAT: Final = _dataset(
 )
 
 
-def _shuffle_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, seed: Any, seed2: Any) -> DatasetValue:
+def _shuffle_kernel(ctx: KernelContext, parent: DatasetValue, size: Array, seed: Array, seed2: Array) -> DatasetValue:
     return dataset_transformations.Shuffled(parent, int(size), (int(seed), int(seed2)), ctx.attr("reshuffle"))
 
 
@@ -419,7 +422,7 @@ BATCH: Final = _dataset(
 )
 
 
-def _padded_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, *padding: Any) -> DatasetValue:
+def _padded_kernel(ctx: KernelContext, parent: DatasetValue, size: Array, *padding: Any) -> DatasetValue:
     shapes = [list(shape.sizes) for shape in ctx.attr("padded_shapes")]
     return dataset_batches.PaddedBatched(parent, int(size), shapes, padding, ctx.attr("drop_remainder"))
 
@@ -434,7 +437,7 @@ PADDED_BATCH: Final = _dataset(
 UNBATCH: Final = _dataset("UnbatchDataset", ["parent: variant"], lambda ctx, parent: dataset_batches.Unbatched(parent))
 
 
-def _window_kernel(ctx: KernelContext, parent: DatasetValue, size: Any, shift: Any, stride: Any) -> DatasetValue:
+def _window_kernel(ctx: KernelContext, parent: DatasetValue, size: Array, shift: Array, stride: Array) -> DatasetValue:
     return dataset_batches.Windows(parent, int(size), int(shift), int(stride), ctx.attr("drop_remainder"))
 
 
@@ -456,7 +459,7 @@ GROUP_BY_WINDOW: Final = _dataset(
 """Elements of the parent begin with their key and the size of its groups."""
 
 
-def _prefetch_kernel(ctx: KernelContext, parent: DatasetValue, size: Any) -> DatasetValue:
+def _prefetch_kernel(ctx: KernelContext, parent: DatasetValue, size: Array) -> DatasetValue:
     return dataset_threads.Prefetched(parent, 2 if int(size) == AUTOTUNE else int(size))
 
 
@@ -466,7 +469,7 @@ PREFETCH: Final = _dataset("PrefetchDataset", ["parent: variant", "buffer_size: 
 # -- results -------------------------------------------------------------------------------------------
 
 
-def _reduce_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Any) -> tuple[Any, ...]:
+def _reduce_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Array) -> tuple[Any, ...]:
     count = ctx.attr("states")
     state, captures = tuple(inputs[:count]), inputs[count:]
     with ctx.region("function") as function, walked(parent, ctx) as elements:

@@ -9,7 +9,7 @@ import numpy as np
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation
-from tfray.framework.op_def import KernelContext, OpDef, not_differentiable, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.resources.dataset_sources import as_string
@@ -120,7 +120,7 @@ STRING_HANDLE: Final = register(
 """The name of an iterator, to be fed where one is chosen at run time."""
 
 
-def _from_handle_kernel(ctx: KernelContext, handle: Any) -> IteratorResource:
+def _from_handle_kernel(ctx: KernelContext, handle: Array) -> IteratorResource:
     name = bytes(np.asarray(handle, object)[()]).decode()
     found = ctx.resources.find(("iterator", name))
     if found is None:

@@ -17,7 +17,8 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
-from tfray.ops.kernels.text import as_strings
+from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.text import as_string
 from tfray.ops.state.state_ops import colocated_with
 from tfray.ops.strings.decoding_ops import PARSERS
 
@@ -195,7 +196,7 @@ HASH_TABLE = register(
 # -- contents ------------------------------------------------------------------------------------------
 
 
-def initialize_table(table: Tensor, keys: Any, values: Any, name: str | None = None) -> Operation:
+def initialize_table(table: Tensor, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
     """Give a table its contents.
 
     Args:
@@ -247,7 +248,7 @@ INITIALIZE_TABLE = register(
 
 def initialize_table_from_text_file(
     table: Tensor,
-    filename: Any,
+    filename: TensorLike,
     key_index: int = WHOLE_LINE,
     value_index: int = LINE_NUMBER,
     vocab_size: int = -1,
@@ -283,7 +284,7 @@ def initialize_table_from_text_file(
 
 
 def _initialize_from_file_kernel(ctx: KernelContext, table: Table, filename: Array) -> None:
-    path = as_strings(filename)[()]
+    path = as_string(filename)
     lines = files.read_bytes(path).split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -339,7 +340,7 @@ INITIALIZE_TABLE_FROM_TEXT_FILE = register(
 )
 
 
-def lookup_table_insert(table: Tensor, keys: Any, values: Any, name: str | None = None) -> Operation:
+def lookup_table_insert(table: Tensor, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
     """Add entries to a mutable table, or change them.
 
     Args:
@@ -383,7 +384,7 @@ LOOKUP_TABLE_INSERT = register(
 )
 
 
-def lookup_table_remove(table: Tensor, keys: Any, name: str | None = None) -> Operation:
+def lookup_table_remove(table: Tensor, keys: TensorLike, name: str | None = None) -> Operation:
     """Take entries out of a mutable table; keys that are not there are ignored.
 
     Args:
@@ -419,7 +420,7 @@ LOOKUP_TABLE_REMOVE = register(
 # -- reading -------------------------------------------------------------------------------------------
 
 
-def lookup_table_find(table: Tensor, keys: Any, default_value: Any, name: str | None = None) -> Tensor:
+def lookup_table_find(table: Tensor, keys: TensorLike, default_value: TensorLike, name: str | None = None) -> Tensor:
     """The values of keys.
 
     Args:

@@ -19,6 +19,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 from tfray.ops.state.state_ops import colocated_with
 
@@ -57,11 +58,11 @@ def require_same(found: Any, ctx: KernelContext, kind: type[Any], **expected: An
             )
 
 
-def _shown(value: Any) -> str:
+def _shown(value: TensorLike) -> str:
     return str([getattr(item, "name", str(item)) for item in value]) if isinstance(value, list) else str(value)
 
 
-def _queue(ctx: KernelContext, kind: type[Queue], **more: Any) -> Array:
+def _queue(ctx: KernelContext, kind: type[Queue], **more: Any) -> Queue:
     capacity, types, shapes = ctx.attr("capacity"), ctx.attr("component_types"), ctx.attr("shapes")
     found = shared_resource(ctx, lambda name: kind(name, capacity, types, shapes, **more))
     if type(found) is kind and found.dtypes is types and found.shapes is shapes and found.capacity == capacity:
@@ -108,7 +109,7 @@ def _queue_attrs(
     }
 
 
-def _fifo_queue_kernel(ctx: KernelContext) -> Array:
+def _fifo_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, Queue)
 
 
@@ -147,7 +148,7 @@ def padding_fifo_queue(
     return add_op(PADDING_FIFO_QUEUE, name=name, **attrs)
 
 
-def _padding_fifo_queue_kernel(ctx: KernelContext) -> Array:
+def _padding_fifo_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, PaddingQueue)
 
 
@@ -186,7 +187,7 @@ def priority_queue(
     return add_op(PRIORITY_QUEUE, name=name, **attrs)
 
 
-def _priority_queue_kernel(ctx: KernelContext) -> Array:
+def _priority_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, PriorityQueue)
 
 
@@ -230,7 +231,7 @@ def random_shuffle_queue(
     return add_op(RANDOM_SHUFFLE_QUEUE, name=name, **attrs, **more)
 
 
-def _random_shuffle_queue_kernel(ctx: KernelContext) -> Array:
+def _random_shuffle_queue_kernel(ctx: KernelContext) -> Queue:
     least = ctx.attr("min_after_dequeue")
     found = _queue(ctx, ShuffleQueue, min_after_dequeue=least, seeds=(ctx.attr("seed"), ctx.attr("seed2")))
     require_same(found, ctx, ShuffleQueue, min_after_dequeue=least)
@@ -250,7 +251,7 @@ RANDOM_SHUFFLE_QUEUE = register(
 )
 
 
-def select_queue(index: Any, handles: Sequence[Tensor], name: str | None = None) -> Tensor:
+def select_queue(index: TensorLike, handles: Sequence[Tensor], name: str | None = None) -> Tensor:
     """The handle of one of several queues, chosen when it runs.
 
     Args:
@@ -261,7 +262,7 @@ def select_queue(index: Any, handles: Sequence[Tensor], name: str | None = None)
     return add_op(SELECT_QUEUE, index, list(handles), name=name)
 
 
-def _select_queue_kernel(ctx: KernelContext, index: Array, *queues: Queue) -> Array:
+def _select_queue_kernel(ctx: KernelContext, index: Array, *queues: Queue) -> Queue:
     if not 0 <= index < len(queues):
         raise InvalidArgumentError(f"the index is {int(index)}, expected one of {len(queues)} queues")
     return queues[int(index)]
@@ -282,7 +283,7 @@ SELECT_QUEUE = register(
 # -- adding elements -----------------------------------------------------------------------------------
 
 
-def queue_enqueue(handle: Tensor, components: Sequence[Any], name: str | None = None) -> Operation:
+def queue_enqueue(handle: Tensor, components: Sequence[TensorLike], name: str | None = None) -> Operation:
     """Add one element to a queue, waiting while it is full.
 
     Args:
@@ -315,7 +316,7 @@ QUEUE_ENQUEUE = register(
 )
 
 
-def queue_enqueue_many(handle: Tensor, components: Sequence[Any], name: str | None = None) -> Operation:
+def queue_enqueue_many(handle: Tensor, components: Sequence[TensorLike], name: str | None = None) -> Operation:
     """Add to a queue the elements that are the rows of `components`, waiting for room.
 
     Args:
@@ -403,7 +404,11 @@ QUEUE_DEQUEUE = register(
 
 
 def queue_dequeue_many(
-    handle: Tensor, n: Any, component_types: Sequence[DType], shapes: Sequence[TensorShape], name: str | None = None
+    handle: Tensor,
+    n: TensorLike,
+    component_types: Sequence[DType],
+    shapes: Sequence[TensorShape],
+    name: str | None = None,
 ) -> list[Tensor]:
     """Take `n` elements from a queue at once, waiting until it has given so many.
 
@@ -454,7 +459,11 @@ QUEUE_DEQUEUE_MANY = register(
 
 
 def queue_dequeue_up_to(
-    handle: Tensor, n: Any, component_types: Sequence[DType], shapes: Sequence[TensorShape], name: str | None = None
+    handle: Tensor,
+    n: TensorLike,
+    component_types: Sequence[DType],
+    shapes: Sequence[TensorShape],
+    name: str | None = None,
 ) -> list[Tensor]:
     """As `queue_dequeue_many`, but take what there is when the queue is closed and holds from 1 to `n` elements.
 
@@ -551,7 +560,7 @@ def queue_size(handle: Tensor, name: str | None = None) -> Tensor:
         return add_op(QUEUE_SIZE, handle, name=name)
 
 
-def _queue_size_kernel(ctx: KernelContext, queue: Queue) -> Array:
+def _queue_size_kernel(ctx: KernelContext, queue: Queue) -> np.int32:
     return np.int32(queue.size)
 
 
@@ -579,7 +588,7 @@ def queue_is_closed(handle: Tensor, name: str | None = None) -> Tensor:
         return add_op(QUEUE_IS_CLOSED, handle, name=name)
 
 
-def _queue_is_closed_kernel(ctx: KernelContext, queue: Queue) -> Array:
+def _queue_is_closed_kernel(ctx: KernelContext, queue: Queue) -> np.bool_:
     return np.bool_(queue.closed)
 
 

@@ -13,6 +13,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import shared_resource
 from tfray.ops.resources import reader_resource
 from tfray.ops.resources.queue_resource import Queue
@@ -20,7 +21,7 @@ from tfray.ops.resources.reader_resource import OpenWork, Reader
 from tfray.ops.state.state_ops import colocated_with
 
 
-def _reader(ctx: KernelContext, kind: str, open_work: Callable[..., OpenWork], *arguments: Any) -> Array:
+def _reader(ctx: KernelContext, kind: str, open_work: Callable[..., OpenWork], *arguments: Any) -> Reader:
     spec = (kind, *arguments)
     found = shared_resource(ctx, lambda name: Reader(name, spec, open_work(*arguments)))
     if not isinstance(found, Reader) or found.spec != spec:
@@ -49,7 +50,7 @@ def text_line_reader(
     return add_op(TEXT_LINE_READER, name=name, skip_header_lines=int(skip_header_lines), **attrs)
 
 
-def _text_line_reader_kernel(ctx: KernelContext) -> Array:
+def _text_line_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "TextLineReader", reader_resource.lines, ctx.attr("skip_header_lines"))
 
 
@@ -103,7 +104,7 @@ def fixed_length_record_reader(
     return add_op(FIXED_LENGTH_RECORD_READER, name=name, record_bytes=int(record_bytes), **attrs)
 
 
-def _fixed_length_record_reader_kernel(ctx: KernelContext) -> Array:
+def _fixed_length_record_reader_kernel(ctx: KernelContext) -> Reader:
     lengths = [ctx.attr(name) for name in ("record_bytes", "header_bytes", "footer_bytes", "hop_bytes")]
     is_zlib = ctx.attr("encoding") == "ZLIB"
     return _reader(ctx, "FixedLengthRecordReader", reader_resource.fixed_length_records, *lengths, is_zlib)
@@ -138,7 +139,7 @@ def tf_record_reader(
     return add_op(TF_RECORD_READER, name=name, **attrs)
 
 
-def _tf_record_reader_kernel(ctx: KernelContext) -> Array:
+def _tf_record_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "TFRecordReader", reader_resource.tf_records, ctx.attr("compression_type"))
 
 
@@ -167,7 +168,7 @@ def whole_file_reader(container: str = "", shared_name: str = "", name: str | No
     return add_op(WHOLE_FILE_READER, name=name, container=container, shared_name=shared_name)
 
 
-def _whole_file_reader_kernel(ctx: KernelContext) -> Array:
+def _whole_file_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "WholeFileReader", lambda: reader_resource.whole_files)
 
 
@@ -196,7 +197,7 @@ def identity_reader(container: str = "", shared_name: str = "", name: str | None
     return add_op(IDENTITY_READER, name=name, container=container, shared_name=shared_name)
 
 
-def _identity_reader_kernel(ctx: KernelContext) -> Array:
+def _identity_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "IdentityReader", lambda: reader_resource.identity)
 
 
@@ -255,7 +256,9 @@ READER_READ = register(
 )
 
 
-def reader_read_up_to(handle: Tensor, queue_handle: Tensor, num_records: Any, name: str | None = None) -> list[Tensor]:
+def reader_read_up_to(
+    handle: Tensor, queue_handle: Tensor, num_records: TensorLike, name: str | None = None
+) -> list[Tensor]:
     """Up to `num_records` next records of a reader, at least one: as many as there are left in its work unit.
 
     Args:
@@ -313,7 +316,7 @@ def reader_num_records_produced(handle: Tensor, name: str | None = None) -> Tens
         return add_op(READER_NUM_RECORDS_PRODUCED, handle, name=name)
 
 
-def _reader_num_records_produced_kernel(ctx: KernelContext, reader: Reader) -> Array:
+def _reader_num_records_produced_kernel(ctx: KernelContext, reader: Reader) -> np.int64:
     return np.int64(reader.records_produced)
 
 
@@ -341,7 +344,7 @@ def reader_num_work_units_completed(handle: Tensor, name: str | None = None) -> 
         return add_op(READER_NUM_WORK_UNITS_COMPLETED, handle, name=name)
 
 
-def _reader_num_work_units_completed_kernel(ctx: KernelContext, reader: Reader) -> Array:
+def _reader_num_work_units_completed_kernel(ctx: KernelContext, reader: Reader) -> np.int64:
     return np.int64(reader.works_completed)
 
 
@@ -386,7 +389,7 @@ READER_SERIALIZE_STATE = register(
 )
 
 
-def reader_restore_state(handle: Tensor, state: Any, name: str | None = None) -> Operation:
+def reader_restore_state(handle: Tensor, state: TensorLike, name: str | None = None) -> Operation:
     """Bring a reader to where one of its kind was.
 
     Args:

@@ -16,6 +16,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
 from tfray.ops.resources.staging_resource import MapStagingArea, StagingArea
 from tfray.ops.state.state_ops import colocated_with
@@ -82,7 +83,7 @@ STAGING_AREA = register(
 )
 
 
-def stage(handle: Tensor, values: Sequence[Any], name: str | None = None) -> Operation:
+def stage(handle: Tensor, values: Sequence[TensorLike], name: str | None = None) -> Operation:
     """Add an element, waiting for room.
 
     Args:
@@ -154,7 +155,7 @@ UNSTAGE = register(
 
 
 def stage_peek(
-    handle: Tensor, index: Any, types: Sequence[DType], shapes: Sequence[TensorShape], name: str | None = None
+    handle: Tensor, index: TensorLike, types: Sequence[DType], shapes: Sequence[TensorShape], name: str | None = None
 ) -> Any:
     """Look at an element without taking it, waiting until it is there.
 
@@ -238,7 +239,7 @@ MAP_STAGING_AREA = register(
 
 
 def map_stage(
-    handle: Tensor, key: Any, indices: Sequence[int], values: Sequence[Any], name: str | None = None
+    handle: Tensor, key: TensorLike, indices: Sequence[int], values: Sequence[TensorLike], name: str | None = None
 ) -> Operation:
     """Add components of the element of a key; waits for room when that makes it complete.
 
@@ -277,7 +278,7 @@ MAP_STAGE = register(
 
 def map_unstage(
     handle: Tensor,
-    key: Any,
+    key: TensorLike,
     indices: Sequence[int],
     types: Sequence[DType],
     shapes: Sequence[TensorShape],
@@ -377,7 +378,7 @@ MAP_UNSTAGE_NO_KEY = register(
 
 def map_peek(
     handle: Tensor,
-    key: Any,
+    key: TensorLike,
     indices: Sequence[int],
     types: Sequence[DType],
     shapes: Sequence[TensorShape],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -12,9 +13,10 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import host_ints, known_entries, shape, sizes_from_input, to_int32
 
 _BOXES: Final = (dtypes.float32, dtypes.float64)
@@ -45,7 +47,7 @@ class Samples(NamedTuple):
     reach: int
 
     @classmethod
-    def of(cls, xp: Any, first: Array, last: Array, size: int, count: int, is_nearest: bool) -> Samples:
+    def of(cls, xp: ArrayModule, first: Array, last: Array, size: int, count: int, is_nearest: bool) -> Samples:
         """`count` places from edge `first` to edge `last` of each box, in an image of `size` pixels."""
         steps = xp.arange(count, dtype=first.dtype) / (count - 1) if count > 1 else xp.full(1, 0.5, first.dtype)
         steps = steps.astype(first.dtype, copy=False)
@@ -70,7 +72,9 @@ class Sampling(NamedTuple):
     width: int
 
     @classmethod
-    def of(cls, ctx: KernelContext, sizes: Any, boxes: Array, box_ind: Array, crop: Any) -> Sampling:
+    def of(
+        cls, ctx: KernelContext, sizes: Sequence[int], boxes: Array, box_ind: Array, crop: Sequence[int]
+    ) -> Sampling:
         """For images of shape `sizes` and crops of height and width `crop`."""
         xp, (batch, height, width, _) = ctx.xp, sizes
         if boxes.ndim != 2 or boxes.shape[1] != 4 or box_ind.shape != boxes.shape[:1]:
@@ -109,7 +113,7 @@ class Sampling(NamedTuple):
         """Whether a place lies within the image, ``[boxes, rows, columns]``."""
         return self.rows.is_inside[:, :, None] & self.columns.is_inside[:, None, :]
 
-    def matrix(self, xp: Any, pixels: int) -> Any:
+    def matrix(self, xp: ArrayModule, pixels: int) -> Any:
         """The crops' pixels as weighted sums of the images': a sparse matrix, 0 for places outside."""
         down, across = self.rows.share[:, :, None], self.columns.share[:, None, :]
         weights = [y * x for y in (1 - down, down) for x in (1 - across, across)]
@@ -121,14 +125,14 @@ class Sampling(NamedTuple):
 
 
 def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
+    image: TensorLike,
+    boxes: TensorLike,
+    box_ind: TensorLike | None = None,
+    crop_size: TensorLike | None = None,
     method: str = "bilinear",
     extrapolation_value: float = 0,
     name: str | None = None,
-    box_indices: Any = None,
+    box_indices: TensorLike | None = None,
 ) -> Tensor:
     """Cut boxes out of images and resize them to one size. Gradients flow to the images and the boxes.
 
@@ -152,6 +156,8 @@ def crop_and_resize(
     """
     if method not in ("bilinear", "nearest"):
         raise InvalidArgumentError(f"crop_and_resize: method is {method!r}, expected 'bilinear' or 'nearest'")
+    if crop_size is None:
+        raise InvalidArgumentError("crop_and_resize: crop_size is required")
     return add_op(
         CROP_AND_RESIZE,
         image,

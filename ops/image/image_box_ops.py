@@ -6,7 +6,8 @@ Boxes are ``[top, left, bottom, right]``, mostly as fractions of the image's hei
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.random_seed import get_seed
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.layout_ops import pad
 from tfray.ops.arrays.shape_ops import host_int, host_ints, index_tensor, known_entries, to_int32
 from tfray.ops.arrays.shape_ops import size as size_of
@@ -39,7 +41,9 @@ _COLORS: Final = (
 """Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia."""
 
 
-def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
+def draw_bounding_boxes(
+    images: TensorLike, boxes: TensorLike, name: str | None = None, colors: TensorLike | None = None
+) -> Tensor:
     """Draw boxes, lines of one pixel, into images.
 
     Args:
@@ -124,11 +128,11 @@ DRAW_BOUNDING_BOXES = register(
 
 
 def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = -math.inf,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
     name: str | None = None,
 ) -> Tensor:
     """Choose boxes with the greatest scores among those that overlap.
@@ -156,11 +160,11 @@ def non_max_suppression(
 
 
 def non_max_suppression_padded(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = -math.inf,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -191,12 +195,12 @@ def non_max_suppression_padded(
 
 
 def non_max_suppression_with_scores(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = -math.inf,
-    soft_nms_sigma: Any = 0.0,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
+    soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> list[Tensor]:
     """As `non_max_suppression`; overlapping boxes may lose a part of their score instead of being dropped.
@@ -259,7 +263,7 @@ def _non_max_suppression_kernel(
     return _chosen(scores, weights, host_int(ctx, max_output_size), float(score_threshold))
 
 
-def _chosen(scores: Array, weights: Any, most: int, threshold: float) -> tuple[Array, Array]:
+def _chosen(scores: Array, weights: Callable[[int], Array], most: int, threshold: float) -> tuple[Array, Array]:
     """Indices and scores, chosen greedily; ``weights(index)`` are factors on all scores, NaN to drop a box."""
     left = np.where(scores > threshold, scores, -np.inf).astype(np.float32)
     is_left = scores > threshold
@@ -305,11 +309,11 @@ NON_MAX_SUPPRESSION = register(
 
 
 def non_max_suppression_overlaps(
-    overlaps: Any,
-    scores: Any,
-    max_output_size: Any,
-    overlap_threshold: Any = 0.5,
-    score_threshold: Any = -math.inf,
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
     name: str | None = None,
 ) -> Tensor:
     """As `non_max_suppression`, by given overlaps.
@@ -376,13 +380,13 @@ NON_MAX_SUPPRESSION_OVERLAPS = register(
 
 
 def sample_distorted_bounding_box(
-    image_size: Any,
-    bounding_boxes: Any,
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
     seed: int | None = None,
     seed2: int | None = None,
-    min_object_covered: Any = 0.1,
-    aspect_ratio_range: Any = None,
-    area_range: Any = None,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: Sequence[float] | None = None,
+    area_range: Sequence[float] | None = None,
     max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
@@ -426,7 +430,7 @@ def sample_distorted_bounding_box(
     )
 
 
-def _range(what: str, bounds: Any, most: float) -> list[float]:
+def _range(what: str, bounds: Sequence[float], most: float) -> list[float]:
     low, high = (float(bound) for bound in bounds)
     if not 0 < low <= high <= most:
         raise InvalidArgumentError(
@@ -458,7 +462,7 @@ def _sample_distorted_bounding_box_kernel(
 
 
 def _random_part(
-    ctx: KernelContext, generator: Any, height: int, width: int, objects: Array, needed: float
+    ctx: KernelContext, generator: np.random.Generator, height: int, width: int, objects: Array, needed: float
 ) -> tuple[int, int, int, int]:
     low, high = ctx.attr("area_range")
     for _ in range(ctx.attr("max_attempts")):
@@ -516,9 +520,9 @@ SAMPLE_DISTORTED_BOUNDING_BOX = register(
 
 
 def extract_glimpse(
-    input: Any,
-    size: Any,
-    offsets: Any,
+    input: TensorLike,
+    size: TensorLike,
+    offsets: TensorLike,
     centered: bool = True,
     normalized: bool = True,
     uniform_noise: bool = True,
@@ -587,7 +591,7 @@ def _glimpse(ctx: KernelContext, image: Array, glimpse: Array, corner: list[int]
         glimpse[tuple(inside)] = image[tuple(source)]
 
 
-def _noise(ctx: KernelContext, generator: Any, image: Array, shape: tuple[int, ...]) -> Array:
+def _noise(ctx: KernelContext, generator: np.random.Generator, image: Array, shape: tuple[int, ...]) -> Array:
     if ctx.attr("uniform_noise"):
         return generator.uniform(image.min(), image.max(), shape)
     return generator.normal(image.mean(), image.std(), shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,9 +18,13 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import host_int, host_ints, to_int32
 from tfray.ops.image.image_color_ops import convert_image_dtype
 from tfray.ops.random.random_ops import random_uniform
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 _MODES: Final = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
@@ -38,22 +42,23 @@ def _pillow() -> SimpleNamespace:
     return SimpleNamespace(Image=Image, broken=broken)
 
 
-def _bytes_of(contents: Any) -> bytes:
+def _bytes_of(contents: Array | bytes) -> bytes:
     data: bytes = contents.item() if isinstance(contents, np.ndarray) else contents
     return data
 
 
-def _open(ctx: KernelContext, contents: Any, formats: tuple[str, ...]) -> Any:
+def _open(ctx: KernelContext, contents: Array, formats: tuple[str, ...]) -> Image:
     pillow, data = _pillow(), _bytes_of(contents)
     try:
-        return pillow.Image.open(io.BytesIO(data), formats=formats)
+        image: Image = pillow.Image.open(io.BytesIO(data), formats=formats)
+        return image
     except pillow.broken as error:
         raise InvalidArgumentError(
             f"{ctx.op_name}: {len(data)} bytes that begin with {data[:8]!r} are no {' or '.join(formats)} image"
         ) from error
 
 
-def _pixels(ctx: KernelContext, image: Any, channels: int) -> Array:
+def _pixels(ctx: KernelContext, image: Image, channels: int) -> Array:
     """The pixels of an open image as ``[height, width, channels]``; with 0 channels, as many as it has."""
     pillow = _pillow()
     try:
@@ -65,7 +70,7 @@ def _pixels(ctx: KernelContext, image: Any, channels: int) -> Array:
     return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
-def _natural_mode(image: Any) -> str:
+def _natural_mode(image: Image) -> str:
     if image.mode in ("1", "L", "I", "F") or image.mode.startswith("I;16"):
         return "L"
     if image.mode in ("LA", "RGBA"):
@@ -89,7 +94,7 @@ def _decoded_shape(op: Operation) -> list[TensorShape]:
 
 
 def decode_jpeg(
-    contents: Any,
+    contents: TensorLike,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -128,7 +133,7 @@ def decode_jpeg(
     return add_op(DECODE_JPEG, contents, name=name, channels=channels, ratio=ratio)
 
 
-def _decode_jpeg_kernel(ctx: KernelContext, contents: Any) -> Array:
+def _decode_jpeg_kernel(ctx: KernelContext, contents: Array) -> Array:
     image, ratio = _open(ctx, contents, ("JPEG",)), ctx.attr("ratio")
     if ratio > 1:
         image.draft(None, tuple(-(-size // ratio) for size in image.size))
@@ -148,8 +153,8 @@ DECODE_JPEG = register(
 
 
 def decode_and_crop_jpeg(
-    contents: Any,
-    crop_window: Any,
+    contents: TensorLike,
+    crop_window: TensorLike,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -185,7 +190,7 @@ def decode_and_crop_jpeg(
     return add_op(DECODE_AND_CROP_JPEG, contents, to_int32(crop_window), name=name, channels=channels)
 
 
-def _decode_and_crop_jpeg_kernel(ctx: KernelContext, contents: Any, crop_window: Array) -> Array:
+def _decode_and_crop_jpeg_kernel(ctx: KernelContext, contents: Array, crop_window: Array) -> Array:
     image = _open(ctx, contents, ("JPEG",))
     top, left, height, width = host_ints(ctx, crop_window)
     if min(top, left) < 0 or min(height, width) < 1 or top + height > image.height or left + width > image.width:
@@ -216,7 +221,7 @@ DECODE_AND_CROP_JPEG = register(
 )
 
 
-def extract_jpeg_shape(contents: Any, output_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
+def extract_jpeg_shape(contents: TensorLike, output_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """Read the size of a JPEG image without decoding it.
 
     Args:
@@ -235,7 +240,7 @@ def extract_jpeg_shape(contents: Any, output_type: DTypeLike = dtypes.int32, nam
     return add_op(EXTRACT_JPEG_SHAPE, contents, name=name, output_type=as_dtype(output_type))
 
 
-def _extract_jpeg_shape_kernel(ctx: KernelContext, contents: Any) -> Array:
+def _extract_jpeg_shape_kernel(ctx: KernelContext, contents: Array) -> Array:
     image = _open(ctx, contents, ("JPEG",))
     return np.array([image.height, image.width, len(image.getbands())], ctx.output_dtype())
 
@@ -257,7 +262,7 @@ EXTRACT_JPEG_SHAPE = register(
 )
 
 
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     """Whether bytes begin as a JPEG image does, a bool scalar.
 
     Args:
@@ -267,7 +272,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     return add_op(IS_JPEG, contents, name=name)
 
 
-def _is_jpeg_kernel(ctx: KernelContext, contents: Any) -> Array:
+def _is_jpeg_kernel(ctx: KernelContext, contents: Array) -> Array:
     return np.array(_bytes_of(contents).startswith(b"\xff\xd8\xff"))
 
 
@@ -283,9 +288,9 @@ IS_JPEG = register(
 
 
 def encode_jpeg(
-    image: Any,
+    image: TensorLike,
     format: str = "",
-    quality: Any = 95,
+    quality: TensorLike = 95,
     progressive: bool = False,
     optimize_size: bool = False,
     chroma_downsampling: bool = True,
@@ -383,7 +388,7 @@ ENCODE_JPEG = register(
 )
 
 
-def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+def adjust_jpeg_quality(image: TensorLike, jpeg_quality: TensorLike, name: str | None = None) -> Tensor:
     """Encode an image as JPEG of some quality and decode it again.
 
     Args:
@@ -402,7 +407,9 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         return convert_image_dtype(decoded, image.dtype)
 
 
-def random_jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None) -> Tensor:
+def random_jpeg_quality(
+    image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+) -> Tensor:
     """Encode an image as JPEG of a random quality and decode it again.
 
     Args:
@@ -425,7 +432,9 @@ def random_jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int
 # -- PNG, BMP and GIF ----------------------------------------------------------------------------------
 
 
-def decode_png(contents: Any, channels: int = 0, dtype: DTypeLike = dtypes.uint8, name: str | None = None) -> Tensor:
+def decode_png(
+    contents: TensorLike, channels: int = 0, dtype: DTypeLike = dtypes.uint8, name: str | None = None
+) -> Tensor:
     """Decode a PNG image.
 
     Args:
@@ -450,7 +459,7 @@ def decode_png(contents: Any, channels: int = 0, dtype: DTypeLike = dtypes.uint8
     return add_op(DECODE_PNG, contents, name=name, channels=channels, dtype=as_dtype(dtype))
 
 
-def _decode_png_kernel(ctx: KernelContext, contents: Any) -> Array:
+def _decode_png_kernel(ctx: KernelContext, contents: Array) -> Array:
     image = _open(ctx, contents, ("PNG",))
     if image.mode.startswith("I"):
         return _deep_pixels(ctx, image)
@@ -458,7 +467,7 @@ def _decode_png_kernel(ctx: KernelContext, contents: Any) -> Array:
     return pixels.astype(np.uint16) * np.uint16(257) if ctx.output_dtype() == np.uint16 else pixels
 
 
-def _deep_pixels(ctx: KernelContext, image: Any) -> Array:
+def _deep_pixels(ctx: KernelContext, image: Image) -> Array:
     """The pixels of a grayscale image of 16 bits."""
     pillow = _pillow()
     try:
@@ -485,7 +494,7 @@ DECODE_PNG = register(
 )
 
 
-def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
     """Encode an image as PNG.
 
     Args:
@@ -524,7 +533,7 @@ ENCODE_PNG = register(
 )
 
 
-def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
     """Decode a BMP image.
 
     Args:
@@ -538,7 +547,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     return add_op(DECODE_BMP, contents, name=name, channels=_check_channels("decode_bmp", channels, (0, 1, 3, 4)))
 
 
-def _decode_bmp_kernel(ctx: KernelContext, contents: Any) -> Array:
+def _decode_bmp_kernel(ctx: KernelContext, contents: Array) -> Array:
     return _pixels(ctx, _open(ctx, contents, ("BMP",)), ctx.attr("channels"))
 
 
@@ -554,7 +563,7 @@ DECODE_BMP = register(
 )
 
 
-def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """Decode all frames of a GIF image.
 
     Args:
@@ -567,11 +576,11 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     return add_op(DECODE_GIF, contents, name=name)
 
 
-def _decode_gif_kernel(ctx: KernelContext, contents: Any) -> Array:
+def _decode_gif_kernel(ctx: KernelContext, contents: Array) -> Array:
     return _frames(ctx, _open(ctx, contents, ("GIF",)), 3)
 
 
-def _frames(ctx: KernelContext, image: Any, channels: int) -> Array:
+def _frames(ctx: KernelContext, image: Image, channels: int) -> Array:
     pillow, frames = _pillow(), []
     try:
         count = getattr(image, "n_frames", 1)
@@ -586,7 +595,7 @@ def _frames(ctx: KernelContext, image: Any, channels: int) -> Array:
     return np.stack(frames)
 
 
-def _check_pixels(ctx: KernelContext, count: int, image: Any) -> None:
+def _check_pixels(ctx: KernelContext, count: int, image: Image) -> None:
     """Refuse frames that have more pixels together than Pillow allows one image: a small file may declare much."""
     limit = _pillow().Image.MAX_IMAGE_PIXELS
     if limit is not None and count * image.width * image.height > 2 * limit:
@@ -613,7 +622,7 @@ DECODE_GIF = register(
 
 
 def decode_image(
-    contents: Any,
+    contents: TensorLike,
     channels: int | None = None,
     dtype: DTypeLike = dtypes.uint8,
     name: str | None = None,
@@ -646,7 +655,7 @@ def decode_image(
         return convert_image_dtype(image, dtype)
 
 
-def _decode_image_kernel(ctx: KernelContext, contents: Any) -> Array:
+def _decode_image_kernel(ctx: KernelContext, contents: Array) -> Array:
     image, channels = _open(ctx, contents, ("JPEG", "PNG", "GIF", "BMP")), ctx.attr("channels")
     if image.format == "GIF" and ctx.attr("expand_animations"):
         return _frames(ctx, image, channels or 3)

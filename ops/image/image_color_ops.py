@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.layout_ops import tile
 from tfray.ops.arrays.shape_ops import cast, identity, shape
 from tfray.ops.image.image_ops import image_tensor
@@ -29,7 +31,7 @@ from tfray.ops.random.random_ops import random_uniform
 # -- dtypes --------------------------------------------------------------------------------------------
 
 
-def convert_image_dtype(image: Any, dtype: DTypeLike, saturate: bool = False, name: str | None = None) -> Tensor:
+def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None) -> Tensor:
     """Convert an image to another dtype, scaled so that white stays white.
 
     Floats mean colours in [0, 1], integers in [0, greatest value of the dtype].
@@ -62,14 +64,14 @@ def convert_image_dtype(image: Any, dtype: DTypeLike, saturate: bool = False, na
         return convert(multiply(image, dtype.max + 0.5), dtype)
 
 
-def _between_integers(image: Tensor, dtype: Any, convert: Any) -> Tensor:
+def _between_integers(image: Tensor, dtype: DType, convert: Callable[[Tensor, DType], Tensor]) -> Tensor:
     before, after = image.dtype.max + 1, dtype.max + 1
     if before > after:
         return convert(floordiv(image, before // after), dtype)
     return multiply(convert(image, dtype), after // before)
 
 
-def _in_floats(image: Any, change: Any) -> Tensor:
+def _in_floats(image: TensorLike, change: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply a change of colours in float32 (or the image's own float dtype), and convert back."""
     image = convert_to_tensor(image, name="image")
     if image.dtype.is_floating:
@@ -80,7 +82,7 @@ def _in_floats(image: Any, change: Any) -> Tensor:
 # -- colour spaces -------------------------------------------------------------------------------------
 
 
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """Convert colours to their luminance.
 
     Args:
@@ -102,7 +104,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(reduce_sum(multiply(colors, weights), -1, keepdims=True), images.dtype)
 
 
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Repeat a luminance three times.
 
     Args:
@@ -123,7 +125,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     return tile(images, [1] * (images.shape.rank - 1) + [3], name or "grayscale_to_rgb")
 
 
-def _with_channels(op: str, images: Any, channels: int) -> Tensor:
+def _with_channels(op: str, images: TensorLike, channels: int) -> Tensor:
     images = convert_to_tensor(images, name="images")
     if images.shape.rank is not None and (images.shape.rank < 1 or images.shape.sizes[-1] not in (None, channels)):
         raise InvalidArgumentError(
@@ -132,7 +134,7 @@ def _with_channels(op: str, images: Any, channels: int) -> Tensor:
     return images
 
 
-def _linear(op: str, images: Any, matrix: Any) -> Tensor:
+def _linear(op: str, images: TensorLike, matrix: TensorLike) -> Tensor:
     images = _with_channels(op, images, 3)
     return tensordot(images, convert_to_tensor(np.array(matrix), images.dtype), [[-1], [0]], op)
 
@@ -147,22 +149,22 @@ _YIQ_TO_RGB: Final = ((1, 1, 1), (0.95598634, -0.27201283, -1.10674021), (0.6208
 _YUV_TO_RGB: Final = ((1, 1, 1), (0, -0.394642334, 2.03206185), (1.13988303, -0.58062185, 0))
 
 
-def rgb_to_yiq(images: Any) -> Tensor:
+def rgb_to_yiq(images: TensorLike) -> Tensor:
     """Convert ``[..., 3]`` colours from RGB in [0, 1] to YIQ."""
     return _linear("rgb_to_yiq", images, _RGB_TO_YIQ)
 
 
-def yiq_to_rgb(images: Any) -> Tensor:
+def yiq_to_rgb(images: TensorLike) -> Tensor:
     """Convert ``[..., 3]`` colours from YIQ to RGB."""
     return _linear("yiq_to_rgb", images, _YIQ_TO_RGB)
 
 
-def rgb_to_yuv(images: Any) -> Tensor:
+def rgb_to_yuv(images: TensorLike) -> Tensor:
     """Convert ``[..., 3]`` colours from RGB in [0, 1] to YUV."""
     return _linear("rgb_to_yuv", images, _RGB_TO_YUV)
 
 
-def yuv_to_rgb(images: Any) -> Tensor:
+def yuv_to_rgb(images: TensorLike) -> Tensor:
     """Convert ``[..., 3]`` colours from YUV to RGB."""
     return _linear("yuv_to_rgb", images, _YUV_TO_RGB)
 
@@ -179,7 +181,7 @@ def _check_colors(colors: Array) -> None:
         raise InvalidArgumentError(f"the images have shape {colors.shape}, expected 3 channels at the end")
 
 
-def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Convert colours from RGB to hue, saturation and value, all in [0, 1].
 
     Args:
@@ -192,7 +194,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     return add_op(RGB_TO_HSV, images, name=name)
 
 
-def _hsv(xp: Any, red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]:
+def _hsv(xp: ArrayModule, red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]:
     """Hue, saturation and value of colours."""
     value = xp.maximum(xp.maximum(red, green), blue)
     chroma = value - xp.minimum(xp.minimum(red, green), blue)
@@ -211,7 +213,7 @@ def _hsv(xp: Any, red: Array, green: Array, blue: Array) -> tuple[Array, Array, 
     return hue + (hue < 0), saturation, value
 
 
-def _map_colors(xp: Any, function: Any, colors: Array, out: Array | None) -> Array:
+def _map_colors(xp: ArrayModule, function: Callable[..., Sequence[Array]], colors: Array, out: Array | None) -> Array:
     """Fill `out` by ``function(first, second, third channel)`` of colours, which gives the new channels."""
     if out is None:
         out = xp.empty(colors.shape, colors.dtype)
@@ -246,7 +248,7 @@ RGB_TO_HSV = register(
 )
 
 
-def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Convert colours from hue, saturation and value to RGB: the inverse of `rgb_to_hsv`.
 
     Args:
@@ -259,7 +261,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     return add_op(HSV_TO_RGB, images, name=name)
 
 
-def _rgb(xp: Any, hue: Array, saturation: Array, value: Array) -> tuple[Array, Array, Array]:
+def _rgb(xp: ArrayModule, hue: Array, saturation: Array, value: Array) -> tuple[Array, Array, Array]:
     """Red, green and blue of colours."""
     sixths = hue * 6
     base = value * (1 - saturation)
@@ -292,7 +294,7 @@ HSV_TO_RGB = register(
 # -- adjustments ---------------------------------------------------------------------------------------
 
 
-def adjust_brightness(image: Any, delta: Any) -> Tensor:
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """Add to the colours of an image.
 
     Args:
@@ -306,7 +308,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
         return _in_floats(image, lambda colors: colors + cast(delta, colors.dtype))
 
 
-def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """Adjust the brightness by a random amount.
 
     Args:
@@ -327,7 +329,7 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
-def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """Move the colours of each image and channel away from their mean, or towards it.
 
     Args:
@@ -346,7 +348,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         return _in_floats(images, change)
 
 
-def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Adjust the contrast by a random factor.
 
     Args:
@@ -371,7 +373,7 @@ def _random_factor(op: str, lower: float, upper: float, seed: int | None) -> Ten
     return random_uniform([], lower, upper, seed=seed)
 
 
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike = 1) -> Tensor:
     """Compute ``gain * image ** gamma`` of colours in [0, 1].
 
     Args:
@@ -390,7 +392,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         )
 
 
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """Turn the hue of the colours of an image.
 
     Args:
@@ -430,7 +432,7 @@ ADJUST_HUE = register(
 )
 
 
-def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """Turn the hue by a random amount.
 
     Args:
@@ -450,7 +452,7 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
     """Multiply the saturation of the colours of an image.
 
     Args:
@@ -491,7 +493,7 @@ ADJUST_SATURATION = register(
 )
 
 
-def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Multiply the saturation by a random factor.
 
     Args:
@@ -510,7 +512,7 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
     return adjust_saturation(image, _random_factor("random_saturation", lower, upper, seed))
 
 
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Scale each image to mean 0 and variance 1.
 
     The deviation that is divided by is at least ``1 / sqrt(number of elements)``, so that uniform images stay finite.

@@ -11,6 +11,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import where
 from tfray.ops.arrays.layout_ops import pad, reverse
 from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, shape, squeeze, to_int32, transpose
@@ -34,7 +35,7 @@ class ResizeMethod:
     AREA: Final = 3
 
 
-def image_tensor(op: str, image: Any) -> Tensor:
+def image_tensor(op: str, image: TensorLike) -> Tensor:
     """`image` as a tensor of rank 3 (one image), rank 4 (a batch) or unknown rank.
 
     Raises:
@@ -59,7 +60,7 @@ def spatial_sizes(image: Tensor) -> tuple[Any, Any]:
     return height, width
 
 
-def _batched(op: str, image: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
+def _batched(op: str, image: TensorLike, function: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply a function of batches to a batch, or to one image."""
     image = image_tensor(op, image)
     if image.shape.rank is None:
@@ -86,7 +87,7 @@ def _smaller(x: Any, y: Any) -> Any:
 # -- flipping and turning ------------------------------------------------------------------------------
 
 
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """Mirror an image, or each of a batch, from left to right.
 
     `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result has the same
@@ -100,7 +101,7 @@ def flip_left_right(image: Any) -> Tensor:
     return _flipped("flip_left_right", image, 1)
 
 
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: TensorLike) -> Tensor:
     """Mirror an image, or each of a batch, from top to bottom.
 
     `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result has the same
@@ -109,12 +110,12 @@ def flip_up_down(image: Any) -> Tensor:
     return _flipped("flip_up_down", image, 0)
 
 
-def _flipped(op: str, image: Any, axis: int) -> Tensor:
+def _flipped(op: str, image: TensorLike, axis: int) -> Tensor:
     image = image_tensor(op, image)
     return reverse(image, [axis + 1 if image.shape.rank == 4 else axis], op)
 
 
-def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
     """Mirror an image from left to right with a chance of one half, each image of a batch on its own.
 
     Args:
@@ -132,7 +133,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     return _randomly_flipped("random_flip_left_right", image, 1, seed)
 
 
-def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
     """Mirror an image from top to bottom with a chance of one half, each image of a batch on its own.
 
     `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result has the same
@@ -141,7 +142,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     return _randomly_flipped("random_flip_up_down", image, 0, seed)
 
 
-def _randomly_flipped(op: str, image: Any, axis: int, seed: int | None) -> Tensor:
+def _randomly_flipped(op: str, image: TensorLike, axis: int, seed: int | None) -> Tensor:
     with get_default_graph().name_scope(op):
         image = image_tensor(op, image)
         if image.shape.rank == 4:
@@ -154,7 +155,7 @@ def _randomly_flipped(op: str, image: Any, axis: int, seed: int | None) -> Tenso
         return flipped
 
 
-def transpose_image(image: Any) -> Tensor:
+def transpose_image(image: TensorLike) -> Tensor:
     """Exchange height and width of an image, or of each of a batch.
 
     `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result ``[width,
@@ -163,7 +164,7 @@ def transpose_image(image: Any) -> Tensor:
     return _batched("transpose_image", image, lambda images: transpose(images, [0, 2, 1, 3]))
 
 
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
     """Turn an image, or each of a batch, counter-clockwise by 90 degrees, `k` times.
 
     Args:
@@ -210,7 +211,11 @@ def _turned_by_tensor(images: Tensor, turns: Tensor) -> Tensor:
 
 
 def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: int | Tensor,
+    offset_width: int | Tensor,
+    target_height: int | Tensor,
+    target_width: int | Tensor,
 ) -> Tensor:
     """Take a part of an image, or of each of a batch.
 
@@ -255,7 +260,11 @@ def _check_part(op: str, images: Tensor, top: Any, left: Any, height: Any, width
 
 
 def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: int | Tensor,
+    offset_width: int | Tensor,
+    target_height: int | Tensor,
+    target_width: int | Tensor,
 ) -> Tensor:
     """Put zeros around an image, or each of a batch.
 
@@ -297,12 +306,12 @@ def pad_to_bounding_box(
         return _batched("pad_to_bounding_box", image, padded)
 
 
-def _with_sizes(images: TensorShape, height: Any, width: Any) -> list[int | None]:
+def _with_sizes(images: TensorShape, height: TensorLike, width: TensorLike) -> list[int | None]:
     known = [None if isinstance(value, Tensor) else int(value) for value in map(_number, (height, width))]
     return [images.sizes[0], *known, images.sizes[3]]
 
 
-def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+def resize_image_with_crop_or_pad(image: TensorLike, target_height: int | Tensor, target_width: int | Tensor) -> Tensor:
     """Bring an image, or each of a batch, to a size: by cropping its middle, or by zeros around it.
 
     Args:
@@ -340,7 +349,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         return _batched("resize_image_with_crop_or_pad", image, fitted)
 
 
-def central_crop(image: Any, central_fraction: float) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     """Take the middle of an image, or of each of a batch.
 
     Args:
@@ -382,8 +391,8 @@ def _margin(size: Any, fraction: float) -> Any:
 
 
 def resize_images(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     method: int = ResizeMethod.BILINEAR,
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,
@@ -418,7 +427,7 @@ def resize_images(
         )
 
 
-_METHODS: Final = {
+_METHODS: Final[dict[int, Callable[..., Tensor]]] = {
     ResizeMethod.BILINEAR: resize_bilinear,
     ResizeMethod.NEAREST_NEIGHBOR: resize_nearest_neighbor,
     ResizeMethod.BICUBIC: resize_bicubic,
@@ -426,7 +435,7 @@ _METHODS: Final = {
 }
 
 
-def _resized(images: Tensor, size: Any, method: int, align_corners: bool, preserve_aspect_ratio: bool) -> Tensor:
+def _resized(images: Tensor, size: TensorLike, method: int, align_corners: bool, preserve_aspect_ratio: bool) -> Tensor:
     size = to_int32(size)
     if preserve_aspect_ratio:
         size = _fitting_size(images, size)
@@ -444,9 +453,9 @@ def _fitting_size(images: Tensor, size: Tensor) -> Tensor:
 
 
 def resize_image_with_pad(
-    image: Any,
-    target_height: Any,
-    target_width: Any,
+    image: TensorLike,
+    target_height: int | Tensor,
+    target_width: int | Tensor,
     method: int = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
@@ -488,7 +497,7 @@ def _as_int(value: Any) -> Any:
     return cast(value, dtypes.int32) if isinstance(value, Tensor) else int(value)
 
 
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """Sum the absolute differences of neighbouring pixels: how much an image varies.
 
     Args:

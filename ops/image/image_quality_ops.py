@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.layout_ops import pad, tile
@@ -25,7 +26,7 @@ from tfray.ops.nn.depthwise_conv_ops import depthwise_conv2d_native
 from tfray.ops.nn.pooling_ops import avg_pool
 
 
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """Compute the peak signal-to-noise ratio of images, in decibels.
 
     Args:
@@ -43,7 +44,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
         return subtract(20 / math.log(10) * log(most), 10 / math.log(10) * log(error), name)
 
 
-def _alike(op: str, a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _alike(op: str, a: TensorLike, b: TensorLike, max_val: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     a, b = image_tensor(op, a), image_tensor(op, b)
     if not a.shape.is_compatible_with(b.shape):
         raise InvalidArgumentError(f"{op}: images of shapes {a.shape} and {b.shape} cannot be compared")
@@ -54,9 +55,9 @@ def _alike(op: str, a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Tenso
 
 
 def ssim(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -118,9 +119,9 @@ _SCALE_WEIGHTS: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     power_factors: Sequence[float] = _SCALE_WEIGHTS,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
@@ -165,7 +166,7 @@ def _halved(images: Tensor) -> Tensor:
 # -- changes -------------------------------------------------------------------------------------------
 
 
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """Compute the differences between neighbouring pixels.
 
     Args:
@@ -183,7 +184,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
         return down, right
 
 
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Find edges by Sobel's filters.
 
     Args:

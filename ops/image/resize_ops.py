@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
@@ -10,8 +11,18 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    GradientFunction,
+    KernelContext,
+    NumpyDType,
+    OpDef,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import host_ints, known_entries, shape, to_int32
 from tfray.ops.kernels.precision import assign
 from tfray.ops.kernels.resampling import AxisMap, pick, resample
@@ -46,7 +57,9 @@ def _source_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape([batch, height, width, channels])]
 
 
-def _axes(ctx: KernelContext, method: str, sizes: Any, counts: Any, is_transposed: bool = False) -> list[AxisMap]:
+def _axes(
+    ctx: KernelContext, method: str, sizes: Sequence[int], counts: Sequence[int], is_transposed: bool = False
+) -> list[AxisMap]:
     if min(*counts, *sizes) < 1:
         raise InvalidArgumentError(f"resize: from {tuple(sizes)} to {tuple(counts)}, expected sizes of at least 1")
     options = ctx.attr("align_corners"), ctx.attr("half_pixel_centers"), is_transposed
@@ -79,7 +92,7 @@ def _interpolation(name: str, method: str, types: Any, gradient: GradientFunctio
 
 
 def _resample_in(
-    ctx: KernelContext, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any, out: Array | None
+    ctx: KernelContext, images: Array, rows: AxisMap, columns: AxisMap, dtype: NumpyDType, out: Array | None
 ) -> Array:
     """`resample` in `dtype`, rounded to the output's dtype in the end."""
     if dtype == ctx.output_dtype():
@@ -108,7 +121,13 @@ def _interpolation_grad(name: str, method: str, gradient: GradientFunction) -> O
 
 
 def _resize(
-    definition: OpDef, images: Any, size: Any, align_corners: bool, half: bool, name: str | None, dtype: DTypeLike
+    definition: OpDef,
+    images: TensorLike,
+    size: TensorLike,
+    align_corners: bool,
+    half: bool,
+    name: str | None,
+    dtype: DTypeLike,
 ) -> Tensor:
     attrs = _attrs(align_corners, half)
     return add_op(definition, images, to_int32(size), name=name, Tout=as_dtype(dtype), **attrs)
@@ -131,8 +150,8 @@ def _forward_again(definition: OpDef, op: Operation, d_output: Tensor) -> list[T
 
 
 def resize_bilinear(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
@@ -178,8 +197,8 @@ RESIZE_BILINEAR_GRAD = register(_interpolation_grad("ResizeBilinearGrad", "bilin
 
 
 def resize_bicubic(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
@@ -212,8 +231,8 @@ RESIZE_BICUBIC_GRAD = register(_interpolation_grad("ResizeBicubicGrad", "bicubic
 
 
 def resize_area(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     dtype: DTypeLike = dtypes.float32,
@@ -242,8 +261,8 @@ RESIZE_AREA_GRAD = register(_interpolation_grad("ResizeAreaGrad", "area", _area_
 
 
 def resize_nearest_neighbor(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
@@ -288,7 +307,11 @@ RESIZE_NEAREST_NEIGHBOR = register(
 
 
 def resize_nearest_neighbor_grad(
-    grads: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False, name: str | None = None
+    grads: TensorLike,
+    size: TensorLike,
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Compute the gradient of `resize_nearest_neighbor`: every pixel gets the sum of its copies.
 

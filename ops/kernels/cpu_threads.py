@@ -19,6 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tfray.framework.op_def import NumpyDTypeLike
+
 
 class BlasThreads:
     """OpenBLAS's thread count, which any number of kernels may hold at one at the same time.
@@ -222,7 +224,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
 
 
-def scratch(slot: str, shape: tuple[int, ...], dtype: Any) -> Any:
+def scratch(slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Any:
     """An uninitialised array that the calling thread reuses: its pages are warm, unlike those of a new one.
 
     Args:

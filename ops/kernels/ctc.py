@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, NumpyDType
 from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.row_sums import group_equal
 
@@ -112,7 +112,7 @@ def sum_alignments(
     return Alignments(log_probability, occupied)
 
 
-def _moves(extended: Array, blank: int, merge_repeated: bool, dtype: Any) -> tuple[Array, Array | None]:
+def _moves(extended: Array, blank: int, merge_repeated: bool, dtype: NumpyDType) -> tuple[Array, Array | None]:
     """Logarithms (0 or `LOW`) of whether a state may follow the last but one, and may follow itself (None: always)."""
     is_label = extended != blank
     may_skip = is_label.copy()
@@ -236,7 +236,7 @@ class _Beams:
     A labelling is known by a hash of 64 bits: two are the same where these are.
     """
 
-    def __init__(self, batch: int, width: int, dtype: Any) -> None:
+    def __init__(self, batch: int, width: int, dtype: NumpyDType) -> None:
         shape = batch, width
         self.hash = np.zeros(shape, np.uint64)
         self.parent = np.zeros(shape, np.uint64)  # hash without the last label

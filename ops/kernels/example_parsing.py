@@ -16,6 +16,7 @@ from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import wire
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
+from tfray.framework.op_def import Array
 
 BYTES_LIST: Final = 1
 FLOAT_LIST: Final = 2
@@ -81,7 +82,7 @@ def empty(kind: int) -> Any:
     return np.empty(0, _NUMPY[kind])
 
 
-def _joined(kind: int, parts: Sequence[Any]) -> ColumnValues:
+def _joined(kind: int, parts: Sequence[Array]) -> ColumnValues:
     """One column of the values in each example, None where it is missing."""
     lengths = np.array([-1 if part is None else len(part) for part in parts], np.int64)
     there = [part for part in parts if part is not None]
@@ -190,7 +191,7 @@ class _Batch:
         owner, starts, ends = self._repeated(filled, starts, ends)
         self._split_entries(owner, starts, ends)
 
-    def _varints(self, at: Any) -> tuple[Any, Any]:
+    def _varints(self, at: Array) -> tuple[Any, Any]:
         """The small numbers at these positions, and the positions behind them."""
         value = self._octets[at].astype(np.int64)
         if not (value >= 0x80).any():
@@ -207,7 +208,7 @@ class _Batch:
                 return value, behind
         raise _Unusual
 
-    def _delimited(self, at: Any, ends: Any, tag: int) -> tuple[Any, Any]:
+    def _delimited(self, at: Array, ends: Array, tag: int) -> tuple[Any, Any]:
         """Start and end of fields that begin at these positions with this tag, and end in time."""
         if (self._octets[at] != tag).any():
             raise _Unusual
@@ -217,14 +218,14 @@ class _Batch:
             raise _Unusual
         return start, end
 
-    def _sole_field(self, at: Any, ends: Any, tag: int) -> tuple[Any, Any]:
+    def _sole_field(self, at: Array, ends: Array, tag: int) -> tuple[Any, Any]:
         """The same for messages that consist of one field."""
         start, end = self._delimited(at, ends, tag)
         if (end != ends).any():
             raise _Unusual
         return start, end
 
-    def _repeated(self, owner: Any, at: Any, ends: Any) -> tuple[Any, Any, Any]:
+    def _repeated(self, owner: Array, at: Array, ends: Array) -> tuple[Any, Any, Any]:
         """All the fields of messages that repeat one: whose they are, starts and ends, in rounds."""
         rounds: list[tuple[Any, Any, Any]] = []
         while True:
@@ -244,7 +245,7 @@ class _Batch:
         owners, starts, stops = zip(*rounds, strict=True) if rounds else ([nothing], [nothing], [nothing])
         return np.concatenate(owners), np.concatenate(starts), np.concatenate(stops)
 
-    def _split_entries(self, owner: Any, starts: Any, ends: Any) -> None:
+    def _split_entries(self, owner: Array, starts: Array, ends: Array) -> None:
         """Find key, kind and list of every feature; those without a list count as missing."""
         key, key_end = self._delimited(starts, ends, _KEY)
         if (key_end >= ends).any():
@@ -295,7 +296,7 @@ class _Batch:
             found = found[words == np.uint64(int.from_bytes(part, "little"))]
         return found
 
-    def _packed(self, starts: Any, ends: Any) -> tuple[Any, Any]:
+    def _packed(self, starts: Array, ends: Array) -> tuple[Any, Any]:
         """Start and size in bytes of packed numbers in lists; empty lists have none."""
         filled = np.flatnonzero(starts < ends)
         if filled.size == starts.size:
@@ -306,7 +307,7 @@ class _Batch:
         size[filled] = end - start[filled]
         return start, size
 
-    def _floats(self, starts: Any, ends: Any) -> tuple[Any, Any]:
+    def _floats(self, starts: Array, ends: Array) -> tuple[Any, Any]:
         start, size = self._packed(starts, ends)
         if (size & 3).any():
             raise _Unusual
@@ -316,7 +317,7 @@ class _Batch:
         rows = zip(start.tolist(), size.tolist(), strict=True)
         return np.concatenate([np.frombuffer(self._data, "<f4", n >> 2, at) for at, n in rows]), size >> 2
 
-    def _ints(self, starts: Any, ends: Any) -> tuple[Any, Any]:
+    def _ints(self, starts: Array, ends: Array) -> tuple[Any, Any]:
         start, size = self._packed(starts, ends)
         octets = self._octets[_ranges(start, size, 1)]
         is_last = octets < 0x80
@@ -335,7 +336,7 @@ class _Batch:
             raise _Unusual
         return wire.gather_varints(octets, first, lengths), counts
 
-    def _bytes(self, starts: Any, ends: Any) -> tuple[Any, Any]:
+    def _bytes(self, starts: Array, ends: Array) -> tuple[Any, Any]:
         owner, first, last = self._repeated(np.arange(starts.size), starts, ends)
         counts = np.bincount(owner, minlength=starts.size)
         if owner.size > starts.size or counts.max(initial=0) > 1:
@@ -345,7 +346,7 @@ class _Batch:
         return _objects([data[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]), counts
 
 
-def _ranges(starts: Any, counts: Any, step: int) -> Any:
+def _ranges(starts: Array, counts: Array, step: int) -> Any:
     """``start, start + step, ...`` for each start, as many as its count, in a row."""
     if counts.size and (counts == counts[0]).all():
         count = int(counts[0])
@@ -403,7 +404,7 @@ def padded_column(column: ColumnValues, shape: Sequence[int], padding: Any, what
     return result
 
 
-def whole_steps(lengths: Any, shape: Sequence[int], what: str) -> Any:
+def whole_steps(lengths: Array, shape: Sequence[int], what: str) -> Any:
     """How many times each number of values holds a shape. Raises as `padded_column`."""
     count = int(np.prod(shape, dtype=np.int64))
     lengths = np.maximum(lengths, 0)
@@ -426,6 +427,6 @@ def sparse_column(column: ColumnValues) -> tuple[Any, Any, Any]:
     return indices, values, np.array([len(lengths), lengths.max(initial=0)], np.int64)
 
 
-def concatenate(parts: Iterable[Any], kind: int) -> Any:
+def concatenate(parts: Iterable[Array], kind: int) -> Any:
     """Arrays of values of a kind, one behind the other."""
     return np.concatenate([empty(kind), *parts])

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import Any
 
 import numpy as np
 
-from tfray.framework.op_def import Array, KernelContext, KernelFunction
+from tfray.framework.op_def import Array, KernelContext, KernelFunction, NumpyDType
 
 
-def is_half(dtype: np.dtype[Any]) -> bool:
+def is_half(dtype: NumpyDType) -> bool:
     """Whether `dtype` is a floating type of 16 bits: float16 or bfloat16."""
     return dtype.itemsize == 2 and dtype.kind not in "iu"
 
 
-def assign(ctx: KernelContext, value: Array, dtype: Any, out: Array | None) -> Array:
+def assign(ctx: KernelContext, value: Array, dtype: NumpyDType, out: Array | None) -> Array:
     """`value` in another dtype, in `out` where that is given."""
     if out is None:
         return value.astype(dtype)

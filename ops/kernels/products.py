@@ -8,11 +8,11 @@ an idle machine they are as fast.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, thread_count
 
 _BLAS_DTYPES: Final = "fdFD"
@@ -27,7 +27,7 @@ _GRAIN: Final = 16
 """Parts begin at multiples of this: BLAS computes blocks of so many rows at its full speed."""
 
 
-def matrix_product(xp: Any, a: Array, b: Array, out: Array | None = None) -> Array:
+def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
     """``xp.matmul(a, b, out=out)``, at the same speed on a busy machine.
 
     Args:

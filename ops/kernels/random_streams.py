@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -139,7 +139,7 @@ class RandomStreams:
         self._streams: dict[Any, RandomStream] = {}
         self._lock = threading.Lock()
 
-    def lookup_or_create(self, key: Any, make: Callable[[], RandomStream]) -> RandomStream:
+    def lookup_or_create(self, key: Hashable, make: Callable[[], RandomStream]) -> RandomStream:
         """The stream of that key, made by `make` the first time."""
         with self._lock:
             if key not in self._streams:
@@ -174,7 +174,7 @@ def uniform(generator: np.random.Generator, out: Array) -> None:
         out[...] = np.divide(wide, steps, out=wide)
 
 
-def _uniform_float32(bits: Any, out: Array) -> None:
+def _uniform_float32(bits: np.random.BitGenerator, out: Array) -> None:
     # 23 random bits as the mantissa of a number in [1, 2): twice as fast as Generator.random.
     words = bits.random_raw((out.size + 1) // 2).view(np.uint32)[: out.size]
     mantissa = out.view(np.uint32)

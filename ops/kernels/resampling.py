@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import gcd
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
 
@@ -192,7 +192,7 @@ class AxisMap(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _bands(axis: AxisMap, dtype: Any, repeat: int) -> list[Band]:
+def _bands(axis: AxisMap, dtype: NumpyDType, repeat: int) -> list[Band]:
     """The whole axis as bands; with `repeat`, of rows of pixels with so many channels each."""
     taps = axis.taps()
     widest = int(np.clip(_BAND_INPUTS * axis.outputs / max(axis.inputs, 1), 4, 16)) if repeat == 1 else 24 // repeat
@@ -275,7 +275,9 @@ def _scaled_sum(parts: list[Array], weight: float, total: Array) -> None:
     np.multiply(between, total.dtype.type(weight), out=total)
 
 
-def resample(xp: Any, images: Array, rows: AxisMap, columns: AxisMap, dtype: Any, out: Array | None = None) -> Array:
+def resample(
+    xp: ArrayModule, images: Array, rows: AxisMap, columns: AxisMap, dtype: NumpyDType, out: Array | None = None
+) -> Array:
     """Apply the taps of both axes to NHWC images, in float `dtype`, which `out` has if it is given."""
     batch, _, _, channels = images.shape
     out = xp.empty((batch, rows.outputs, columns.outputs, channels), dtype) if out is None else out
@@ -349,7 +351,7 @@ def _multiply_columns(source: Array, axis: AxisMap, out: Array) -> None:
         matrix_product(np, flat[:, band.inputs], band.matrix.T, flat_out[:, band.outputs])
 
 
-def _by_taps(xp: Any, images: Array, rows: Taps, columns: Taps, out: Array) -> None:
+def _by_taps(xp: ArrayModule, images: Array, rows: Taps, columns: Taps, out: Array) -> None:
     """Resize images by taking the inputs of each tap."""
     batch, height, _, channels = images.shape
     source = images.astype(out.dtype, copy=False)
@@ -358,7 +360,7 @@ def _by_taps(xp: Any, images: Array, rows: Taps, columns: Taps, out: Array) -> N
     _apply(xp, across.reshape(batch, height, -1), rows, out.reshape(batch, out.shape[1], -1))
 
 
-def _apply(xp: Any, source: Array, taps: Taps, out: Array) -> None:
+def _apply(xp: ArrayModule, source: Array, taps: Taps, out: Array) -> None:
     """Write the sums along axis 1 of `source` to `out`. Taps of weight 0 do not count, whatever they hold."""
     out[...] = 0
     for indices, weights in zip(taps.indices, taps.weights, strict=True):
@@ -367,7 +369,7 @@ def _apply(xp: Any, source: Array, taps: Taps, out: Array) -> None:
         xp.add(out, xp.where(weight == 0, out.dtype.type(0), share), out=out)
 
 
-def pick(xp: Any, images: Array, rows: Taps, columns: Taps, out: Array | None = None) -> Array:
+def pick(xp: ArrayModule, images: Array, rows: Taps, columns: Taps, out: Array | None = None) -> Array:
     """The pixels at the first taps of height and width of NHWC images of any dtype."""
     batch, _, _, channels = images.shape
     pixel: tuple[int, ...]

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tfray.framework.op_def import Array
+
 Words = Any
 """uint64 arrays; their arithmetic wraps."""
 
@@ -26,11 +28,11 @@ class _Strings:
         self._octets = np.frombuffer(data, np.uint8)
         self._words = np.ndarray((len(data) - 8,), "<u8", data, 0, (1,))
 
-    def word(self, at: Any) -> Words:
+    def word(self, at: Array) -> Words:
         """The eight bytes from each of these positions on, the first one lowest."""
         return self._words[at].astype(np.uint64)
 
-    def octet(self, at: Any) -> Words:
+    def octet(self, at: Array) -> Words:
         """The byte at each of these positions."""
         return self._octets[at].astype(np.uint64)
 
@@ -72,36 +74,36 @@ def _hash_16(u: Words, v: Words, factor: Words) -> Words:
     return _mixed((v ^ a) * factor) * factor
 
 
-def _factor(sizes: Any) -> Words:
+def _factor(sizes: Array) -> Words:
     return _K2 + sizes.astype(np.uint64) * np.uint64(2)
 
 
-def _hash_1_to_3(text: _Strings, at: Any, sizes: Any) -> Words:
+def _hash_1_to_3(text: _Strings, at: Array, sizes: Array) -> Words:
     y = text.octet(at) + (text.octet(at + (sizes >> 1)) << np.uint64(8))
     z = sizes.astype(np.uint64) + (text.octet(at + sizes - 1) << np.uint64(2))
     return _mixed(y * _K2 ^ z * _K0) * _K2
 
 
-def _hash_4_to_7(text: _Strings, at: Any, sizes: Any) -> Words:
+def _hash_4_to_7(text: _Strings, at: Array, sizes: Array) -> Words:
     half = np.uint64(0xFFFFFFFF)
     first, last = text.word(at) & half, text.word(at + sizes - 4) & half
     return _hash_16(sizes.astype(np.uint64) + (first << np.uint64(3)), last, _factor(sizes))
 
 
-def _hash_8_to_16(text: _Strings, at: Any, sizes: Any) -> Words:
+def _hash_8_to_16(text: _Strings, at: Array, sizes: Array) -> Words:
     factor = _factor(sizes)
     a, b = text.word(at) + _K2, text.word(at + sizes - 8)
     return _hash_16(_rotated(b, 37) * factor + a, (_rotated(a, 25) + b) * factor, factor)
 
 
-def _hash_17_to_32(text: _Strings, at: Any, sizes: Any) -> Words:
+def _hash_17_to_32(text: _Strings, at: Array, sizes: Array) -> Words:
     factor = _factor(sizes)
     a, b = text.word(at) * _K1, text.word(at + 8)
     c, d = text.word(at + sizes - 8) * factor, text.word(at + sizes - 16) * _K2
     return _hash_16(_rotated(a + b, 43) + _rotated(c, 30) + d, a + _rotated(b + _K2, 18) + c, factor)
 
 
-def _hash_33_to_64(text: _Strings, at: Any, sizes: Any) -> Words:
+def _hash_33_to_64(text: _Strings, at: Array, sizes: Array) -> Words:
     factor = _factor(sizes)
     a, b = text.word(at) * _K2, text.word(at + 8)
     c, d = text.word(at + sizes - 8) * factor, text.word(at + sizes - 16) * _K2
@@ -112,7 +114,7 @@ def _hash_33_to_64(text: _Strings, at: Any, sizes: Any) -> Words:
     return _hash_16(_rotated(e + f, 43) + _rotated(g, 30) + h, e + _rotated(f + a, 18) + g, factor)
 
 
-def _weak_hash_32(text: _Strings, at: Any, a: Words, b: Words) -> tuple[Words, Words]:
+def _weak_hash_32(text: _Strings, at: Array, a: Words, b: Words) -> tuple[Words, Words]:
     w, x, y, z = (text.word(at + shift) for shift in (0, 8, 16, 24))
     a = a + w
     b = _rotated(b + a + z, 21)
@@ -121,7 +123,7 @@ def _weak_hash_32(text: _Strings, at: Any, a: Words, b: Words) -> tuple[Words, W
     return a + z, b + _rotated(a, 44) + c
 
 
-def _hash_long(text: _Strings, at: Any, size: int) -> Words:
+def _hash_long(text: _Strings, at: Array, size: int) -> Words:
     """One string of more than 64 bytes. Its position is an array of one, as words are."""
     x = np.array([81], np.uint64)
     y = x * _K1 + np.uint64(113)
@@ -142,7 +144,15 @@ def _hash_long(text: _Strings, at: Any, size: int) -> Words:
 
 
 def _round(
-    text: _Strings, at: Any, x: Words, y: Words, z: Words, v: Any, w: Any, factor: Words, weight: int
+    text: _Strings,
+    at: Array,
+    x: Words,
+    y: Words,
+    z: Words,
+    v: tuple[Array, Array],
+    w: tuple[Array, Array],
+    factor: Words,
+    weight: int,
 ) -> tuple[Any, ...]:
     """64 bytes of a long string. Returns the new ``x, y, z, v, w``."""
     x = _rotated(x + y + v[0] + text.word(at + 8), 37) * factor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,12 @@ UNITS = ("BYTE", "UTF8_CHAR")
 def as_strings(value: Array) -> Array:
     """A kernel's input as an array of bytes objects: scalars may come as such."""
     return value if isinstance(value, np.ndarray) else np.array(value, object)
+
+
+def as_string(value: Array) -> bytes:
+    """A kernel's scalar input as a bytes object."""
+    string: bytes = as_strings(value).item()
+    return string
 
 
 def filled(shape: tuple[int, ...], items: Iterable[bytes]) -> Array:
@@ -39,7 +44,7 @@ def decoded(string: bytes) -> str:
         raise InvalidArgumentError(f"{string[:80]!r} is not UTF-8: {error}") from error
 
 
-def check_unit(unit: Any, what: str) -> str:
+def check_unit(unit: object, what: str) -> str:
     """One of `UNITS`. Raises `InvalidArgumentError` for anything else."""
     if unit not in UNITS:
         raise InvalidArgumentError(f"{what}: unit is {unit!r}, expected one of {', '.join(UNITS)}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, ArrayModule, NumpyDTypeLike
 from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, scratch, thread_count
 from tfray.ops.kernels.windows import as_nhwc, image_shape
 
@@ -70,12 +70,12 @@ def cut_tiles(batch: int, rows: int, row_bytes: int, tile_bytes: float, threads:
     return [Tile(slice(image, image + 1), block) for image in range(batch) for block in blocks]
 
 
-def tile_bytes(xp: Any) -> int:
+def tile_bytes(xp: ArrayModule) -> int:
     """Working memory of a tile on the device of this array module."""
     return CPU_TILE_BYTES if xp is np else GPU_TILE_BYTES
 
 
-def threads_for(xp: Any, is_large: bool) -> int:
+def threads_for(xp: ArrayModule, is_large: bool) -> int:
     """How many tiles to compute at once: more than one only for large work on a CPU."""
     return thread_count() if is_large and xp is np else 1
 
@@ -94,7 +94,7 @@ FLAT_TILE: Final = 1 << 16
 """Elements of a tile of an elementwise kernel that passes over its data several times."""
 
 
-def map_flat(xp: Any, function: Callable[..., None], out: Array, *arrays: Array) -> Array:
+def map_flat(xp: ArrayModule, function: Callable[..., None], out: Array, *arrays: Array) -> Array:
     """Fill `out` by ``function(out_part, *parts)``, on a CPU part by part of the flattened arrays.
 
     Args:
@@ -121,7 +121,9 @@ def map_flat(xp: Any, function: Callable[..., None], out: Array, *arrays: Array)
     return out
 
 
-def for_each_rows(xp: Any, work: Callable[[slice], None], matrix: Array, large_elements: int = LARGE_ELEMENTS) -> None:
+def for_each_rows(
+    xp: ArrayModule, work: Callable[[slice], None], matrix: Array, large_elements: int = LARGE_ELEMENTS
+) -> None:
     """Call `work` on ranges of the rows of a matrix, on a CPU of a size for the cache.
 
     Args:
@@ -139,11 +141,13 @@ def for_each_rows(xp: Any, work: Callable[[slice], None], matrix: Array, large_e
     run_tiles(lambda index: work(parts[index]), len(parts), threads)
 
 
-def buffer(xp: Any, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
+def buffer(xp: ArrayModule, slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Array:
     """Working memory within a kernel: on a CPU the thread's own, reused by its next request for `slot`."""
     return scratch(slot, shape, dtype) if xp is np else xp.empty(shape, dtype)
 
 
-def image_buffer(xp: Any, slot: str, sizes: tuple[int, int, int, int], layout: str, dtype: Any) -> Array:
+def image_buffer(
+    xp: ArrayModule, slot: str, sizes: tuple[int, int, int, int], layout: str, dtype: NumpyDTypeLike
+) -> Array:
     """A `buffer` of images in `layout`, of (batch, height, width, channels), seen as NHWC."""
     return as_nhwc(buffer(xp, slot, image_shape(*sizes, layout), dtype), layout)

@@ -6,7 +6,7 @@ width]``. Kernels see both as NHWC views and leave the strides to the array modu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Padding, Sizes
 
 LAYOUTS: Final = ("NHWC", "NCHW")
 
@@ -124,7 +125,7 @@ def checked_layout(op: str, data_format: str | None) -> str:
     return data_format
 
 
-def per_axis(op: str, what: str, value: Any, data_format: str) -> list[int]:
+def per_axis(op: str, what: str, value: Sizes, data_format: str) -> list[int]:
     """A stride, dilation or window size as four integers in the order of the layout.
 
     Args:
@@ -151,7 +152,7 @@ def spatial_only(op: str, what: str, values: Sequence[int], data_format: str) ->
         raise InvalidArgumentError(f"{op}: {what} is {list(values)}, expected 1 along batch and channels")
 
 
-def padding_attrs(op: str, padding: Any, data_format: str) -> dict[str, Any]:
+def padding_attrs(op: str, padding: Padding, data_format: str) -> dict[str, Any]:
     """Attributes ``padding`` and ``explicit_paddings`` from the argument `padding`.
 
     Args:
@@ -183,7 +184,7 @@ class WindowAttrs(NamedTuple):
     padding: tuple[str | tuple[int, int], str | tuple[int, int]]
 
     @classmethod
-    def read(cls, attr: Any) -> WindowAttrs:
+    def read(cls, attr: Callable[[str], Any]) -> WindowAttrs:
         """From ``attr(name)`` of an operation or a kernel context."""
         layout: str = attr("data_format")
         height, width = spatial_axes(layout)
@@ -214,13 +215,15 @@ def as_nhwc(images: Array, layout: str) -> Array:
     return images if layout == "NHWC" else images.transpose(0, 2, 3, 1)
 
 
-def image_sizes(shape: Sequence[Any], layout: str) -> tuple[Any, Any, Any, Any]:
+def image_sizes(shape: Sequence[int | None], layout: str) -> tuple[Any, Any, Any, Any]:
     """(batch, height, width, channels) of a shape in `layout`."""
     first, second, third, fourth = shape
     return (first, second, third, fourth) if layout == "NHWC" else (first, third, fourth, second)
 
 
-def image_shape(batch: Any, height: Any, width: Any, channels: Any, layout: str) -> tuple[Any, Any, Any, Any]:
+def image_shape(
+    batch: int | None, height: int | None, width: int | None, channels: int | None, layout: str
+) -> tuple[Any, Any, Any, Any]:
     """These sizes in the order of `layout`."""
     return (batch, height, width, channels) if layout == "NHWC" else (batch, channels, height, width)
 

@@ -13,6 +13,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, zeros_like
 from tfray.ops.arrays.construction_ops import eye
 from tfray.ops.arrays.matrix_ops import matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
@@ -43,7 +44,7 @@ def _least(rows: int | None, columns: int | None) -> int | None:
     return None if rows is None or columns is None else min(rows, columns)
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Transpose matrices and take the complex conjugate: shape ``[..., n, m]`` to ``[..., m, n]``."""
     return matrix_transpose(matrix, name or "adjoint", conjugate=True)
 
@@ -51,7 +52,7 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
 # -- Cholesky ------------------------------------------------------------------------------------------
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """Decompose positive definite matrices: ``input = chol @ adjoint(chol)``, `chol` lower triangular.
 
     Args:
@@ -125,7 +126,7 @@ CHOLESKY = register(
 )
 
 
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """Solve ``chol @ adjoint(chol) @ x = rhs``.
 
     Args:
@@ -139,7 +140,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     return matrix_triangular_solve(chol, matrix_triangular_solve(chol, rhs), adjoint=True, name=name)
 
 
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Compute the logarithm of the determinant of positive definite matrices (arguments as `cholesky`).
 
     Returns:
@@ -150,7 +151,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
 
 def matrix_solve_ls(
-    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
     """Find the `x` for which ``matrix @ x`` is nearest to `rhs`, by least squares.
 
@@ -185,7 +186,7 @@ def matrix_solve_ls(
 # -- QR ------------------------------------------------------------------------------------------------
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Decompose matrices: ``input = q @ r``, `q` with orthonormal columns, `r` upper triangular.
 
     Args:
@@ -256,7 +257,7 @@ QR = register(
 # -- eigenvalues ---------------------------------------------------------------------------------------
 
 
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Decompose symmetric or Hermitian matrices: ``tensor = v @ diag(e) @ adjoint(v)``.
 
     Args:
@@ -272,7 +273,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
     return e, v
 
 
-def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Compute the eigenvalues of symmetric or Hermitian matrices, ascending (see `self_adjoint_eig`)."""
     e, _ = add_op(SELF_ADJOINT_EIG, tensor, name=name, compute_v=False)
     return e
@@ -326,7 +327,7 @@ SELF_ADJOINT_EIG = register(
 # -- singular values -----------------------------------------------------------------------------------
 
 
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Decompose matrices: ``tensor = u @ diag(s) @ adjoint(v)``.
 
     Args:

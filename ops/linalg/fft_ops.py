@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.layout_ops import pad, roll
@@ -69,12 +71,12 @@ def _count(tensor: Tensor, rank: int) -> Tensor:
     return cast(reduce_prod(shape(tensor)[-rank:]), tensor.dtype)
 
 
-def _complex(input: Any) -> Tensor:
+def _complex(input: TensorLike) -> Tensor:
     tensor = convert_to_tensor(input, name="input")
     return tensor if tensor.dtype.is_complex else cast(tensor, _COMPLEX_OF.get(tensor.dtype, dtypes.complex64))
 
 
-def fft(input: Any, name: str | None = None) -> Tensor:
+def fft(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the Fourier transform over the last dimension.
 
     Args:
@@ -94,7 +96,7 @@ def _fft_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 FFT = register(_complex_transform("FFT", 1, False, _fft_gradient))
 
 
-def ifft(input: Any, name: str | None = None) -> Tensor:
+def ifft(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse of `fft`, which divides by ``n``: same shape, a complex dtype."""
     return add_op(IFFT, _complex(input), name=name)
 
@@ -106,7 +108,7 @@ def _ifft_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 IFFT = register(_complex_transform("IFFT", 1, True, _ifft_gradient))
 
 
-def fft2d(input: Any, name: str | None = None) -> Tensor:
+def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the Fourier transform over the last two dimensions (see `fft`): same shape, a complex dtype."""
     return add_op(FFT2D, _complex(input), name=name)
 
@@ -118,7 +120,7 @@ def _fft2d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 FFT2D = register(_complex_transform("FFT2D", 2, False, _fft2d_gradient))
 
 
-def ifft2d(input: Any, name: str | None = None) -> Tensor:
+def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse of `fft2d`: same shape, a complex dtype."""
     return add_op(IFFT2D, _complex(input), name=name)
 
@@ -130,7 +132,7 @@ def _ifft2d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 IFFT2D = register(_complex_transform("IFFT2D", 2, True, _ifft2d_gradient))
 
 
-def fft3d(input: Any, name: str | None = None) -> Tensor:
+def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the Fourier transform over the last three dimensions (see `fft`): same shape, a complex dtype."""
     return add_op(FFT3D, _complex(input), name=name)
 
@@ -142,7 +144,7 @@ def _fft3d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 FFT3D = register(_complex_transform("FFT3D", 3, False, _fft3d_gradient))
 
 
-def ifft3d(input: Any, name: str | None = None) -> Tensor:
+def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse of `fft3d`: same shape, a complex dtype."""
     return add_op(IFFT3D, _complex(input), name=name)
 
@@ -226,7 +228,7 @@ _INVERSE_REAL: Final = {1: IRFFT, 2: IRFFT2D, 3: IRFFT3D}
 _INVERSE_COMPLEX: Final = {1: IFFT, 2: IFFT2D, 3: IFFT3D}
 
 
-def _fitted(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
+def _fitted(tensor: Tensor, sizes: TensorLike, rank: int) -> Tensor:
     """`tensor` with its last dimensions cut off or filled up with zeros, to `sizes`."""
     sizes = index_tensor(sizes)
     actual = shape(tensor)
@@ -264,7 +266,7 @@ def _inverse_real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor
     return _as_source(_fitted(scaled, shape(source)[-rank:], rank), source)
 
 
-def _lengths(tensor: Tensor, fft_length: Any, rank: int, from_half: bool) -> Tensor:
+def _lengths(tensor: Tensor, fft_length: TensorLike | None, rank: int, from_half: bool) -> Tensor:
     if fft_length is not None:
         return reshape(to_int32(fft_length), [-1])
     sizes = shape(tensor)[-rank:]
@@ -273,19 +275,19 @@ def _lengths(tensor: Tensor, fft_length: Any, rank: int, from_half: bool) -> Ten
     return concat([sizes[:-1], reshape(2 * (sizes[-1] - 1), [1])], 0)
 
 
-def _real_call(input: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:
+def _real_call(input: TensorLike, fft_length: TensorLike | None, name: str | None, rank: int) -> Tensor:
     tensor = convert_to_tensor(input, name="input", preferred_dtype=dtypes.float32)
     result = _COMPLEX_OF.get(tensor.dtype, dtypes.complex64)
     return add_op(_REAL[rank], tensor, _lengths(tensor, fft_length, rank, False), name=name, Tcomplex=result)
 
 
-def _inverse_real_call(input: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:
+def _inverse_real_call(input: TensorLike, fft_length: TensorLike | None, name: str | None, rank: int) -> Tensor:
     tensor = convert_to_tensor(input, name="input", preferred_dtype=dtypes.complex64)
     lengths = _lengths(tensor, fft_length, rank, True)
     return add_op(_INVERSE_REAL[rank], tensor, lengths, name=name, Treal=tensor.dtype.real_dtype)
 
 
-def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Compute the Fourier transform of real numbers over the last dimension.
 
     Args:
@@ -300,7 +302,7 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
     return _real_call(input_tensor, fft_length, name, 1)
 
 
-def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Compute the inverse of `rfft`.
 
     Args:
@@ -314,7 +316,7 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
     return _inverse_real_call(input_tensor, fft_length, name, 1)
 
 
-def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft2d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Compute the Fourier transform of real numbers over the last two dimensions (see `rfft`).
 
     `input_tensor` has the shape ``[..., m, n]``, `fft_length` is a vector of two that replace ``m`` and ``n``, and the
@@ -323,7 +325,7 @@ def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
     return _real_call(input_tensor, fft_length, name, 2)
 
 
-def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft2d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Compute the inverse of `rfft2d` (see `irfft`).
 
     `input_tensor` has the shape ``[..., m, n // 2 + 1]``, `fft_length` is the vector ``[m, n]``, and the result has the
@@ -332,7 +334,7 @@ def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
     return _inverse_real_call(input_tensor, fft_length, name, 2)
 
 
-def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft3d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Compute the Fourier transform of real numbers over the last three dimensions (see `rfft`).
 
     `input_tensor` has the shape ``[..., k, m, n]``, `fft_length` is a vector of three that replace these sizes, and the
@@ -341,7 +343,7 @@ def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
     return _real_call(input_tensor, fft_length, name, 3)
 
 
-def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft3d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Compute the inverse of `rfft3d` (see `irfft`).
 
     `input_tensor` has the shape ``[..., k, m, n // 2 + 1]``, `fft_length` is the vector ``[k, m, n]``, and the result
@@ -353,7 +355,7 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 # -- where the spectrum begins -------------------------------------------------------------------------
 
 
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def fftshift(x: TensorLike, axes: Axes | None = None, name: str | None = None) -> Tensor:
     """Move the component of frequency 0 to the middle.
 
     Args:
@@ -367,12 +369,12 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     return _shifted(x, axes, name or "fftshift", lambda size: floordiv(size, 2))
 
 
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: Axes | None = None, name: str | None = None) -> Tensor:
     """Undo `fftshift`: same shape and dtype, the same arguments."""
     return _shifted(x, axes, name or "ifftshift", lambda size: -floordiv(size, 2))
 
 
-def _shifted(x: Any, axes: Any, name: str, by: Any) -> Tensor:
+def _shifted(x: TensorLike, axes: Axes | None, name: str, by: Callable[[TensorLike], Tensor]) -> Tensor:
     with get_default_graph().name_scope(name):
         x = convert_to_tensor(x)
         along = list(range(len(x.shape.sizes))) if axes is None else list(np.ravel(axes))

@@ -16,6 +16,7 @@ from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, lookup, on_cpu, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import where, zeros_like
 from tfray.ops.arrays.construction_ops import eye
 from tfray.ops.arrays.gather_ops import batch_gather, gather
@@ -69,7 +70,7 @@ def _by_blocks(name: str) -> GradientFunction:
     return gradient
 
 
-def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
+def matrix_exponential(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the exponential of square matrices.
 
     Args:
@@ -97,7 +98,7 @@ MATRIX_EXPONENTIAL = register(
 )
 
 
-def matrix_logarithm(input: Any, name: str | None = None) -> Tensor:
+def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the principal logarithm of square matrices.
 
     Args:
@@ -126,7 +127,7 @@ MATRIX_LOGARITHM = register(
 )
 
 
-def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
+def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the principal square root of square matrices: ``output @ output = input``.
 
     Args:
@@ -167,7 +168,7 @@ MATRIX_SQUARE_ROOT = register(
 # -- triangular factors --------------------------------------------------------------------------------
 
 
-def lu(input: Any, output_idx_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def lu(input: TensorLike, output_idx_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """Factor square matrices into triangular ones, with rows exchanged: ``input[p] = lower @ upper``.
 
     Args:
@@ -222,7 +223,9 @@ def _unit_lower(lower_upper: Tensor) -> Tensor:
     return matrix_set_diag(lower, zeros_like(matrix_diag_part(lower)) + 1)
 
 
-def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+def lu_reconstruct(
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Undo `lu`: the matrices ``[..., n, n]`` of the factors `lower_upper` and the permutation `perm`."""
     with get_default_graph().name_scope(name or "lu_reconstruct"):
         factors, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
@@ -233,7 +236,9 @@ def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, nam
         return batch_gather(product, argsort(perm))
 
 
-def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+def lu_solve(
+    lower_upper: TensorLike, perm: TensorLike, rhs: TensorLike, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Solve ``x @ solution = rhs`` by the factors of x.
 
     Args:
@@ -253,7 +258,9 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False,
         return matrix_triangular_solve(factors, inner, lower=False)
 
 
-def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+def lu_matrix_inverse(
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Invert matrices by their factors (arguments as `lu_solve`)."""
     with get_default_graph().name_scope(name or "lu_matrix_inverse"):
         factors = convert_to_tensor(lower_upper)
@@ -265,7 +272,9 @@ def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, 
 # -- in other words ------------------------------------------------------------------------------------
 
 
-def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None) -> Tensor:
+def matvec(
+    a: TensorLike, b: TensorLike, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None
+) -> Tensor:
     """Multiply matrices by vectors.
 
     Args:
@@ -283,7 +292,9 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, n
         return squeeze(product, [-1])
 
 
-def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+def normalize(
+    tensor: TensorLike, ord: float | str = "euclidean", axis: Axes | None = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Divide a tensor by its norm.
 
     Args:
@@ -302,7 +313,9 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
         return realdiv(tensor, length), length
 
 
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def matrix_rank(
+    a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Count the singular values above a tolerance.
 
     Args:
@@ -321,13 +334,15 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
         return reduce_sum(cast(greater(values, limit), dtypes.int32), -1)
 
 
-def _tolerance(a: Tensor, values: Tensor, relative: Any) -> Tensor:
+def _tolerance(a: Tensor, values: Tensor, relative: TensorLike | None) -> Tensor:
     if relative is None:
         relative = cast(reduce_max(shape(a)[-2:]), values.dtype) * float(np.finfo(values.dtype.numpy).eps)
     return multiply(reduce_max(values, -1, keepdims=True), relative)
 
 
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def pinv(
+    a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Compute the Moore-Penrose inverse of matrices.
 
     Args:

@@ -17,6 +17,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather
@@ -44,11 +45,11 @@ from tfray.ops.math.transcendental_ops import cos, sin
 
 
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -85,7 +86,7 @@ def frame(
         return gather(signal, places, axis=along)
 
 
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
     """Add frames up that begin `frame_step` samples after each other.
 
     Args:
@@ -180,7 +181,7 @@ FRAMES = register(
 
 
 def hann_window(
-    window_length: Any, periodic: bool = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
+    window_length: TensorLike, periodic: bool = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """Make a Hann window.
 
@@ -197,13 +198,13 @@ def hann_window(
 
 
 def hamming_window(
-    window_length: Any, periodic: bool = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
+    window_length: TensorLike, periodic: bool = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """Make a Hamming window of shape ``[window_length]`` (arguments as `hann_window`)."""
     return _raised_cosine(name or "hamming_window", periodic, window_length, as_dtype(dtype), 0.54, 0.46)
 
 
-def _raised_cosine(name: str, periodic: bool, length: Any, dtype: DType, a: float, b: float) -> Tensor:
+def _raised_cosine(name: str, periodic: bool, length: TensorLike, dtype: DType, a: float, b: float) -> Tensor:
     with get_default_graph().name_scope(name):
         length = index_tensor(length)
         # A periodic window of even length is a symmetric one of one sample more, without the last.
@@ -216,7 +217,7 @@ def _raised_cosine(name: str, periodic: bool, length: Any, dtype: DType, a: floa
 
 
 def kaiser_window(
-    window_length: Any, beta: Any = 12.0, dtype: DTypeLike = dtypes.float32, name: str | None = None
+    window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """Make a Kaiser window.
 
@@ -253,10 +254,10 @@ def _power_of_two(length: Tensor) -> Any:
 
 
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    signals: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
+    fft_length: TensorLike | None = None,
     window_fn: WindowFunction | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
@@ -286,10 +287,10 @@ def stft(
 
 
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    stfts: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
+    fft_length: TensorLike | None = None,
     window_fn: WindowFunction | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
@@ -324,7 +325,7 @@ def _behind(amounts: Tensor) -> Tensor:
 
 
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: WindowFunction = hann_window, name: str | None = None
+    frame_step: TensorLike, forward_window_fn: WindowFunction = hann_window, name: str | None = None
 ) -> WindowFunction:
     """Make the window function with which `inverse_stft` undoes `stft`.
 
@@ -337,7 +338,7 @@ def inverse_stft_window_fn(
         ``function(frame_length, dtype=...)``, which makes a window of shape ``[frame_length]``.
     """
 
-    def window_fn(frame_length: Any, dtype: DTypeLike = dtypes.float32) -> Tensor:
+    def window_fn(frame_length: TensorLike, dtype: DTypeLike = dtypes.float32) -> Tensor:
         with get_default_graph().name_scope(name or "inverse_stft_window_fn"):
             length, step = index_tensor(frame_length), index_tensor(frame_step)
             forward = forward_window_fn(length, dtype=dtype)
@@ -354,7 +355,12 @@ def inverse_stft_window_fn(
 
 
 def dct(
-    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Compute the discrete cosine transform over the last dimension.
 
@@ -425,7 +431,12 @@ _TRANSFORMS: Final = {1: _dct1, 2: _dct2, 3: _dct3}
 
 
 def idct(
-    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Compute the inverse of `dct`, but for a factor where `norm` is None (arguments as there, without `n`).
 
@@ -481,11 +492,11 @@ def linear_to_mel_weight_matrix(
     return convert_to_tensor(np.pad(weights, [(1, 0), (0, 0)]).astype(as_dtype(dtype).numpy), name=name)
 
 
-def _mel(hertz: Any) -> Any:
+def _mel(hertz: TensorLike) -> Any:
     return 1127.0 * np.log1p(np.asarray(hertz) / 700.0)
 
 
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
     """Compute mel-frequency cepstral coefficients.
 
     Args:

@@ -16,6 +16,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.arrays.matrix_ops import matrix_band_part
 from tfray.ops.arrays.shape_ops import cast, expand_dims
@@ -76,7 +77,7 @@ def _adjoint_array(array: Array) -> Array:
 # -- inverse and determinant ---------------------------------------------------------------------------
 
 
-def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Invert square matrices.
 
     Args:
@@ -125,7 +126,7 @@ MATRIX_INVERSE = register(
 )
 
 
-def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the determinants of square matrices.
 
     Args:
@@ -173,7 +174,7 @@ MATRIX_DETERMINANT = register(
 )
 
 
-def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Compute sign and logarithm of the absolute value of the determinants of square matrices.
 
     Args:
@@ -220,7 +221,7 @@ LOG_MATRIX_DETERMINANT = register(
 # -- systems of equations ------------------------------------------------------------------------------
 
 
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Solve ``matrix @ x = rhs``.
 
     Args:
@@ -282,7 +283,7 @@ MATRIX_SOLVE = register(
 
 
 def matrix_triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """Solve ``matrix @ x = rhs`` for triangular matrices; what is beyond the diagonal is not read.
 

@@ -24,6 +24,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import all_inputs_alike, like_input
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import ConvertsToTensor, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.elementwise import binary, unary
@@ -32,7 +33,7 @@ from tfray.ops.math.comparison_ops import greater, greater_equal, less_equal, lo
 # -- sums and products ---------------------------------------------------------------------------------
 
 
-def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x + y``.
 
     Args:
@@ -59,7 +60,7 @@ def _add_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 ADD = register(binary("Add", ufunc_kernel("add", infix="{0} + {1}"), dtypes.NUMERIC, _add_gradient))
 
 
-def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x - y``.
 
     Args:
@@ -85,7 +86,7 @@ def _sub_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 SUB = register(binary("Sub", ufunc_kernel("subtract", infix="{0} - {1}"), dtypes.NUMERIC, _sub_gradient))
 
 
-def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * y``, element by element.
 
     Args:
@@ -112,7 +113,7 @@ def _mul_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 MUL = register(binary("Mul", ufunc_kernel("multiply", infix="{0} * {1}"), dtypes.NUMERIC, _mul_gradient))
 
 
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the complex conjugate; other numbers are returned as they are.
 
     Args:
@@ -133,7 +134,7 @@ def _conj_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 CONJ = register(unary("Conj", "conjugate", dtypes.COMPLEX, _conj_gradient))
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+def scalar_mul(scalar: TensorLike, x: ConvertsToTensor, name: str | None = None) -> Any:
     """Multiply a tensor, or the rows of an `IndexedSlices`, by a scalar.
 
     Args:
@@ -155,7 +156,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return multiply(factor, x, name)
 
 
-def negative(x: Any, name: str | None = None) -> Tensor:
+def negative(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``-x``.
 
     Args:
@@ -179,7 +180,7 @@ def _neg_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 NEG = register(unary("Neg", "negative", dtypes.NUMERIC, _neg_gradient))
 
 
-def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
+def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     """Add up tensors of one shape.
 
     Args:
@@ -232,7 +233,10 @@ ADD_N = register(
 
 
 def accumulate_n(
-    inputs: Sequence[Any], shape: ShapeLike = None, tensor_dtype: DTypeLike | None = None, name: str | None = None
+    inputs: Sequence[TensorLike],
+    shape: ShapeLike = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Add up tensors of one shape, as `add_n`, with their shape and dtype checked against the caller's.
 
@@ -254,7 +258,7 @@ def accumulate_n(
 # -- quotients -----------------------------------------------------------------------------------------
 
 
-def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute the quotient ``x / y`` of floating or complex numbers.
 
     Args:
@@ -280,7 +284,7 @@ REAL_DIV = register(binary("RealDiv", "divide", dtypes.INEXACT, _real_div_gradie
 _TRUE_QUOTIENTS = {dtype: dtypes.float32 if dtype.size <= 2 else dtypes.float64 for dtype in dtypes.INTEGERS}
 
 
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x / y`` as Python does: integers are divided as floating numbers.
 
     Args:
@@ -302,7 +306,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return realdiv(x, y, name)
 
 
-def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x / y`` as Python does (see `truediv`): element by element, with shapes that broadcast.
 
     Examples:
@@ -312,7 +316,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     return truediv(x, y, name)
 
 
-def alike(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+def alike(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
     """Both as tensors of one dtype, that of the one which has a dtype already."""
     if isinstance(getattr(y, "dtype", None), dtypes.DType) and not hasattr(x, "dtype"):
         y = convert_to_tensor(y)
@@ -321,7 +325,7 @@ def alike(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, convert_to_tensor(y, None if hasattr(y, "dtype") else x.dtype)
 
 
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x / y``, and 0 where `y` is 0.
 
     Args:
@@ -356,7 +360,7 @@ DIV_NO_NAN = register(
 )
 
 
-def reciprocal(x: Any, name: str | None = None) -> Tensor:
+def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``1 / x``.
 
     Args:
@@ -379,7 +383,7 @@ RECIPROCAL = register(unary("Reciprocal", "reciprocal", dtypes.INEXACT, _recipro
 # -- powers --------------------------------------------------------------------------------------------
 
 
-def square(x: Any, name: str | None = None) -> Tensor:
+def square(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * x``.
 
     Args:
@@ -403,7 +407,7 @@ def _square_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 SQUARE = register(unary("Square", "square", dtypes.NUMERIC, _square_gradient))
 
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``(x - y) * (x - y)``.
 
     Args:
@@ -444,7 +448,7 @@ SQUARED_DIFFERENCE = register(
 )
 
 
-def sqrt(x: Any, name: str | None = None) -> Tensor:
+def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the square root.
 
     Args:
@@ -468,7 +472,7 @@ def _sqrt_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 SQRT = register(unary("Sqrt", "sqrt", dtypes.INEXACT, _sqrt_gradient))
 
 
-def rsqrt(x: Any, name: str | None = None) -> Tensor:
+def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the reciprocal of the square root.
 
     Args:
@@ -498,7 +502,7 @@ def _rsqrt_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 RSQRT = register(unary("Rsqrt", out_kernel(_rsqrt_kernel, (0,), elementwise=True), dtypes.INEXACT, _rsqrt_gradient))
 
 
-def exp(x: Any, name: str | None = None) -> Tensor:
+def exp(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute e to the power `x`.
 
     Args:
@@ -522,7 +526,7 @@ def _exp_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 EXP = register(unary("Exp", "exp", dtypes.INEXACT, _exp_gradient))
 
 
-def log(x: Any, name: str | None = None) -> Tensor:
+def log(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the natural logarithm.
 
     Args:
@@ -546,7 +550,7 @@ def _log_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 LOG = register(unary("Log", "log", dtypes.INEXACT, _log_gradient))
 
 
-def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x`` to the power ``y``.
 
     Args:
@@ -617,7 +621,7 @@ POW = register(
 # -- signs and extremes --------------------------------------------------------------------------------
 
 
-def abs(x: Any, name: str | None = None) -> Tensor:
+def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the absolute value; of complex numbers the modulus, with the dtype of their parts.
 
     Args:
@@ -642,7 +646,7 @@ def _abs_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ABS = register(unary("Abs", "absolute", dtypes.REAL, _abs_gradient))
 
 
-def complex_abs(x: Any, name: str | None = None) -> Tensor:
+def complex_abs(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the modulus of complex numbers (what `abs` does with them).
 
     Args:
@@ -674,7 +678,7 @@ COMPLEX_ABS = register(
 )
 
 
-def sign(x: Any, name: str | None = None) -> Tensor:
+def sign(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute -1, 0 or 1 by the sign; for complex numbers ``x / abs(x)``, and 0 for 0.
 
     Args:
@@ -704,7 +708,7 @@ def _sign_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 SIGN = register(unary("Sign", "sign", dtypes.NUMERIC, _sign_gradient))
 
 
-def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Take the greater of `x` and `y`.
 
     Args:
@@ -749,7 +753,7 @@ MAXIMUM = register(
 )
 
 
-def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Take the smaller of `x` and `y`.
 
     Args:

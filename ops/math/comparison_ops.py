@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Tensor, register_operator
 from tfray.framework.op_def import register, ufunc_kernel
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.elementwise import binary, unary
 
 _EQUATABLE = (*dtypes.NUMERIC, dtypes.bool_, dtypes.string)
 
 
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x == y`` by value (the Python operator compares tensors by identity).
 
     Args:
@@ -34,7 +35,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 EQUAL = register(binary("Equal", "equal", _EQUATABLE, result="bool"))
 
 
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x != y`` by value.
 
     Args:
@@ -55,7 +56,7 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 NOT_EQUAL = register(binary("NotEqual", "not_equal", _EQUATABLE, result="bool"))
 
 
-def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x < y``.
 
     Args:
@@ -76,7 +77,7 @@ def less(x: Any, y: Any, name: str | None = None) -> Tensor:
 LESS = register(binary("Less", ufunc_kernel("less", infix="{0} < {1}"), dtypes.REAL, result="bool"))
 
 
-def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x <= y``.
 
     Args:
@@ -97,7 +98,7 @@ def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 LESS_EQUAL = register(binary("LessEqual", ufunc_kernel("less_equal", infix="{0} <= {1}"), dtypes.REAL, result="bool"))
 
 
-def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x > y``.
 
     Args:
@@ -118,7 +119,7 @@ def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
 GREATER = register(binary("Greater", ufunc_kernel("greater", infix="{0} > {1}"), dtypes.REAL, result="bool"))
 
 
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x >= y``.
 
     Args:
@@ -144,7 +145,7 @@ GREATER_EQUAL = register(
 # -- logic ---------------------------------------------------------------------------------------------
 
 
-def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x and y``.
 
     Args:
@@ -165,7 +166,7 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
 LOGICAL_AND = register(binary("LogicalAnd", ufunc_kernel("logical_and", infix="{0} & {1}"), (dtypes.bool_,)))
 
 
-def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x or y``.
 
     Args:
@@ -186,7 +187,7 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
 LOGICAL_OR = register(binary("LogicalOr", ufunc_kernel("logical_or", infix="{0} | {1}"), (dtypes.bool_,)))
 
 
-def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
     """Compute whether exactly one of `x` and `y` holds.
 
     Args:
@@ -200,7 +201,7 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     return not_equal(convert_to_tensor(x, dtypes.bool_), convert_to_tensor(y, dtypes.bool_), name)
 
 
-def logical_not(x: Any, name: str | None = None) -> Tensor:
+def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``not x``.
 
     Args:
@@ -220,7 +221,7 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
 LOGICAL_NOT = register(unary("LogicalNot", ufunc_kernel("logical_not", infix="~{0}", arity=1), (dtypes.bool_,)))
 
 
-def is_nan(x: Any, name: str | None = None) -> Tensor:
+def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """Tell which elements are not a number.
 
     Args:
@@ -240,7 +241,7 @@ def is_nan(x: Any, name: str | None = None) -> Tensor:
 IS_NAN = register(unary("IsNan", "isnan", dtypes.FLOATS, result="bool"))
 
 
-def is_inf(x: Any, name: str | None = None) -> Tensor:
+def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     """Tell which elements are infinite.
 
     Args:
@@ -256,7 +257,7 @@ def is_inf(x: Any, name: str | None = None) -> Tensor:
 IS_INF = register(unary("IsInf", "isinf", dtypes.FLOATS, result="bool"))
 
 
-def is_finite(x: Any, name: str | None = None) -> Tensor:
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """Tell which elements are finite: neither infinite nor not a number.
 
     Args:
@@ -279,7 +280,7 @@ IS_FINITE = register(unary("IsFinite", "isfinite", dtypes.FLOATS, result="bool")
 # -- bits ----------------------------------------------------------------------------------------------
 
 
-def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Combine the bits of `x` and `y` by and.
 
     Args:
@@ -300,7 +301,7 @@ def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
 BITWISE_AND = register(binary("BitwiseAnd", "bitwise_and", dtypes.INTEGERS))
 
 
-def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Combine the bits of `x` and `y` by or.
 
     Args:
@@ -317,7 +318,7 @@ def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
 BITWISE_OR = register(binary("BitwiseOr", "bitwise_or", dtypes.INTEGERS))
 
 
-def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Combine the bits of `x` and `y` by exclusive or.
 
     Args:
@@ -334,7 +335,7 @@ def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
 BITWISE_XOR = register(binary("BitwiseXor", "bitwise_xor", dtypes.INTEGERS))
 
 
-def invert(x: Any, name: str | None = None) -> Tensor:
+def invert(x: TensorLike, name: str | None = None) -> Tensor:
     """Invert every bit.
 
     Args:
@@ -350,7 +351,7 @@ def invert(x: Any, name: str | None = None) -> Tensor:
 INVERT = register(unary("Invert", "invert", dtypes.INTEGERS))
 
 
-def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Shift the bits of `x` by `y` places to the left.
 
     Args:
@@ -367,7 +368,7 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
 LEFT_SHIFT = register(binary("LeftShift", "left_shift", dtypes.INTEGERS))
 
 
-def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Shift the bits of `x` by `y` places to the right; signed integers keep their sign.
 
     Args:
@@ -384,20 +385,25 @@ def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
 RIGHT_SHIFT = register(binary("RightShift", "right_shift", dtypes.INTEGERS))
 
 
-def _by_dtype(x: Any, y: Any, logical: Any, bitwise: Any) -> Tensor:
+def _by_dtype(
+    x: TensorLike,
+    y: TensorLike,
+    logical: Callable[[TensorLike, TensorLike], Tensor],
+    bitwise: Callable[[TensorLike, TensorLike], Tensor],
+) -> Tensor:
     dtype = getattr(x if isinstance(x, Tensor) else y, "dtype", None)
     return (logical if dtype is dtypes.bool_ else bitwise)(x, y)
 
 
-def _and(x: Any, y: Any) -> Tensor:
+def _and(x: TensorLike, y: TensorLike) -> Tensor:
     return _by_dtype(x, y, logical_and, bitwise_and)
 
 
-def _or(x: Any, y: Any) -> Tensor:
+def _or(x: TensorLike, y: TensorLike) -> Tensor:
     return _by_dtype(x, y, logical_or, bitwise_or)
 
 
-def _xor(x: Any, y: Any) -> Tensor:
+def _xor(x: TensorLike, y: TensorLike) -> Tensor:
     return _by_dtype(x, y, logical_xor, bitwise_xor)
 
 

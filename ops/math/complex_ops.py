@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
@@ -18,6 +16,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.shape_functions import broadcast, like_input
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of, zeros_like
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.math.arithmetic_ops import alike, conj, realdiv
@@ -38,7 +37,7 @@ def _part(name: str, kernel: KernelFunction, gradient: GradientFunction) -> OpDe
     )
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Make complex numbers of their parts.
 
     Args:
@@ -79,7 +78,7 @@ COMPLEX = register(
 )
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """Take the real part; real numbers are returned as they are.
 
     Args:
@@ -104,7 +103,7 @@ def _real_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 REAL = register(_part("Real", _real_kernel, _real_gradient))
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """Take the imaginary part; that of real numbers is 0.
 
     Args:
@@ -131,7 +130,7 @@ def _imag_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 IMAG = register(_part("Imag", _imag_kernel, _imag_gradient))
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the argument of complex numbers, in radians from -pi to pi.
 
     Args:

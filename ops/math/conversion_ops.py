@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
@@ -14,13 +12,14 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.math.rounding_ops import clip_by_value
 
 # -- saturating ----------------------------------------------------------------------------------------
 
 
-def saturate_cast(value: Any, dtype: DTypeLike, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Convert the elements to another dtype; what is beyond its limits becomes the limit.
 
     Args:
@@ -74,7 +73,7 @@ SATURATE_CAST = register(
 # -- the same bits -------------------------------------------------------------------------------------
 
 
-def bitcast(input: Any, type: DTypeLike, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """Read the bytes of the elements as another dtype.
 
     Args:

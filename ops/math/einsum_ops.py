@@ -15,8 +15,9 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones, sum_to_shape
 from tfray.ops.arrays.construction_ops import eye
 from tfray.ops.arrays.join_ops import concat, size_along
@@ -27,7 +28,7 @@ from tfray.ops.kernels.products import matrix_product
 from tfray.ops.math.arithmetic_ops import conj
 
 
-def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
+def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tensor:
     """Multiply tensors and sum, as ``"ij,jk->ik"`` says: one letter per dimension, summed if not in the result.
 
     Args:
@@ -186,7 +187,7 @@ def _spelled_out(equation: str, *ranks: int) -> tuple[str, ...]:
     return (*spelled, result.replace(".", names))
 
 
-def _multiply(xp: Any, a: Array, b: Array, plan: _Product) -> Array:
+def _multiply(xp: ArrayModule, a: Array, b: Array, plan: _Product) -> Array:
     a = a.sum(axis=plan.sums[0], dtype=a.dtype) if plan.sums[0] else a
     b = b.sum(axis=plan.sums[1], dtype=b.dtype) if plan.sums[1] else b
     a, b = a.transpose(plan.orders[0]), b.transpose(plan.orders[1])

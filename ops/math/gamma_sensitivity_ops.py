@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.elementwise import scipy_special
 
 
-def random_gamma_grad(alpha: Any, sample: Any, name: str | None = None) -> Tensor:
+def random_gamma_grad(alpha: TensorLike, sample: TensorLike, name: str | None = None) -> Tensor:
     """Derivatives of draws from gamma distributions by their shape parameters, at the same quantile.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from math import prod
 from typing import Any
@@ -16,6 +17,7 @@ from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
+from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.arrays.join_ops import size_along
 from tfray.ops.arrays.matrix_ops import matrix_diag_part
@@ -27,8 +29,8 @@ from tfray.ops.math.reduction_ops import reduce_euclidean_norm, reduce_max, redu
 
 
 def matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
@@ -180,7 +182,7 @@ register_operator("matmul", matmul)
 # -- built from products -------------------------------------------------------------------------------
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
     """Multiply tensors and sum over dimensions of both, by one product of matrices.
 
     Args:
@@ -250,7 +252,7 @@ def _product_of(sizes: list[Any]) -> Any:
     return reduce(multiply, unknown if known == 1 and unknown else [known, *unknown])
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """Sum the diagonal of matrices.
 
     Args:
@@ -264,9 +266,9 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
+    tensor: TensorLike,
+    ord: float | str = "euclidean",
+    axis: Axes | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,
@@ -294,16 +296,16 @@ def norm(
     """
     tensor = convert_to_tensor(tensor)
     keep = bool(keepdims or keep_dims)
-    matrices = isinstance(axis, (list, tuple)) and len(axis) == 2
+    pair = axis if isinstance(axis, (list, tuple)) and len(axis) == 2 else None
     if ord in ("euclidean", "fro"):
-        if ord == "fro" and not matrices:
+        if ord == "fro" and pair is None:
             raise InvalidArgumentError("norm: 'fro' is the norm of matrices: give the two axes")
         return _real(reduce_euclidean_norm(tensor, axis, keep, name))
     if isinstance(ord, str) or not ord > 0:
         raise InvalidArgumentError(f"norm: {ord!r} is not 'euclidean', 'fro', np.inf or a positive number")
     moduli = abs(tensor)
-    if matrices:
-        return _matrix_norm(moduli, ord, axis, keep, name)
+    if pair is not None:
+        return _matrix_norm(moduli, ord, pair, keep, name)
     if np.isinf(ord):
         return reduce_max(moduli, axis, keep, name)
     if ord == 1:
@@ -311,7 +313,7 @@ def norm(
     return pow(reduce_sum(pow(moduli, ord), axis, keep), 1.0 / ord, name)
 
 
-def _matrix_norm(moduli: Tensor, ord: Any, axis: Any, keep: bool, name: str | None) -> Tensor:
+def _matrix_norm(moduli: Tensor, ord: float | str, axis: Sequence[int], keep: bool, name: str | None) -> Tensor:
     if ord not in (1, np.inf):
         raise InvalidArgumentError(f"norm: {ord!r} is not a norm of matrices: expected 'fro', 1 or np.inf")
     summed, compared = axis if ord == 1 else reversed(axis)
@@ -326,7 +328,7 @@ def _real(tensor: Tensor) -> Tensor:
 # -- vectors in space ----------------------------------------------------------------------------------
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """Compute the cross product of vectors in three dimensions.
 
     Args:

@@ -20,6 +20,7 @@ from tfray.framework.op_def import (
     GradientFunction,
     KernelContext,
     KernelFunction,
+    NumpyDType,
     OpDef,
     on_every_device,
     out_kernel,
@@ -27,6 +28,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.arrays.shape_ops import (
     REVERSED_AXES,
@@ -79,11 +81,11 @@ def reduction(
 
 def reduce_by(
     definition: OpDef,
-    input_tensor: Any,
-    axis: Any,
+    input_tensor: TensorLike,
+    axis: TensorLike | None,
     keepdims: bool | None,
     name: str | None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Add a reduction, the old and the new spelling of its arguments resolved.
@@ -99,7 +101,7 @@ def reduce_by(
     return add_op(definition, input_tensor, axis, name=name, keep_dims=bool(keepdims or keep_dims))
 
 
-def axes_tensor(tensor: Tensor, axis: Any) -> Tensor:
+def axes_tensor(tensor: Tensor, axis: TensorLike | None) -> Tensor:
     """`axis` as a tensor; None stands for every dimension."""
     if axis is not None:
         return index_tensor(list(axis) if isinstance(axis, tuple) else axis)
@@ -133,7 +135,7 @@ def _normalized(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _remaining(sizes: Sequence[Any], axes: tuple[int, ...], keep: bool) -> list[Any]:
+def _remaining(sizes: Sequence[int | None], axes: tuple[int, ...], keep: bool) -> list[Any]:
     return [1 if i in axes else extent for i, extent in enumerate(sizes) if keep or i not in axes]
 
 
@@ -181,7 +183,7 @@ def layout(ctx: KernelContext, array: Array, axis: Array) -> Layout:
 # -- gradients of reductions ---------------------------------------------------------------------------
 
 
-def expand_reduced(reduced: Any, sizes: Any, axis: Any, name: str | None = None) -> Tensor:
+def expand_reduced(reduced: TensorLike, sizes: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Repeat what a reduction left along the dimensions that it reduced: the transpose of a sum.
 
     Args:
@@ -236,11 +238,11 @@ def _expand_like_input(op: Operation, tensor: Tensor) -> Tensor:
 
 
 def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Add up elements over dimensions.
@@ -355,12 +357,12 @@ def _total(vector: Array) -> Any:
     return np.add.reduce(of_runs) + np.add.reduce(vector[runs * _RUN :])
 
 
-def _ones(count: int, dtype: Any) -> Array:
+def _ones(count: int, dtype: NumpyDType) -> Array:
     return _ones_buffer(1 << (count - 1).bit_length(), dtype)[:count]
 
 
 @lru_cache(maxsize=64)
-def _ones_buffer(count: int, dtype: Any) -> Array:
+def _ones_buffer(count: int, dtype: NumpyDType) -> Array:
     return np.ones(count, dtype)
 
 
@@ -372,11 +374,11 @@ SUM = register(reduction("Sum", _sum_kernel, dtypes.NUMERIC, _sum_gradient))
 
 
 def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Average elements over dimensions (arguments as `reduce_sum`). Integers are rounded towards 0.
@@ -437,11 +439,11 @@ MEAN = register(reduction("Mean", _mean_kernel, dtypes.NUMERIC, _mean_gradient))
 
 
 def reduce_max(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Take the greatest element over dimensions (arguments as `reduce_sum`; integers and floats).
@@ -475,7 +477,7 @@ def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, u
     return function.reduce(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
 
 
-def _bound(dtype: Any, sign: int) -> Any:
+def _bound(dtype: NumpyDType, sign: int) -> Any:
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if sign < 0 else np.iinfo(dtype).max
     return np.inf * sign
@@ -504,11 +506,11 @@ MAX = register(reduction("Max", _max_kernel, dtypes.REAL, _extreme_gradient))
 
 
 def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Take the least element over dimensions (arguments as `reduce_sum`; integers and floats).
@@ -535,11 +537,11 @@ MIN = register(reduction("Min", _min_kernel, dtypes.REAL, _extreme_gradient))
 
 
 def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Multiply elements over dimensions (arguments as `reduce_sum`).
@@ -572,7 +574,7 @@ def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     return [multiply(_expand_like_input(op, d_output), conj(others)), None]
 
 
-def _others(tensor: Tensor, axes: list[Any]) -> Tensor:
+def _others(tensor: Tensor, axes: list[int]) -> Tensor:
     """For each element the product of the others over `axes`."""
     others = None
     for axis in axes:
@@ -603,11 +605,11 @@ PROD = register(reduction("Prod", _prod_kernel, dtypes.NUMERIC, _prod_gradient))
 
 
 def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Tell whether all elements over dimensions hold (arguments as `reduce_sum`; bool).
@@ -629,11 +631,11 @@ ALL = register(reduction("All", _all_kernel, (dtypes.bool_,)))
 
 
 def reduce_any(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Tell whether an element over dimensions holds (arguments as `reduce_sum`; bool).
@@ -658,11 +660,11 @@ ANY = register(reduction("Any", _any_kernel, (dtypes.bool_,)))
 
 
 def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Compute ``log(sum(exp(input_tensor)))`` over dimensions without overflow (arguments as `reduce_sum`).
@@ -684,7 +686,7 @@ def reduce_logsumexp(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Compute the square root of the sum of squares over dimensions (arguments as `reduce_sum`).
 
@@ -696,7 +698,9 @@ def reduce_euclidean_norm(
     return sqrt(reduce_sum(squares, axis, keepdims), name)
 
 
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_variance(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Compute the mean squared distance from the mean over dimensions (arguments as `reduce_sum`).
 
     `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
@@ -706,7 +710,9 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
     return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims, name)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_std(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Compute the square root of `reduce_variance`.
 
     `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
@@ -716,12 +722,12 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
 
 
 def count_nonzero(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Count the elements that are not 0 (not False, not empty) over dimensions (arguments as `reduce_sum`).

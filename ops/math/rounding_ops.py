@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
@@ -21,6 +19,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.elementwise import binary, unary
@@ -28,7 +27,7 @@ from tfray.ops.math.arithmetic_ops import add, alike, multiply, realdiv, subtrac
 from tfray.ops.math.comparison_ops import greater, less
 
 
-def floor(x: Any, name: str | None = None) -> Tensor:
+def floor(x: TensorLike, name: str | None = None) -> Tensor:
     """Round down to whole numbers.
 
     Args:
@@ -48,7 +47,7 @@ def floor(x: Any, name: str | None = None) -> Tensor:
 FLOOR = register(unary("Floor", "floor", dtypes.FLOATS, not_differentiable))
 
 
-def ceil(x: Any, name: str | None = None) -> Tensor:
+def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     """Round up to whole numbers.
 
     Args:
@@ -68,7 +67,7 @@ def ceil(x: Any, name: str | None = None) -> Tensor:
 CEIL = register(unary("Ceil", "ceil", dtypes.FLOATS, not_differentiable))
 
 
-def rint(x: Any, name: str | None = None) -> Tensor:
+def rint(x: TensorLike, name: str | None = None) -> Tensor:
     """Round to the nearest whole number, halves to the even one.
 
     Args:
@@ -84,7 +83,7 @@ def rint(x: Any, name: str | None = None) -> Tensor:
 RINT = register(unary("Rint", "rint", dtypes.FLOATS, not_differentiable))
 
 
-def round(x: Any, name: str | None = None) -> Tensor:
+def round(x: TensorLike, name: str | None = None) -> Tensor:
     """Round to the nearest whole number, halves to the even one; integers are returned as they are.
 
     Args:
@@ -111,7 +110,7 @@ def _check_divisor(ctx: KernelContext, y: Array) -> None:
         raise InvalidArgumentError(f"{ctx.op_name}: integer division by zero")
 
 
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x // y``: the quotient rounded down.
 
     Args:
@@ -140,7 +139,7 @@ def _floor_div_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None 
 FLOOR_DIV = register(binary("FloorDiv", out_kernel(_floor_div_kernel, (0, 1)), dtypes.REAL, not_differentiable))
 
 
-def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x % y`` as Python does: the remainder has the sign of `y`.
 
     Args:
@@ -177,7 +176,7 @@ def _floor_mod_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 FLOOR_MOD = register(binary("FloorMod", out_kernel(_floor_mod_kernel, (0, 1)), dtypes.REAL, _floor_mod_gradient))
 
 
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute the quotient ``x / y`` rounded towards 0, as C does.
 
     Args:
@@ -204,7 +203,7 @@ def _truncate_div_kernel(ctx: KernelContext, x: Array, y: Array) -> Array:
 TRUNCATE_DIV = register(binary("TruncateDiv", Kernel(_truncate_div_kernel), dtypes.REAL, not_differentiable))
 
 
-def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute the remainder of `truncatediv`: it has the sign of `x`.
 
     Args:
@@ -236,7 +235,7 @@ TRUNCATE_MOD = register(
 )
 
 
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x / y`` as Python 2 does: integers are divided and rounded down, other numbers not rounded.
 
     Args:
@@ -255,7 +254,9 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
 
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor:
     """Force values into a range.
 
     Args:

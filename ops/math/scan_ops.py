@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, where
 from tfray.ops.arrays.shape_ops import host_int, index_tensor
 from tfray.ops.kernels.precision import is_half
@@ -75,7 +75,9 @@ def _scan_kernel(ctx: KernelContext, x: Array, axis: Array, out: Array | None, f
     return out
 
 
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumsum(
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """Compute running sums along a dimension.
 
     Args:
@@ -108,7 +110,9 @@ def _cumsum_gradient(op: Operation, d_out: Tensor) -> list[Tensor | None]:
 CUMSUM = register(_scan("Cumsum", _cumsum_kernel, dtypes.NUMERIC, _cumsum_gradient))
 
 
-def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumprod(
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """Compute running products along a dimension (arguments as `cumsum`; the first exclusive product is 1).
 
     The result has the shape and dtype of `x`.
@@ -135,7 +139,7 @@ CUMPROD = register(_scan("Cumprod", _cumprod_kernel, dtypes.NUMERIC, _cumprod_gr
 
 
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Compute logarithms of running sums of exponentials (arguments as `cumsum`, of a float dtype).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,19 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    KernelFunction,
+    NumpyDType,
+    OpDef,
+    on_every_device,
+    register,
+)
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape, size, sizes_from_input
 from tfray.ops.math.arithmetic_ops import add, maximum, minimum, multiply
 from tfray.ops.math.comparison_ops import not_equal
@@ -24,10 +34,10 @@ from tfray.ops.math.reduction_ops import reduce_max
 
 
 def argmax(
-    input: Any,
-    axis: Any = None,
+    input: TensorLike,
+    axis: TensorLike | None = None,
     name: str | None = None,
-    dimension: Any = None,
+    dimension: TensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """Find the position of the greatest element along a dimension.
@@ -53,10 +63,10 @@ def argmax(
 
 
 def argmin(
-    input: Any,
-    axis: Any = None,
+    input: TensorLike,
+    axis: TensorLike | None = None,
     name: str | None = None,
-    dimension: Any = None,
+    dimension: TensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """Find the position of the least element along a dimension (arguments as `argmax`).
@@ -71,7 +81,12 @@ def argmin(
 
 
 def _position(
-    definition: OpDef, input: Any, axis: Any, name: str | None, dimension: Any, output_type: DTypeLike
+    definition: OpDef,
+    input: TensorLike,
+    axis: TensorLike | None,
+    name: str | None,
+    dimension: TensorLike | None,
+    output_type: DTypeLike,
 ) -> Tensor:
     if axis is not None and dimension is not None:
         raise InvalidArgumentError(f"{definition.name}: give axis or dimension (its old name), not both")
@@ -139,7 +154,7 @@ def _is_wide(input: Array, along: int) -> bool:
     return input.strides[along] >= 64 * input.itemsize and input.shape[along] < 2**16 and input.size > 4096
 
 
-def _first_equal(input: Array, extreme: Array, along: int, dtype: Any) -> Array:
+def _first_equal(input: Array, extreme: Array, along: int, dtype: NumpyDType) -> Array:
     """Position of the first element that equals the extreme of its line.
 
     Each hit is weighted by its distance from the end: the heaviest is the first.
@@ -168,7 +183,7 @@ class TopK(NamedTuple):
     indices: Tensor
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
+def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str | None = None) -> TopK:
     """Find the `k` greatest elements along the last dimension.
 
     Args:
@@ -204,7 +219,7 @@ def _top_k_kernel(ctx: KernelContext, input: Array, k: Array) -> tuple[Array, Ar
     return xp.take_along_axis(input, indices, axis=-1), indices.astype(np.int32)
 
 
-def _descending_order(xp: Any, input: Array) -> Array:
+def _descending_order(xp: ArrayModule, input: Array) -> Array:
     # Sorted backwards and read backwards, so that a stable sort leaves the first of equals first.
     ascending = xp.argsort(input[..., ::-1], axis=-1, kind="stable")
     return input.shape[-1] - 1 - ascending[..., ::-1]
@@ -257,7 +272,7 @@ TOP_K = register(
 )
 
 
-def put_along_last(values: Any, indices: Any, sizes: Any, name: str | None = None) -> Tensor:
+def put_along_last(values: TensorLike, indices: TensorLike, sizes: TensorLike, name: str | None = None) -> Tensor:
     """Put elements at positions along the last dimension of zeros: the transpose of `take_along_last`.
 
     Args:
@@ -299,7 +314,7 @@ PUT_ALONG_LAST = register(
 )
 
 
-def take_along_last(input: Any, indices: Any, name: str | None = None) -> Tensor:
+def take_along_last(input: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Take elements by their positions along the last dimension.
 
     Args:
@@ -343,7 +358,7 @@ TAKE_ALONG_LAST = register(
 )
 
 
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
     """Tell for each row whether its target is among the `k` best predicted.
 
     Args:
@@ -401,10 +416,10 @@ IN_TOP_K = register(
 
 
 def bincount(
-    arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:

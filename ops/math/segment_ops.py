@@ -17,7 +17,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import (
     Array,
@@ -29,6 +29,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.arrays.gather_ops import sum_rows
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape
@@ -112,14 +113,14 @@ def _as_rows(ctx: KernelContext, data: Array, ids: Array, count: int) -> tuple[A
     return rows, numbers
 
 
-def _reduce_rows(ctx: KernelContext, ufunc: str, rows: Array, ids: Array, count: int, empty: Any) -> Array:
+def _reduce_rows(ctx: KernelContext, ufunc: str, rows: Array, ids: Array, count: int, empty: float) -> Array:
     """Reduce rows by segment with a ufunc; segments without rows become `empty`."""
     if ctx.xp is not np:
         return ctx.asarray(_reduce_rows_on_host(ufunc, ctx.to_host(rows), ctx.to_host(ids), count, empty))
     return _reduce_rows_on_host(ufunc, rows, ids, count, empty)
 
 
-def _reduce_rows_on_host(ufunc: str, rows: Array, ids: Array, count: int, empty: Any) -> Array:
+def _reduce_rows_on_host(ufunc: str, rows: Array, ids: Array, count: int, empty: float) -> Array:
     result = np.full((count, rows.shape[1]), empty, rows.dtype)
     if ids.size:
         order = np.argsort(ids, kind="stable")
@@ -130,18 +131,18 @@ def _reduce_rows_on_host(ufunc: str, rows: Array, ids: Array, count: int, empty:
     return result
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: DTypeLike) -> Any:
     return as_dtype(dtype).min
 
 
-def _highest(dtype: Any) -> Any:
+def _highest(dtype: DTypeLike) -> Any:
     return as_dtype(dtype).max
 
 
 # -- the transpose of a sum by segment -----------------------------------------------------------------
 
 
-def spread_segments(values: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def spread_segments(values: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Give every row the value of its segment, and 0 to rows whose segment is negative.
 
     Args:
@@ -216,7 +217,7 @@ def _prod_gradient(op: Operation, d_output: Tensor, total: SegmentReduction, pro
 # -- sorted segments -----------------------------------------------------------------------------------
 
 
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Add up the rows of each segment.
 
     Args:
@@ -245,7 +246,7 @@ def _segment_sum_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None
 SEGMENT_SUM = register(_sorted("SegmentSum", _segment_sum_kernel, dtypes.NUMERIC, _segment_sum_gradient))
 
 
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Average the rows of each segment (arguments as `segment_sum`; floating and complex dtypes).
 
     `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
@@ -268,7 +269,7 @@ def _segment_mean_gradient(op: Operation, d_output: Tensor) -> list[Tensor | Non
 SEGMENT_MEAN = register(_sorted("SegmentMean", _segment_mean_kernel, dtypes.INEXACT, _segment_mean_gradient))
 
 
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Take the greatest of each segment, row by row (arguments as `segment_sum`; integers and floats).
 
     `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
@@ -292,7 +293,7 @@ def _segment_extreme_gradient(op: Operation, d_output: Tensor) -> list[Tensor | 
 SEGMENT_MAX = register(_sorted("SegmentMax", _sorted_rows_kernel("maximum", 0), dtypes.REAL, _segment_extreme_gradient))
 
 
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Take the least of each segment, row by row (arguments as `segment_sum`; integers and floats).
 
     `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
@@ -303,7 +304,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 SEGMENT_MIN = register(_sorted("SegmentMin", _sorted_rows_kernel("minimum", 0), dtypes.REAL, _segment_extreme_gradient))
 
 
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Multiply the rows of each segment (arguments as `segment_sum`); 1 for a number that does not occur.
 
     `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
@@ -322,7 +323,9 @@ SEGMENT_PROD = register(_sorted("SegmentProd", _sorted_rows_kernel("multiply", 1
 # -- segments in any order -----------------------------------------------------------------------------
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sum(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Add up the rows of each segment, in any order.
 
     Args:
@@ -359,7 +362,9 @@ UNSORTED_SEGMENT_SUM = register(
 )
 
 
-def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_max(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Take the greatest of each segment (arguments as `unsorted_segment_sum`; integers and floats).
 
     `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
@@ -397,7 +402,9 @@ UNSORTED_SEGMENT_MAX = register(
 )
 
 
-def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_min(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Take the least of each segment (arguments as `unsorted_segment_sum`; integers and floats).
 
     `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
@@ -416,7 +423,9 @@ UNSORTED_SEGMENT_MIN = register(
 )
 
 
-def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_prod(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Multiply the rows of each segment (arguments as `unsorted_segment_sum`); 1 for segments without rows.
 
     `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
@@ -441,7 +450,9 @@ UNSORTED_SEGMENT_PROD = register(
 )
 
 
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_mean(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Average the rows of each segment (arguments as `unsorted_segment_sum`); 0 for segments without rows.
 
     `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
@@ -450,7 +461,9 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     return realdiv(total, counts, name)
 
 
-def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sqrt_n(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Add up the rows of each segment and divide by the square root of their number (see `unsorted_segment_sum`).
 
     `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
@@ -459,7 +472,7 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
     return realdiv(total, sqrt(counts), name)
 
 
-def _sums_and_counts(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Tensor, Tensor]:
+def _sums_and_counts(data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike) -> tuple[Tensor, Tensor]:
     data = convert_to_tensor(data)
     counts = unsorted_segment_sum(ones_like(data, data.dtype.real_dtype), segment_ids, num_segments)
     return unsorted_segment_sum(data, segment_ids, num_segments), cast(maximum(counts, 1), data.dtype)

@@ -13,9 +13,10 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather
@@ -31,7 +32,7 @@ from tfray.ops.math.segment_ops import unsorted_segment_sum
 # -- sorting -------------------------------------------------------------------------------------------
 
 
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """Sort along a dimension.
 
     Args:
@@ -48,7 +49,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 
 
 def argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: TensorLike, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
     """Find the order that sorts along a dimension.
 
@@ -66,7 +67,7 @@ def argsort(
         return _along_last(ARG_SORT, values, axis, direction)
 
 
-def _along_last(definition: OpDef, values: Any, axis: Any, direction: str) -> Tensor:
+def _along_last(definition: OpDef, values: TensorLike, axis: Any, direction: str) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise InvalidArgumentError(f"{definition.name}: direction is {direction!r}, expected ASCENDING or DESCENDING")
     values = convert_to_tensor(values, name="values")
@@ -97,7 +98,7 @@ def _vectors_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[0].shape]
 
 
-def _order(xp: Any, values: Array, descending: bool) -> Array:
+def _order(xp: ArrayModule, values: Array, descending: bool) -> Array:
     if xp is np and values.dtype in _KEYS and values.shape[-1] > 16:
         return _order_by_keys(values, descending)
     if descending:
@@ -168,7 +169,7 @@ ARG_SORT = register(
 )
 
 
-def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
+def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor:
     """Find the element at place `n` of the sorted last dimension.
 
     Args:
@@ -221,8 +222,8 @@ NTH_ELEMENT = register(
 
 
 def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
+    sorted_sequence: TensorLike,
+    values: TensorLike,
     side: str = "left",
     out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
@@ -285,7 +286,11 @@ SEARCH_SORTED = register(
 
 
 def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: DTypeLike = dtypes.int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Find the bin of equal width that each value falls into.
 
@@ -310,7 +315,11 @@ def histogram_fixed_width_bins(
 
 
 def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: DTypeLike = dtypes.int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Count how many values fall into each of `nbins` bins of equal width (see `histogram_fixed_width_bins`).
 
@@ -328,7 +337,7 @@ def histogram_fixed_width(
 # -- places --------------------------------------------------------------------------------------------
 
 
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
     """Turn places in a flattened array into coordinates.
 
     Args:
@@ -351,7 +360,7 @@ def _unravel_index_kernel(ctx: KernelContext, indices: Array, dims: Array) -> Ar
     return ctx.xp.stack([c.astype(indices.dtype, copy=False) for c in _coordinates(ctx.xp, indices, sizes)])
 
 
-def _coordinates(xp: Any, places: Array, sizes: list[int]) -> list[Array]:
+def _coordinates(xp: ArrayModule, places: Array, sizes: list[int]) -> list[Array]:
     found = []
     for size in reversed(sizes):
         places, last = xp.divmod(places, places.dtype.type(max(size, 1)))
@@ -376,7 +385,7 @@ UNRAVEL_INDEX = register(
 )
 
 
-def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
     """Repeat elements, each right behind itself.
 
     Args:

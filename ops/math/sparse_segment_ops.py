@@ -24,6 +24,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.gather_ops import check_indices, gather, sum_rows
 from tfray.ops.arrays.join_ops import concat
@@ -38,7 +39,12 @@ from tfray.ops.math.segment_ops import unsorted_segment_sum
 
 
 def _combine(
-    definition: OpDef, data: Any, indices: Any, segment_ids: Any, name: str | None, num_segments: Any
+    definition: OpDef,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    name: str | None,
+    num_segments: TensorLike | None,
 ) -> Tensor:
     indices, segment_ids = index_tensor(indices), index_tensor(segment_ids)
     count = index_tensor(-1 if num_segments is None else num_segments)
@@ -143,7 +149,11 @@ def _combining(name: str, power: float, types: Any) -> OpDef:
 
 
 def sparse_segment_sum(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    name: str | None = None,
+    num_segments: TensorLike | None = None,
 ) -> Tensor:
     """Look up rows and add up those of each segment.
 
@@ -167,7 +177,11 @@ SPARSE_SEGMENT_SUM = register(_combining("SparseSegmentSum", 0, dtypes.NUMERIC))
 
 
 def sparse_segment_mean(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    name: str | None = None,
+    num_segments: TensorLike | None = None,
 ) -> Tensor:
     """Look up rows and average those of each segment (arguments as `sparse_segment_sum`; no integers).
 
@@ -180,7 +194,11 @@ SPARSE_SEGMENT_MEAN = register(_combining("SparseSegmentMean", 1, dtypes.INEXACT
 
 
 def sparse_segment_sqrt_n(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    name: str | None = None,
+    num_segments: TensorLike | None = None,
 ) -> Tensor:
     """Look up rows, add up those of each segment and divide by the square root of their number.
 

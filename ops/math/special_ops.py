@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -12,6 +11,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import broadcast
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.elementwise import binary, special, unary
@@ -41,7 +41,7 @@ def _special_kernel(function: str) -> Kernel:
     return out_kernel(widened(kernel), may_overwrite=(0,))
 
 
-def erf(x: Any, name: str | None = None) -> Tensor:
+def erf(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the error function.
 
     Args:
@@ -62,7 +62,7 @@ def _erf_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ERF = register(unary("Erf", _special_kernel("erf"), dtypes.FLOATS, _erf_gradient))
 
 
-def erfc(x: Any, name: str | None = None) -> Tensor:
+def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``1 - erf(x)``, precisely also for large `x`.
 
     Args:
@@ -83,7 +83,7 @@ def _erfc_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ERFC = register(unary("Erfc", _special_kernel("erfc"), dtypes.FLOATS, _erfc_gradient))
 
 
-def erfinv(x: Any, name: str | None = None) -> Tensor:
+def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse of `erf`, of numbers between -1 and 1.
 
     Args:
@@ -103,7 +103,7 @@ def _erfinv_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ERFINV = register(unary("Erfinv", _special_kernel("erfinv"), dtypes.FLOATS, _erfinv_gradient))
 
 
-def ndtri(x: Any, name: str | None = None) -> Tensor:
+def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse of the standard normal distribution, of probabilities.
 
     Args:
@@ -126,7 +126,7 @@ NDTRI = register(unary("Ndtri", _special_kernel("ndtri"), dtypes.FLOATS, _ndtri_
 # -- gamma ---------------------------------------------------------------------------------------------
 
 
-def lgamma(x: Any, name: str | None = None) -> Tensor:
+def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the logarithm of the absolute value of the gamma function.
 
     Args:
@@ -146,7 +146,7 @@ def _lgamma_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 LGAMMA = register(unary("Lgamma", _special_kernel("gammaln"), dtypes.FLOATS, _lgamma_gradient))
 
 
-def digamma(x: Any, name: str | None = None) -> Tensor:
+def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the derivative of `lgamma`.
 
     Args:
@@ -166,7 +166,7 @@ def _digamma_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 DIGAMMA = register(unary("Digamma", _special_kernel("digamma"), dtypes.FLOATS, _digamma_gradient))
 
 
-def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the derivative of order `a` of `digamma`.
 
     Args:
@@ -197,7 +197,7 @@ def _polygamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 POLYGAMMA = register(binary("Polygamma", out_kernel(widened(_polygamma_kernel)), dtypes.FLOATS, _polygamma_gradient))
 
 
-def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     """Compute the Hurwitz zeta function: the sum of ``(q + n) ** -x`` over ``n = 0, 1, ...``.
 
     Args:
@@ -222,7 +222,7 @@ ZETA = register(binary("Zeta", _special_kernel("zeta"), dtypes.FLOATS, _zeta_gra
 # -- Bessel --------------------------------------------------------------------------------------------
 
 
-def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the modified Bessel function of order 0, times ``exp(-abs(x))``.
 
     Args:
@@ -243,7 +243,7 @@ def _bessel_i0e_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 BESSEL_I0E = register(unary("BesselI0e", _special_kernel("i0e"), dtypes.FLOATS, _bessel_i0e_gradient))
 
 
-def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the modified Bessel function of order 1, times ``exp(-abs(x))``.
 
     Args:
@@ -270,7 +270,7 @@ BESSEL_I1E = register(unary("BesselI1e", _special_kernel("i1e"), dtypes.FLOATS, 
 # -- incomplete gamma and beta -------------------------------------------------------------------------
 
 
-def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the regularised lower incomplete gamma function.
 
     Args:
@@ -296,7 +296,7 @@ def _igamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 IGAMMA = register(binary("Igamma", _special_kernel("gammainc"), dtypes.FLOATS, _igamma_gradient))
 
 
-def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the regularised upper incomplete gamma function, ``1 - igamma(a, x)`` (arguments as `igamma`).
 
     The shapes broadcast; the result has the broadcast shape.
@@ -312,7 +312,7 @@ def _igammac_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 IGAMMAC = register(binary("Igammac", _special_kernel("gammaincc"), dtypes.FLOATS, _igammac_gradient))
 
 
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the regularised incomplete beta function.
 
     Args:
@@ -348,7 +348,7 @@ BETAINC = register(
 )
 
 
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the logarithm of the absolute value of the beta function over the last dimension.
 
     Args:
@@ -365,7 +365,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 # -- products with a safe 0 ----------------------------------------------------------------------------
 
 
-def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * log(y)``, and 0 where `x` is 0.
 
     Args:
@@ -392,7 +392,7 @@ def _xlogy_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 XLOGY = register(binary("Xlogy", _special_kernel("xlogy"), dtypes.FLOATS, _xlogy_gradient))
 
 
-def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * log1p(y)``, and 0 where `x` is 0 (arguments as `xlogy`).
 
     The shapes broadcast; the result has the broadcast shape.
@@ -409,7 +409,7 @@ def _xlog1py_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 XLOG1PY = register(binary("Xlog1py", _special_kernel("xlog1py"), dtypes.FLOATS, _xlog1py_gradient))
 
 
-def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x / y``, and 0 where `x` is 0 (arguments as `xlogy`).
 
     The shapes broadcast; the result has the broadcast shape.
@@ -432,7 +432,7 @@ def _xdivy_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 XDIVY = register(binary("Xdivy", out_kernel(_xdivy_kernel, (0, 1)), dtypes.FLOATS, _xdivy_gradient))
 
 
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * y``, and 0 where `y` is 0 even if `x` is infinite or not a number (arguments as `xlogy`)."""
     return add_op(MUL_NO_NAN, x, y, name=name)
 
@@ -452,7 +452,7 @@ MUL_NO_NAN = register(binary("MulNoNan", out_kernel(_mul_no_nan_kernel, (0, 1)),
 # -- others --------------------------------------------------------------------------------------------
 
 
-def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
     """Find the number next to `x1` that its dtype can hold, in the direction of `x2`.
 
     Args:
@@ -474,7 +474,7 @@ def _next_after_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 NEXT_AFTER = register(binary("NextAfter", "nextafter", (dtypes.float32, dtypes.float64), _next_after_gradient))
 
 
-def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
     """Evaluate a polynomial by Horner's rule.
 
     Args:
@@ -498,7 +498,7 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     return value
 
 
-def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the modified Bessel function of order 0 (argument as `bessel_i0e`).
 
     The result has the shape and dtype of `x`.
@@ -507,7 +507,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     return multiply(exp(absolute(x)), bessel_i0e(x), name)
 
 
-def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the modified Bessel function of order 1 (argument as `bessel_i1e`).
 
     The result has the shape and dtype of `x`.
@@ -516,7 +516,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
     return multiply(exp(absolute(x)), bessel_i1e(x), name)
 
 
-def erfcinv(x: Any, name: str | None = None) -> Tensor:
+def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse of `erfc`.
 
     Args:
@@ -529,7 +529,7 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
     return multiply(ndtri(multiply(convert_to_tensor(x), 0.5)), -math.sqrt(0.5), name)
 
 
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``1 / x``, and 0 where `x` is 0.
 
     Args:

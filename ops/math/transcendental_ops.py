@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, out_kernel, register
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.kernels.elementwise import binary, unary
 from tfray.ops.kernels.precision import widened
@@ -16,7 +15,7 @@ from tfray.ops.math.arithmetic_ops import add, conj, multiply, negative, realdiv
 # -- exponential ---------------------------------------------------------------------------------------
 
 
-def expm1(x: Any, name: str | None = None) -> Tensor:
+def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``exp(x) - 1``, precisely also near 0.
 
     Args:
@@ -37,7 +36,7 @@ def _expm1_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 EXPM1 = register(unary("Expm1", "expm1", dtypes.INEXACT, _expm1_gradient))
 
 
-def log1p(x: Any, name: str | None = None) -> Tensor:
+def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``log(1 + x)``, precisely also near 0.
 
     Args:
@@ -62,7 +61,7 @@ def _log1p_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 LOG1P = register(unary("Log1p", "log1p", dtypes.INEXACT, _log1p_gradient))
 
 
-def sigmoid(x: Any, name: str | None = None) -> Tensor:
+def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``1 / (1 + exp(-x))``.
 
     Args:
@@ -103,7 +102,7 @@ SIGMOID = register(
 )
 
 
-def sigmoid_grad(y: Any, dy: Any, name: str | None = None) -> Tensor:
+def sigmoid_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``dy * y * (1 - y)``, element by element: the gradient of `sigmoid` from its output `y`."""
     return add_op(SIGMOID_GRAD, y, dy, name=name)
 
@@ -134,7 +133,7 @@ SIGMOID_GRAD = register(
 # -- trigonometric -------------------------------------------------------------------------------------
 
 
-def sin(x: Any, name: str | None = None) -> Tensor:
+def sin(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the sine of an angle in radians.
 
     Args:
@@ -159,7 +158,7 @@ def _sin_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 SIN = register(unary("Sin", "sin", dtypes.INEXACT, _sin_gradient))
 
 
-def cos(x: Any, name: str | None = None) -> Tensor:
+def cos(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the cosine of an angle in radians.
 
     Args:
@@ -184,7 +183,7 @@ def _cos_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 COS = register(unary("Cos", "cos", dtypes.INEXACT, _cos_gradient))
 
 
-def tan(x: Any, name: str | None = None) -> Tensor:
+def tan(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the tangent of an angle in radians.
 
     Args:
@@ -205,7 +204,7 @@ def _tan_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 TAN = register(unary("Tan", "tan", dtypes.INEXACT, _tan_gradient))
 
 
-def asin(x: Any, name: str | None = None) -> Tensor:
+def asin(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse sine, in radians.
 
     Args:
@@ -226,7 +225,7 @@ def _asin_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ASIN = register(unary("Asin", "arcsin", dtypes.INEXACT, _asin_gradient))
 
 
-def acos(x: Any, name: str | None = None) -> Tensor:
+def acos(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse cosine, in radians.
 
     Args:
@@ -247,7 +246,7 @@ def _acos_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ACOS = register(unary("Acos", "arccos", dtypes.INEXACT, _acos_gradient))
 
 
-def atan(x: Any, name: str | None = None) -> Tensor:
+def atan(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse tangent, in radians.
 
     Args:
@@ -268,7 +267,7 @@ def _atan_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ATAN = register(unary("Atan", "arctan", dtypes.INEXACT, _atan_gradient))
 
 
-def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the angle of the point ``(x, y)``, in radians from -pi to pi.
 
     Args:
@@ -294,7 +293,7 @@ ATAN2 = register(binary("Atan2", "arctan2", dtypes.FLOATS, _atan2_gradient))
 # -- hyperbolic ----------------------------------------------------------------------------------------
 
 
-def sinh(x: Any, name: str | None = None) -> Tensor:
+def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the hyperbolic sine.
 
     Args:
@@ -315,7 +314,7 @@ def _sinh_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 SINH = register(unary("Sinh", "sinh", dtypes.INEXACT, _sinh_gradient))
 
 
-def cosh(x: Any, name: str | None = None) -> Tensor:
+def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the hyperbolic cosine.
 
     Args:
@@ -336,7 +335,7 @@ def _cosh_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 COSH = register(unary("Cosh", "cosh", dtypes.INEXACT, _cosh_gradient))
 
 
-def tanh(x: Any, name: str | None = None) -> Tensor:
+def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the hyperbolic tangent.
 
     Args:
@@ -360,7 +359,7 @@ def _tanh_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 TANH = register(unary("Tanh", "tanh", dtypes.INEXACT, _tanh_gradient))
 
 
-def tanh_grad(y: Any, dy: Any, name: str | None = None) -> Tensor:
+def tanh_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``dy * (1 - y * y)``, element by element: the gradient of `tanh` from its output `y`."""
     return add_op(TANH_GRAD, y, dy, name=name)
 
@@ -385,7 +384,7 @@ TANH_GRAD = register(
 )
 
 
-def asinh(x: Any, name: str | None = None) -> Tensor:
+def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse hyperbolic sine.
 
     Args:
@@ -406,7 +405,7 @@ def _asinh_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ASINH = register(unary("Asinh", "arcsinh", dtypes.INEXACT, _asinh_gradient))
 
 
-def acosh(x: Any, name: str | None = None) -> Tensor:
+def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse hyperbolic cosine.
 
     Args:
@@ -427,7 +426,7 @@ def _acosh_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 ACOSH = register(unary("Acosh", "arccosh", dtypes.INEXACT, _acosh_gradient))
 
 
-def atanh(x: Any, name: str | None = None) -> Tensor:
+def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the inverse hyperbolic tangent.
 
     Args:

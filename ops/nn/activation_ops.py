@@ -13,8 +13,20 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    GradientFunction,
+    Kernel,
+    KernelContext,
+    NumpyDType,
+    OpDef,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.shape_functions import all_inputs_alike, like_input
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.precision import widened
@@ -44,20 +56,22 @@ def _tiled(formula: Formula, may_overwrite: tuple[int, ...] = ()) -> Kernel:
 
 
 @lru_cache(maxsize=16)
-def _host_zeros(dtype: Any) -> Array:
+def _host_zeros(dtype: NumpyDType) -> Array:
     zeros = np.zeros(FLAT_TILE, dtype)
     zeros.flags.writeable = False
     return zeros
 
 
-def zeros_for(xp: Any, array: Array) -> Array:
+def zeros_for(xp: ArrayModule, array: Array) -> Array:
     """Zeros to compare an array with. NumPy's maximum is three times as fast with an array as with a number."""
     if xp is np and array.ndim == 1 and array.size <= FLAT_TILE:
         return _host_zeros(array.dtype)[: array.size]
     return array.dtype.type(0)
 
 
-def _activation(name: str, kernel: Kernel, gradient: Any, types: Any = dtypes.FLOATS, attrs: Any = ()) -> OpDef:
+def _activation(
+    name: str, kernel: Kernel, gradient: GradientFunction | None, types: Any = dtypes.FLOATS, attrs: Any = ()
+) -> OpDef:
     return OpDef(
         name=name,
         inputs=("features: T",),
@@ -88,7 +102,7 @@ def _activation_gradient(
 # -- relu and its kin ----------------------------------------------------------------------------------
 
 
-def relu(features: Any, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``max(features, 0)`` elementwise.
 
     Args:
@@ -105,7 +119,7 @@ def relu(features: Any, name: str | None = None) -> Tensor:
     return add_op(RELU, features, name=name)
 
 
-def _relu_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+def _relu_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Array) -> None:
     xp.maximum(features, zeros_for(xp, features), out=out)
 
 
@@ -117,7 +131,7 @@ def _relu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
 RELU = register(_activation("Relu", _tiled(_relu_formula, may_overwrite=(0,)), _relu_gradient, dtypes.REAL))
 
 
-def relu_grad(gradients: Any, features: Any, name: str | None = None) -> Tensor:
+def relu_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
     """Pass `gradients` where `features` (the input or the output of `relu`) is positive, 0 elsewhere.
 
     The arguments and the result have one shape and dtype.
@@ -125,7 +139,7 @@ def relu_grad(gradients: Any, features: Any, name: str | None = None) -> Tensor:
     return add_op(RELU_GRAD, gradients, features, name=name)
 
 
-def _relu_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, features: Array) -> None:
+def _relu_grad_formula(xp: ArrayModule, ctx: KernelContext, out: Array, gradients: Array, features: Array) -> None:
     is_positive = buffer(xp, "gate", features.shape, bool)
     xp.greater(features, 0, out=is_positive)
     xp.multiply(gradients, is_positive, out=out)
@@ -140,7 +154,7 @@ RELU_GRAD = register(
 )
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``min(max(features, 0), 6)`` elementwise.
 
     Args:
@@ -157,7 +171,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     return add_op(RELU6, features, name=name)
 
 
-def _relu6_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+def _relu6_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Array) -> None:
     xp.maximum(features, zeros_for(xp, features), out=out)
     xp.minimum(out, 6, out=out)
 
@@ -169,7 +183,7 @@ def _relu6_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]
 RELU6 = register(_activation("Relu6", _tiled(_relu6_formula, (0,)), _relu6_gradient))
 
 
-def relu6_grad(gradients: Any, features: Any, name: str | None = None) -> Tensor:
+def relu6_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
     """Pass `gradients` where `features` (the input or the output of `relu6`) is between 0 and 6, 0 elsewhere.
 
     The arguments and the result have one shape and dtype.
@@ -177,7 +191,7 @@ def relu6_grad(gradients: Any, features: Any, name: str | None = None) -> Tensor
     return add_op(RELU6_GRAD, gradients, features, name=name)
 
 
-def _relu6_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, features: Array) -> None:
+def _relu6_grad_formula(xp: ArrayModule, ctx: KernelContext, out: Array, gradients: Array, features: Array) -> None:
     is_within, is_below = (buffer(xp, slot, features.shape, bool) for slot in ("gate", "gate2"))
     xp.greater(features, 0, out=is_within)
     xp.less(features, 6, out=is_below)
@@ -194,7 +208,7 @@ RELU6_GRAD = register(
 )
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """Compute `features` where positive, ``alpha * features`` elsewhere.
 
     Args:
@@ -220,7 +234,7 @@ def _number(op: str, what: str, value: Any) -> float:
     return float(value)
 
 
-def _leaky_relu_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+def _leaky_relu_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Array) -> None:
     alpha = ctx.attr("alpha")
     xp.multiply(features, features.dtype.type(alpha), out=out)
     (xp.maximum if alpha <= 1 else xp.minimum)(features, out, out=out)
@@ -233,7 +247,7 @@ def _leaky_relu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | 
 LEAKY_RELU = register(_activation("LeakyRelu", _tiled(_leaky_relu_formula), _leaky_relu_gradient, attrs=("alpha",)))
 
 
-def leaky_relu_grad(gradients: Any, features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu_grad(gradients: TensorLike, features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """Pass `gradients` where `features` (the input of `leaky_relu`) is positive, `alpha` of it elsewhere.
 
     The arguments and the result have one shape and dtype.
@@ -241,7 +255,9 @@ def leaky_relu_grad(gradients: Any, features: Any, alpha: float = 0.2, name: str
     return add_op(LEAKY_RELU_GRAD, gradients, features, name=name, alpha=alpha)
 
 
-def _leaky_relu_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, features: Array) -> None:
+def _leaky_relu_grad_formula(
+    xp: ArrayModule, ctx: KernelContext, out: Array, gradients: Array, features: Array
+) -> None:
     slope = buffer(xp, "slope", features.shape, features.dtype)
     alpha = ctx.attr("alpha")
     # 1 where positive and 0 elsewhere, stretched to 1 and alpha.
@@ -266,7 +282,7 @@ LEAKY_RELU_GRAD = register(
 )
 
 
-def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
     """Join `relu` of the features and of their negatives along `axis`, which becomes twice as long.
 
     Args:
@@ -284,7 +300,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 # -- smooth activations --------------------------------------------------------------------------------
 
 
-def elu(features: Any, name: str | None = None) -> Tensor:
+def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``exp(features) - 1`` where negative, `features` elsewhere.
 
     Args:
@@ -301,7 +317,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
     return add_op(ELU, features, name=name)
 
 
-def _elu_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+def _elu_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Array) -> None:
     one = features.dtype.type(1)
     xp.minimum(features, zeros_for(xp, features), out=out)
     xp.exp(out, out=out)
@@ -317,7 +333,7 @@ def _elu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
 ELU = register(_activation("Elu", _tiled(_elu_formula), _elu_gradient))
 
 
-def elu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
+def elu_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``gradients * (outputs + 1)`` where `outputs` (of `elu`) is negative, `gradients` elsewhere.
 
     The arguments and the result have one shape and dtype.
@@ -325,7 +341,7 @@ def elu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
     return add_op(ELU_GRAD, gradients, outputs, name=name)
 
 
-def _elu_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, outputs: Array) -> None:
+def _elu_grad_formula(xp: ArrayModule, ctx: KernelContext, out: Array, gradients: Array, outputs: Array) -> None:
     slope = buffer(xp, "slope", outputs.shape, outputs.dtype)
     xp.minimum(outputs, zeros_for(xp, outputs), out=slope)
     xp.add(slope, outputs.dtype.type(1), out=slope)
@@ -345,7 +361,7 @@ SELU_ALPHA: Final = 1.6732632423543772
 """Constants under which `selu` keeps mean 0 and variance 1."""
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``scale * alpha * (exp(features) - 1)`` where negative, ``scale * features`` elsewhere.
 
     Args:
@@ -361,7 +377,7 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     return add_op(SELU, features, name=name)
 
 
-def _selu_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+def _selu_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Array) -> None:
     number, zeros = features.dtype.type, zeros_for(xp, features)
     positive = buffer(xp, "positive", features.shape, features.dtype)
     xp.maximum(features, zeros, out=positive)
@@ -380,7 +396,7 @@ def _selu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
 SELU = register(_activation("Selu", _tiled(_selu_formula, (0,)), _selu_gradient))
 
 
-def selu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
+def selu_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
     """Compute the gradient of `selu` from its `outputs`.
 
     The arguments and the result have one shape and dtype.
@@ -388,7 +404,7 @@ def selu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
     return add_op(SELU_GRAD, gradients, outputs, name=name)
 
 
-def _selu_grad_formula(xp: Any, ctx: KernelContext, out: Array, gradients: Array, outputs: Array) -> None:
+def _selu_grad_formula(xp: ArrayModule, ctx: KernelContext, out: Array, gradients: Array, outputs: Array) -> None:
     number = outputs.dtype.type
     slope, step = (buffer(xp, slot, outputs.shape, outputs.dtype) for slot in ("slope", "step"))
     # The slope is y + scale * alpha below 0 and scale from 0 on.
@@ -411,7 +427,7 @@ SELU_GRAD = register(
 )
 
 
-def softplus(features: Any, name: str | None = None) -> Tensor:
+def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``log(exp(features) + 1)`` without overflow.
 
     Args:
@@ -428,7 +444,7 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
     return add_op(SOFTPLUS, features, name=name)
 
 
-def log1p_exp_formula(xp: Any, out: Array, features: Array) -> None:
+def log1p_exp_formula(xp: ArrayModule, out: Array, features: Array) -> None:
     """Fill `out`, which may not be `features`, with ``log(1 + exp(-abs(features)))``."""
     one = features.dtype.type(1)
     power, rest = (buffer(xp, slot, features.shape, features.dtype) for slot in ("power", "rest"))
@@ -442,7 +458,7 @@ def log1p_exp_formula(xp: Any, out: Array, features: Array) -> None:
     xp.add(xp.log(out, out=out), rest, out=out)
 
 
-def _softplus_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+def _softplus_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Array) -> None:
     log1p_exp_formula(xp, out, features)
     positive = buffer(xp, "positive", features.shape, features.dtype)
     xp.add(out, xp.maximum(features, zeros_for(xp, features), out=positive), out=out)
@@ -455,7 +471,7 @@ def _softplus_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | No
 SOFTPLUS = register(_activation("Softplus", _tiled(_softplus_formula), _softplus_gradient))
 
 
-def softsign(features: Any, name: str | None = None) -> Tensor:
+def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``features / (abs(features) + 1)``.
 
     Args:
@@ -472,7 +488,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
     return add_op(SOFTSIGN, features, name=name)
 
 
-def _softsign_formula(xp: Any, ctx: KernelContext, out: Array, features: Array) -> None:
+def _softsign_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Array) -> None:
     xp.abs(features, out=out)
     xp.add(out, features.dtype.type(1), out=out)
     xp.divide(features, out, out=out)
@@ -485,7 +501,7 @@ def _softsign_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | No
 SOFTSIGN = register(_activation("Softsign", _tiled(_softsign_formula), _softsign_gradient))
 
 
-def swish(features: Any, name: str | None = None) -> Tensor:
+def swish(features: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``features * sigmoid(features)``.
 
     Args:
@@ -502,7 +518,7 @@ def swish(features: Any, name: str | None = None) -> Tensor:
     return multiply(features, sigmoid(features), name or "swish")
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``log(sigmoid(x))``, exactly for very negative numbers too.
 
     Args:

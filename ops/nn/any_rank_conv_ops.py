@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import expand_dims, index_tensor, reshape, shape, squeeze, transpose
 from tfray.ops.arrays.space_block_ops import batch_to_space_nd, required_space_to_batch_paddings, space_to_batch_nd
@@ -22,10 +24,10 @@ from tfray.ops.nn.volumes import checked_volume_layout, per_volume_axis
 
 
 def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -46,10 +48,10 @@ def max_pool3d(
 
 
 def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -62,7 +64,14 @@ def avg_pool3d(
 
 
 def _pool_volumes(
-    op: str, pool2d: Any, input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None, name: str | None
+    op: str,
+    pool2d: Callable[..., Tensor],
+    input: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
+    data_format: str | None,
+    name: str | None,
 ) -> Tensor:
     layout = checked_volume_layout(op, data_format)
     window, step = (per_volume_axis(op, what, v, layout) for what, v in (("ksize", ksize), ("strides", strides)))
@@ -76,7 +85,9 @@ def _pool_volumes(
         return transpose(pooled, [0, 4, 1, 2, 3]) if layout == "NCDHW" else pooled
 
 
-def _pool_by_planes(pool2d: Any, volumes: Tensor, window: list[int], step: list[int], padding: Any) -> Tensor:
+def _pool_by_planes(
+    pool2d: Callable[..., Tensor], volumes: Tensor, window: list[int], step: list[int], padding: Padding
+) -> Tensor:
     """Pool every slice, and then the slices: extremes and means of windows are those of their slices'."""
     sizes = shape(volumes)
     slices = reshape(volumes, concat([[-1], sizes[2:]], 0))
@@ -95,15 +106,15 @@ def _pool_by_planes(pool2d: Any, volumes: Tensor, window: list[int], step: list[
 
 
 def convolution(
-    input: Any,
-    filter: Any = None,
-    padding: Any = None,
-    strides: Any = None,
-    dilation_rate: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    padding: Padding | None = None,
+    strides: Sizes | None = None,
+    dilation_rate: Sizes | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
+    filters: TensorLike | None = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Convolve sequences (rank 3), images (rank 4) or volumes (rank 5), as `conv1d`, `conv2d` and `conv3d`.
 
@@ -128,18 +139,18 @@ def convolution(
     return conv3d(input, filter, _list(strides), padding, data_format or "NDHWC", _list(dilation_rate), name)
 
 
-def _list(values: Any) -> list[int]:
+def _list(values: Sizes | None) -> list[int]:
     return [1] if values is None else [int(value) for value in np.ravel(values)]
 
 
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: Sizes,
     padding: str = "SAME",
     data_format: str = "NWC",
-    dilations: Any = None,
+    dilations: Sizes | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Compute the transpose of `conv1d` (its gradient).
@@ -176,13 +187,13 @@ def conv1d_transpose(
 
 
 def conv_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: Sizes,
     padding: str = "SAME",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: Sizes | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Compute the transpose of `convolution`, by the length of `output_shape`.
@@ -222,15 +233,15 @@ def conv_transpose(
 
 
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: Sequence[int],
     pooling_type: str,
-    padding: Any,
-    dilation_rate: Any = None,
-    strides: Any = None,
+    padding: Padding,
+    dilation_rate: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: Sequence[int] | None = None,
 ) -> Tensor:
     """Pool sequences (rank 3), images (rank 4) or volumes (rank 5).
 
@@ -262,12 +273,12 @@ def pool(
 
 
 def _pool_with_gaps(
-    input: Any,
+    input: TensorLike,
     window: list[int],
     pooling_type: str,
-    padding: Any,
+    padding: Padding,
     rates: list[int],
-    strides: Any,
+    strides: Sizes | None,
     name: str | None,
     data_format: str | None,
 ) -> Tensor:

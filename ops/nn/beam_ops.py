@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
@@ -12,10 +10,15 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 
 
 def gather_tree(
-    step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: str | None = None
+    step_ids: TensorLike,
+    parent_ids: TensorLike,
+    max_sequence_lengths: TensorLike,
+    end_token: TensorLike,
+    name: str | None = None,
 ) -> Tensor:
     """Follow each beam from its last step back to the first.
 
@@ -72,7 +75,7 @@ GATHER_TREE = register(
 )
 
 
-def gather_tree_from_array(values: Any, parent_ids: Any, sequence_length: Any) -> Tensor:
+def gather_tree_from_array(values: TensorLike, parent_ids: TensorLike, sequence_length: TensorLike) -> Tensor:
     """Values of the steps of each beam's sequence, such as its attention, from those of the steps as they were made.
 
     Args:

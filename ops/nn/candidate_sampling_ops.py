@@ -19,6 +19,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, Reach, on_cpu, register
 from tfray.framework.random_seed import get_seed
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.random_streams import stream_of
 
@@ -47,7 +48,13 @@ Probability = Callable[[Array], Array]
 
 
 def _candidates(
-    definition: OpDef, true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: int | None, **attrs: Any
+    definition: OpDef,
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None,
+    **attrs: Any,
 ) -> SampledCandidates:
     graph_seed, op_seed = get_seed(seed)
     name = attrs.pop("name")
@@ -67,7 +74,7 @@ def _draw_candidates(ctx: KernelContext, classes: int, draw: Draw) -> tuple[Arra
     return stream_of(ctx).draw(lambda generator: _draw_distinct(generator, draw, count))
 
 
-def _draw_distinct(generator: Any, draw: Draw, count: int) -> tuple[Array, int]:
+def _draw_distinct(generator: np.random.Generator, draw: Draw, count: int) -> tuple[Array, int]:
     """Draw until there are `count` different classes, in the order in which they came; and the number of draws."""
     drawn = draw(generator, count + count // 4 + 8)
     while True:
@@ -133,7 +140,7 @@ def _sampler(
 
 
 def uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -179,7 +186,7 @@ UNIFORM_CANDIDATE_SAMPLER = register(_sampler("UniformCandidateSampler", _unifor
 
 
 def log_uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -201,7 +208,7 @@ def _log_uniform_kernel(ctx: KernelContext, true_classes: Array) -> list[Array]:
     classes = ctx.attr("range_max")
     log_range = np.log1p(classes)
 
-    def draw(generator: Any, count: int) -> Array:
+    def draw(generator: np.random.Generator, count: int) -> Array:
         ids = np.exp(generator.random(count) * log_range).astype(np.int64) - 1
         return np.minimum(ids, classes - 1)  # rounding may reach the end of the range
 
@@ -215,7 +222,7 @@ LOG_UNIFORM_CANDIDATE_SAMPLER = register(_sampler("LogUniformCandidateSampler", 
 
 
 def all_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -248,7 +255,7 @@ class _Weights:
         self._weights = weights
         self._sums: Array | None = None
 
-    def draw(self, generator: Any, count: int) -> Array:
+    def draw(self, generator: np.random.Generator, count: int) -> Array:
         """Classes, each with a probability in proportion to its weight."""
         sums = self._cumulative()
         return sums.searchsorted(generator.random(count) * sums[-1], "right")
@@ -270,7 +277,7 @@ class _Weights:
 
 
 def fixed_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -365,7 +372,7 @@ FIXED_UNIGRAM_CANDIDATE_SAMPLER = register(
 
 
 def learned_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -421,7 +428,11 @@ class AccidentalHits(NamedTuple):
 
 
 def compute_accidental_hits(
-    true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: str | None = None
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> AccidentalHits:
     """Find the candidates that are true classes of an example, in order to leave them out of its loss.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, NumpyDType, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.shape_ops import host_ints, index_tensor, shape, sizes_from_input
 from tfray.ops.nn.conv_ops import either
 from tfray.ops.nn.volumes import (
@@ -28,7 +30,9 @@ from tfray.ops.nn.volumes import (
 _ATTRS: Final = ("strides", "padding", "data_format", "dilations")
 
 
-def _attrs(op: str, strides: Any, padding: Any, data_format: str | None, dilations: Any) -> dict[str, Any]:
+def _attrs(
+    op: str, strides: Sizes | None, padding: Padding | None, data_format: str | None, dilations: Sizes | None
+) -> dict[str, Any]:
     layout = checked_volume_layout(op, data_format)
     if strides is None or not isinstance(padding, str) or padding.upper() not in ("SAME", "VALID"):
         raise InvalidArgumentError(f"{op}: strides and padding (SAME or VALID) are required, got {padding!r}")
@@ -48,12 +52,12 @@ def _by_slices(volumes: Array, layout: str) -> Array:
     return volumes if layout == "NDHWC" else volumes.transpose(0, 2, 3, 4, 1)
 
 
-def _in_layout(xp: Any, volumes: Array, layout: str, dtype: Any) -> Array:
+def _in_layout(xp: ArrayModule, volumes: Array, layout: str, dtype: NumpyDType) -> Array:
     volumes = volumes if layout == "NDHWC" else xp.ascontiguousarray(volumes.transpose(0, 4, 1, 2, 3))
     return volumes.astype(dtype, copy=False)
 
 
-def _volume(ctx: KernelContext, sizes: Any, filters: Any) -> Volume:
+def _volume(ctx: KernelContext, sizes: Sequence[int], filters: Sequence[int]) -> Volume:
     return volume(tuple(sizes), tuple(filters), VolumeAttrs.read(ctx.attr))
 
 
@@ -68,14 +72,14 @@ def _check_d_outputs(d_outputs: Array, vol: Volume) -> None:
 
 
 def conv3d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: Sizes | None = None,
+    padding: Padding | None = None,
     data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1),
+    dilations: Sizes = (1, 1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """Convolve volumes with filters (cross-correlation: the filters are not mirrored).
 
@@ -150,16 +154,16 @@ CONV3D = register(
 
 
 def conv3d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
+    value: TensorLike | None = None,
+    filter: TensorLike | None = None,
+    output_shape: TensorLike | None = None,
+    strides: Sizes | None = None,
+    padding: Padding = "SAME",
     data_format: str = "NDHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
+    input: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Compute the transpose of `conv3d`: the gradient of its volumes.
 
@@ -181,7 +185,7 @@ def conv3d_transpose(
     value = either("conv3d_transpose", value, input, "value and input")
     filter = either("conv3d_transpose", filter, filters, "filter and filters")
     attrs = _attrs("conv3d_transpose", strides, padding, data_format, dilations)
-    sizes = index_tensor(output_shape)
+    sizes = index_tensor(either("conv3d_transpose", output_shape, None, "output_shape"))
     return add_op(CONV3D_BACKPROP_INPUT, sizes, filter, value, name=name or "conv3d_transpose", **attrs)
 
 
@@ -227,13 +231,13 @@ CONV3D_BACKPROP_INPUT = register(
 
 
 def conv3d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: Sizes,
+    padding: Padding,
     data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1),
+    dilations: Sizes = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """Compute the gradient of `conv3d` with respect to its filters.

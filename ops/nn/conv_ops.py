@@ -12,6 +12,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.shape_ops import expand_dims, host_ints, index_tensor, shape, sizes_from_input, squeeze
 from tfray.ops.kernels.windows import (
     WindowAttrs,
@@ -33,7 +34,9 @@ from tfray.ops.nn.convolution import (
 _ATTRS: Final = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
 
 
-def conv_attrs(op: str, strides: Any, padding: Any, data_format: str | None, dilations: Any) -> dict[str, Any]:
+def conv_attrs(
+    op: str, strides: Sizes | None, padding: Padding | None, data_format: str | None, dilations: Sizes | None
+) -> dict[str, Any]:
     """The attributes of a convolution from TensorFlow's arguments.
 
     Args:
@@ -60,7 +63,7 @@ def same_conv_attrs(op: Operation) -> dict[str, Any]:
     return {name: op.attr(name) for name in _ATTRS}
 
 
-def either(op: str, first: Any, second: Any, names: str) -> Any:
+def either(op: str, first: TensorLike | None, second: TensorLike | None, names: str) -> Any:
     """The one of two spellings of an argument that is not None."""
     if (first is None) == (second is None):
         raise InvalidArgumentError(f"{op}: pass exactly one of {names}")
@@ -82,15 +85,15 @@ def _check_d_outputs(d_outputs: Array, geo: Geometry) -> None:
 
 
 def conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: Sizes | None = None,
+    padding: Padding | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: Sizes | None = (1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """Convolve images with filters (cross-correlation: the filters are not mirrored).
 
@@ -164,16 +167,16 @@ CONV2D = register(
 
 
 def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any = None,
-    out_backprop: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input_sizes: TensorLike,
+    filter: TensorLike | None = None,
+    out_backprop: TensorLike | None = None,
+    strides: Sizes | None = None,
+    padding: Padding | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: Sizes = (1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """Compute the gradient of `conv2d` with respect to its images.
 
@@ -237,14 +240,14 @@ CONV2D_BACKPROP_INPUT = register(
 
 
 def conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: Sizes,
+    padding: Padding,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: Sizes = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """Compute the gradient of `conv2d` with respect to its filters.
@@ -310,16 +313,16 @@ CONV2D_BACKPROP_FILTER = register(
 
 
 def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
+    value: TensorLike | None = None,
+    filter: TensorLike | None = None,
+    output_shape: TensorLike | None = None,
+    strides: Sizes | None = None,
+    padding: Padding = "SAME",
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
+    input: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Compute the transpose of `conv2d` (its gradient): what is often called deconvolution.
 
@@ -346,11 +349,13 @@ def conv2d_transpose(
     value = either("conv2d_transpose", value, input, "value and input")
     filter = either("conv2d_transpose", filter, filters, "filter and filters")
     attrs = conv_attrs("conv2d_transpose", strides, padding, data_format, dilations)
-    sizes = index_tensor(output_shape)
+    sizes = index_tensor(either("conv2d_transpose", output_shape, None, "output_shape"))
     return add_op(CONV2D_BACKPROP_INPUT, sizes, filter, value, name=name or "conv2d_transpose", **attrs)
 
 
-def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Tensor:
+def atrous_conv2d(
+    value: TensorLike, filters: TensorLike, rate: int, padding: Padding, name: str | None = None
+) -> Tensor:
     """Convolve with filters whose elements stand `rate` pixels apart, at stride 1.
 
     Args:
@@ -367,7 +372,12 @@ def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str |
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    rate: int,
+    padding: Padding,
+    name: str | None = None,
 ) -> Tensor:
     """Compute the transpose of `atrous_conv2d`.
 
@@ -387,15 +397,15 @@ def atrous_conv2d_transpose(
 
 
 def conv1d(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
+    value: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    stride: Sizes | None = None,
+    padding: Padding | None = None,
     use_cudnn_on_gpu: bool | None = None,
     data_format: str | None = None,
     name: str | None = None,
-    input: Any = None,
-    dilations: Any = None,
+    input: TensorLike | None = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Convolve sequences with filters.
 
@@ -425,12 +435,17 @@ def conv1d(
     along_width = [_width_only(layout, factor) for factor in (stride, dilations)]
     images = expand_dims(value, axis)
     outputs = conv2d(
-        images, expand_dims(filters, 0), along_width[0], padding, data_format=layout or "NHWC", dilations=along_width[1]
+        images,
+        expand_dims(either("conv1d", filters, None, "filters"), 0),
+        along_width[0],
+        padding,
+        data_format=layout or "NHWC",
+        dilations=along_width[1],
     )
     return squeeze(outputs, [axis], name or "conv1d")
 
 
-def _width_only(layout: str | None, factor: Any) -> list[int]:
+def _width_only(layout: str | None, factor: Sizes | None) -> list[int]:
     """A stride or dilation of a sequence as one of an image of height 1."""
     values = [1] if factor is None else [int(item) for item in np.ravel(factor)]
     # TensorFlow also takes it with ones for batch and channels around it.
@@ -439,15 +454,15 @@ def _width_only(layout: str | None, factor: Any) -> list[int]:
 
 
 def convolution(
-    input: Any,
-    filter: Any = None,
-    padding: Any = None,
-    strides: Any = None,
-    dilation_rate: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    padding: Padding | None = None,
+    strides: Sizes | None = None,
+    dilation_rate: Sizes | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
+    filters: TensorLike | None = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Convolve sequences (rank 3) or images (rank 4), as `conv1d` and `conv2d`.
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import (
@@ -113,20 +113,20 @@ def geometry(images_shape: tuple[int, ...], filters_shape: tuple[int, ...], attr
     return Geometry(attrs.layout, batch, channels, filters_shape[3], *axes)
 
 
-def _tiles(xp: Any, geo: Geometry, threads: int, dtype: Any, least_windows: int = 1) -> list[Tile]:
+def _tiles(xp: ArrayModule, geo: Geometry, threads: int, dtype: NumpyDType, least_windows: int = 1) -> list[Tile]:
     row_bytes = geo.width.steps * geo.depth * dtype.itemsize
     budget = max(tile_bytes(xp), least_windows * geo.depth * dtype.itemsize)
     return cut_tiles(geo.batch, geo.height.steps, row_bytes, budget, threads)
 
 
-def _threads(xp: Any, geo: Geometry) -> int:
+def _threads(xp: ArrayModule, geo: Geometry) -> int:
     return threads_for(xp, geo.flops >= _SERIAL_FLOPS)
 
 
 # -- columns -------------------------------------------------------------------------------------------
 
 
-def _columns(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+def _columns(xp: ArrayModule, images: Array, geo: Geometry, tile: Tile, dtype: NumpyDType) -> Array:
     """The windows of a tile as a matrix [P, K], in a buffer that the thread's next call reuses."""
     height, width = geo.height, geo.width
     source = padded_part(xp, images, geo, tile, dtype)
@@ -152,7 +152,7 @@ def _columns(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> A
     return columns.reshape(-1, geo.depth)
 
 
-def padded_part(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+def padded_part(xp: ArrayModule, images: Array, geo: Geometry, tile: Tile, dtype: NumpyDType) -> Array:
     """The part of the images (NHWC view) that a tile's windows see, with its padding, in `dtype`."""
     height, width = geo.height, geo.width
     top = tile.rows.start * height.stride - height.before
@@ -172,7 +172,7 @@ def padded_part(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -
 # -- the three products --------------------------------------------------------------------------------
 
 
-def convolve(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array | None = None) -> Array:
+def convolve(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out: Array | None = None) -> Array:
     """Convolve images with filters ``[height, width, channels, filters]``; the outputs have `outputs_shape`."""
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
@@ -187,7 +187,7 @@ def convolve(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array |
     return out
 
 
-def _convolve_pointwise(xp: Any, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
+def _convolve_pointwise(xp: ArrayModule, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
     target = out if out.dtype == matrix.dtype else buffer(xp, "product", out.shape, matrix.dtype)
     if geo.layout == "NHWC":
         matrix_product(xp, images.reshape(-1, geo.channels), matrix, target.reshape(-1, geo.filters))
@@ -198,7 +198,7 @@ def _convolve_pointwise(xp: Any, images: Array, matrix: Array, geo: Geometry, ou
         out[...] = target
 
 
-def _convolve_tiles(xp: Any, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
+def _convolve_tiles(xp: ArrayModule, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
     threads = _threads(xp, geo)
     tiles = _tiles(xp, geo, threads, matrix.dtype)
 
@@ -214,7 +214,7 @@ def _outputs_of(outputs: Array, geo: Geometry, tile: Tile) -> Array:
     return outputs[tile.images, tile.rows] if geo.layout == "NHWC" else outputs[tile.images, :, tile.rows]
 
 
-def _multiply(xp: Any, columns: Array, matrix: Array, out: Array, geo: Geometry) -> None:
+def _multiply(xp: ArrayModule, columns: Array, matrix: Array, out: Array, geo: Geometry) -> None:
     """Write ``columns @ matrix`` to `out`, a tile of outputs."""
     target = out if out.dtype == matrix.dtype else buffer(xp, "product", out.shape, matrix.dtype)
     if geo.layout == "NHWC":
@@ -228,7 +228,7 @@ def _multiply(xp: Any, columns: Array, matrix: Array, out: Array, geo: Geometry)
 
 
 def convolve_backward_filters(
-    xp: Any, images: Array, d_outputs: Array, geo: Geometry, out: Array | None = None
+    xp: ArrayModule, images: Array, d_outputs: Array, geo: Geometry, out: Array | None = None
 ) -> Array:
     """Gradient of the filters, ``[height, width, channels, filters]``."""
     if out is None:
@@ -260,7 +260,7 @@ def _total(sums: Array) -> Array:
     return sums[0] if len(sums) == 1 else sums.sum(axis=0)
 
 
-def _d_outputs_matrix(xp: Any, d_outputs: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+def _d_outputs_matrix(xp: ArrayModule, d_outputs: Array, geo: Geometry, tile: Tile, dtype: NumpyDType) -> Array:
     """A tile of the outputs' gradient as a matrix [P, F]."""
     part = _outputs_of(d_outputs, geo, tile)
     if geo.layout == "NHWC":
@@ -272,7 +272,7 @@ def _d_outputs_matrix(xp: Any, d_outputs: Array, geo: Geometry, tile: Tile, dtyp
 
 
 def convolve_backward_images(
-    xp: Any, d_outputs: Array, filters: Array, geo: Geometry, out: Array | None = None
+    xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, out: Array | None = None
 ) -> Array:
     """Gradient of the images, of `images_shape`."""
     if out is None:
@@ -317,7 +317,9 @@ def _by_images(tiles: Sequence[Tile]) -> list[list[Tile]]:
     return list(groups.values())
 
 
-def _scatter(xp: Any, d_outputs: Array, matrix: Array, geo: Geometry, tiles: Sequence[Tile], out: Array) -> None:
+def _scatter(
+    xp: ArrayModule, d_outputs: Array, matrix: Array, geo: Geometry, tiles: Sequence[Tile], out: Array
+) -> None:
     """Add the windows of `tiles`, which are all those of some images, up to the gradient of these images."""
     images, height, width = tiles[0].images, geo.height, geo.width
     reach_y = max((height.steps - 1) * height.stride + height.extent, height.before + height.size)
@@ -335,7 +337,7 @@ def _scatter(xp: Any, d_outputs: Array, matrix: Array, geo: Geometry, tiles: Seq
     as_nhwc(out, geo.layout)[images] = padded[:, crop[0], crop[1]]
 
 
-def _add_window_rows(xp: Any, images: Array, windows: Array, width: Axis) -> None:
+def _add_window_rows(xp: ArrayModule, images: Array, windows: Array, width: Axis) -> None:
     """Add ``windows [images, rows, columns, window width, channels]`` to the image rows they came from."""
     batch, rows, _, channels = images.shape
     # Elements of a window that lie within one stride of each other do not overlap the next window's.
@@ -347,7 +349,7 @@ def _add_window_rows(xp: Any, images: Array, windows: Array, width: Axis) -> Non
         xp.add(strip, windows[:, :, :, j : j + step], out=strip)
 
 
-def _d_windows(xp: Any, d_outputs: Array, matrix: Array, geo: Geometry, tile: Tile) -> Array:
+def _d_windows(xp: ArrayModule, d_outputs: Array, matrix: Array, geo: Geometry, tile: Tile) -> Array:
     """Gradient of a tile's windows, [images, rows, columns, window height, window width, channels]."""
     d_matrix = _d_outputs_matrix(xp, d_outputs, geo, tile, matrix.dtype)
     count = len(d_matrix)

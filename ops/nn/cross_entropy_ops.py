@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import all_inputs_alike, normalize_axis
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import where, zeros_like
 from tfray.ops.arrays.shape_ops import cast, expand_dims, reshape, stop_gradient, transpose
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -43,7 +45,7 @@ def _as_rows(array: Array) -> Array:
     return array.reshape(-1, array.shape[-1])
 
 
-def _row_max(xp: Any, rows: Array) -> Array:
+def _row_max(xp: ArrayModule, rows: Array) -> Array:
     """The greatest of each row, [rows, 1]."""
     if xp is not np or rows.shape[1] > 32 or len(rows) < 512:
         return rows.max(axis=1, keepdims=True)
@@ -55,11 +57,11 @@ def _row_max(xp: Any, rows: Array) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _ones(count: int, dtype: Any) -> Array:
+def _ones(count: int, dtype: DTypeLike) -> Array:
     return np.ones(count, dtype)
 
 
-def _row_sum(xp: Any, rows: Array) -> Array:
+def _row_sum(xp: ArrayModule, rows: Array) -> Array:
     """The sum of each row, [rows, 1]."""
     if xp is not np:
         return rows.sum(axis=1, keepdims=True)
@@ -69,7 +71,7 @@ def _row_sum(xp: Any, rows: Array) -> Array:
 # -- softmax -------------------------------------------------------------------------------------------
 
 
-def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """Compute ``exp(logits) / sum(exp(logits))`` along `axis`.
 
     Args:
@@ -92,7 +94,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: 
     return _along_axis(SOFTMAX, logits, axis if dim is None else dim, name)
 
 
-def _along_axis(definition: OpDef, logits: Any, axis: int | None, name: str | None) -> Tensor:
+def _along_axis(definition: OpDef, logits: TensorLike, axis: int | None, name: str | None) -> Tensor:
     logits = convert_to_tensor(logits)
     if axis is None or axis == -1 or (logits.shape.rank is not None and axis == logits.shape.rank - 1):
         return add_op(definition, logits, name=name)
@@ -131,7 +133,7 @@ def _softmax_kernel(ctx: KernelContext, logits: Array, out: Array | None = None)
     return out
 
 
-def _shifted(xp: Any, logits: Array, out: Array) -> Array:
+def _shifted(xp: ArrayModule, logits: Array, out: Array) -> Array:
     """Write the logits minus the greatest of their row to `out`."""
     return xp.subtract(logits, _row_max(xp, logits), out=out)
 
@@ -153,7 +155,7 @@ SOFTMAX = register(
 )
 
 
-def softmax_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
+def softmax_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``(gradients - sum(gradients * outputs)) * outputs``: the gradient of `softmax` from its outputs.
 
     The arguments and the result have one shape and dtype; sums are over the last dimension.
@@ -201,7 +203,7 @@ SOFTMAX_GRAD = register(
 )
 
 
-def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """Compute the logarithm of `softmax`, without rounding small probabilities to 0.
 
     The arguments are those of `softmax`; the result has the shape and dtype of `logits`.
@@ -248,7 +250,7 @@ LOG_SOFTMAX = register(
 )
 
 
-def log_softmax_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
+def log_softmax_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``gradients - exp(outputs) * sum(gradients)``: the gradient of `log_softmax` from its outputs.
 
     The arguments and the result have one shape and dtype; sums are over the last dimension.
@@ -297,9 +299,9 @@ LOG_SOFTMAX_GRAD = register(
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
+    _sentinel: object = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     dim: int = -1,
     name: str | None = None,
     axis: int | None = None,
@@ -322,20 +324,24 @@ def softmax_cross_entropy_with_logits(
         >>> session.run(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits))
         array([0.6931472], dtype=float32)
     """
-    _by_name_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    labels, logits = _by_name_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     constant_labels = stop_gradient(convert_to_tensor(labels))
     return softmax_cross_entropy_with_logits_v2(constant_labels, logits, dim if axis is None else axis, name)
 
 
-def _by_name_only(op: str, sentinel: Any, labels: Any, logits: Any) -> None:
+def _by_name_only(
+    op: str, sentinel: object, labels: TensorLike | None, logits: TensorLike | None
+) -> tuple[TensorLike, TensorLike]:
+    """Labels and logits, which must both be given, and by name."""
     if sentinel is not None:
         raise InvalidArgumentError(f"{op}: pass labels= and logits= by name, as their order is easily confused")
     if labels is None or logits is None:
         raise InvalidArgumentError(f"{op}: both labels and logits are required")
+    return labels, logits
 
 
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+    labels: TensorLike, logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
     """Compute the cross entropy between distributions over classes and the softmax of logits.
 
@@ -364,14 +370,14 @@ def softmax_cross_entropy_with_logits_v2(
         logits = convert_to_tensor(logits)
         dtype = logits.dtype
         labels = cast(convert_to_tensor(labels), dtype)
-        if axis not in (None, -1):
+        if axis is not None and axis != -1:
             logits, labels = (_with_last(tensor, axis, name) for tensor in (logits, labels))
         flat_logits, flat_labels = _rows_of(logits), _rows_of(labels)
         losses = add_op(SOFTMAX_CROSS_ENTROPY, *map(_in_single_precision, (flat_logits, flat_labels)))[0]
         return _outer_shaped(cast(losses, dtype), logits)
 
 
-def _with_last(tensor: Tensor, axis: Any, what: str) -> Tensor:
+def _with_last(tensor: Tensor, axis: int, what: str) -> Tensor:
     """`tensor` with one dimension moved behind the others."""
     last = _swapping_order(tensor, axis, what)[-1]
     return transpose(tensor, [*(i for i in range(len(tensor.shape)) if i != last), last])
@@ -468,7 +474,10 @@ SOFTMAX_CROSS_ENTROPY = register(
 
 
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: object = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Compute the cross entropy between class numbers and the softmax of logits.
 
@@ -489,7 +498,7 @@ def sparse_softmax_cross_entropy_with_logits(
         >>> session.run(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 0], logits=logits))
         array([0.6931472, 2.126928 ], dtype=float32)
     """
-    _by_name_only("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    labels, logits = _by_name_only("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with get_default_graph().name_scope(name or "SparseSoftmaxCrossEntropyWithLogits"):
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
         _check_label_shape(labels, logits)
@@ -575,7 +584,10 @@ SPARSE_SOFTMAX_CROSS_ENTROPY = register(
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: object = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Compute the cross entropy between probabilities and the sigmoid of logits, element by element.
 
@@ -592,7 +604,7 @@ def sigmoid_cross_entropy_with_logits(
         >>> session.run(tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 2.0]))
         array([0.6931472, 2.126928 ], dtype=float32)
     """
-    _by_name_only("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    labels, logits = _by_name_only("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     return add_op(SIGMOID_CROSS_ENTROPY, logits, labels, name=name or "logistic_loss")
 
 
@@ -631,7 +643,11 @@ SIGMOID_CROSS_ENTROPY = register(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    pos_weight: TensorLike | None = None,
+    name: str | None = None,
+    targets: TensorLike | None = None,
 ) -> Tensor:
     """Compute `sigmoid_cross_entropy_with_logits` with a weight on the positive part.
 
@@ -665,7 +681,9 @@ def weighted_cross_entropy_with_logits(
         return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))))
 
 
-def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+def log_poisson_loss(
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
     """Compute the loss of a Poisson distribution: ``exp(log_input) - log_input * targets``.
 
     Args:

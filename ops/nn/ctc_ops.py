@@ -11,8 +11,9 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
-from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast, expand_dims, transpose
 from tfray.ops.kernels import ctc
 from tfray.ops.math.arithmetic_ops import multiply
@@ -22,14 +23,14 @@ from tfray.ops.sparse.sparse_ops import as_sparse
 
 
 def ctc_loss(
-    labels: Any,
-    inputs: Any = None,
-    sequence_length: Any = None,
+    labels: SparseLike,
+    inputs: TensorLike | None = None,
+    sequence_length: TensorLike | None = None,
     preprocess_collapse_repeated: bool = False,
     ctc_merge_repeated: bool = True,
     ignore_longer_outputs_than_inputs: bool = False,
     time_major: bool = True,
-    logits: Any = None,
+    logits: TensorLike | None = None,
 ) -> Tensor:
     """Compute the negative log-probability of labels, summed over all times at which they may occur.
 
@@ -186,7 +187,7 @@ class GreedyDecoding(NamedTuple):
     neg_sum_logits: Tensor
 
 
-def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: bool = True) -> GreedyDecoding:
+def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike, merge_repeated: bool = True) -> GreedyDecoding:
     """Decode by the most likely class of every time step.
 
     Args:
@@ -253,7 +254,11 @@ class BeamDecoding(NamedTuple):
 
 
 def ctc_beam_search_decoder(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
+    inputs: TensorLike,
+    sequence_length: TensorLike,
+    beam_width: int = 100,
+    top_paths: int = 1,
+    merge_repeated: bool = True,
 ) -> BeamDecoding:
     """Decode by a search for the most likely sequences of labels.
 
@@ -283,7 +288,7 @@ def ctc_beam_search_decoder(
 
 
 def ctc_beam_search_decoder_v2(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+    inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> BeamDecoding:
     """`ctc_beam_search_decoder` that leaves equal neighbours alone: what a blank separates stays apart.
 

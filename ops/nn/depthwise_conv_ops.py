@@ -6,7 +6,7 @@ The kernels add up shifted images, one product per element of the window: there 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,8 +14,18 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    NumpyDType,
+    OpDef,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.shape_ops import host_ints, index_tensor, shape, sizes_from_input
 from tfray.ops.kernels.tiles import (
@@ -52,14 +62,14 @@ def _check_d_outputs(d_outputs: Array, geo: Geometry) -> None:
         )
 
 
-def _rows_of_filters(xp: Any, filters: Array, geo: Geometry, dtype: Any) -> Array:
+def _rows_of_filters(xp: ArrayModule, filters: Array, geo: Geometry, dtype: NumpyDType) -> Array:
     """The filters repeated along a row of outputs, [height, width, columns, outputs]: one long run to multiply by."""
     height, width = filters.shape[:2]
     shape = (height, width, geo.width.steps, geo.filters)
     return xp.array(xp.broadcast_to(filters.reshape(height, width, 1, geo.filters), shape), dtype)
 
 
-def _tiles(xp: Any, geo: Geometry, dtype: Any) -> tuple[list[Tile], int]:
+def _tiles(xp: ArrayModule, geo: Geometry, dtype: NumpyDType) -> tuple[list[Tile], int]:
     """Tiles of the outputs, and how many to compute at once."""
     is_large = geo.batch * geo.height.steps * geo.width.steps * geo.filters >= LARGE_ELEMENTS
     threads = threads_for(xp, is_large)
@@ -67,7 +77,7 @@ def _tiles(xp: Any, geo: Geometry, dtype: Any) -> tuple[list[Tile], int]:
     return cut_tiles(geo.batch, geo.height.steps, row_bytes, tile_bytes(xp), threads), threads
 
 
-def _sources(xp: Any, images: Array, geo: Geometry, tile: Tile, dtype: Any) -> Array:
+def _sources(xp: ArrayModule, images: Array, geo: Geometry, tile: Tile, dtype: NumpyDType) -> Array:
     """What the windows of a tile see, each channel repeated for its filters: [images, rows, columns, outputs]."""
     part = padded_part(xp, images, geo, tile, dtype)
     if geo.filters == geo.channels and part.strides[2:] == (geo.channels * dtype.itemsize, dtype.itemsize):
@@ -100,7 +110,7 @@ def _windows(sources: Array, geo: Geometry, rows: int) -> Array:
     return np.lib.stride_tricks.as_strided(sources, shape, strides)
 
 
-def _sum_of_products(xp: Any, sources: Array, rows_of_filters: Array, geo: Geometry, out: Array) -> None:
+def _sum_of_products(xp: ArrayModule, sources: Array, rows_of_filters: Array, geo: Geometry, out: Array) -> None:
     """Write the convolution of a tile's sources to `out`, contiguous, [images, rows, columns, outputs]."""
     batch, rows = out.shape[:2]
     if xp is np and geo.width.stride == 1:
@@ -116,7 +126,7 @@ def _sum_of_products(xp: Any, sources: Array, rows_of_filters: Array, geo: Geome
         xp.add(out, product, out=out)
 
 
-def _forward(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array | None) -> Array:
+def _forward(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out: Array | None) -> Array:
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
     dtype = accumulator_dtype(images.dtype)
@@ -136,7 +146,7 @@ def _forward(xp: Any, images: Array, filters: Array, geo: Geometry, out: Array |
     return out
 
 
-def _backward_images(xp: Any, d_outputs: Array, filters: Array, geo: Geometry, out: Array | None) -> Array:
+def _backward_images(xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, out: Array | None) -> Array:
     if out is None:
         out = xp.empty(geo.images_shape, d_outputs.dtype)
     if geo.filters == 0 or geo.batch == 0:
@@ -160,7 +170,7 @@ def _sum_multiples(d_repeated: Array, geo: Geometry, out: Array) -> None:
     d_images[...] = by_channel.sum(axis=-1, dtype=accumulator_dtype(out.dtype))
 
 
-def _scatter(xp: Any, d_outputs: Array, filters: Array, geo: Geometry, out: Array) -> None:
+def _scatter(xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, out: Array) -> None:
     """Add the windows' gradients up to the gradient of the images, one whole image after the other."""
     dtype = accumulator_dtype(d_outputs.dtype)
     rows_of_filters = _rows_of_filters(xp, filters, geo, dtype)
@@ -183,7 +193,7 @@ def _scatter(xp: Any, d_outputs: Array, filters: Array, geo: Geometry, out: Arra
     run_tiles(work, len(images), threads_for(xp, d_outputs.size >= LARGE_ELEMENTS))
 
 
-def _backward_filters(xp: Any, images: Array, d_outputs: Array, geo: Geometry, out: Array | None) -> Array:
+def _backward_filters(xp: ArrayModule, images: Array, d_outputs: Array, geo: Geometry, out: Array | None) -> Array:
     window = (geo.height.window, geo.width.window)
     if out is None:
         multiplier = geo.filters // geo.channels if geo.channels else 0
@@ -212,7 +222,7 @@ def _backward_filters(xp: Any, images: Array, d_outputs: Array, geo: Geometry, o
     return out
 
 
-def _sum_over_rows(xp: Any, strip: Array, d_part: Array) -> Array:
+def _sum_over_rows(xp: ArrayModule, strip: Array, d_part: Array) -> Array:
     if xp is np:
         return np.einsum("nyxc,nyxc->xc", strip, d_part)
     return (strip * d_part).sum(axis=(0, 1))
@@ -222,12 +232,12 @@ def _sum_over_rows(xp: Any, strip: Array, d_part: Array) -> Array:
 
 
 def depthwise_conv2d_native(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: Sizes,
+    padding: Padding,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: Sizes | None = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """Convolve every channel with filters of its own.
@@ -292,13 +302,13 @@ DEPTHWISE_CONV2D = register(
 
 
 def depthwise_conv2d_native_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input_sizes: TensorLike,
+    filter: TensorLike,
+    out_backprop: TensorLike,
+    strides: Sizes,
+    padding: Padding,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: Sizes = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """Compute the gradient of `depthwise_conv2d_native` with respect to its images.
@@ -361,13 +371,13 @@ DEPTHWISE_CONV2D_BACKPROP_INPUT = register(
 
 
 def depthwise_conv2d_native_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: Sizes,
+    padding: Padding,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: Sizes = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """Compute the gradient of `depthwise_conv2d_native` with respect to its filters.
@@ -428,14 +438,14 @@ DEPTHWISE_CONV2D_BACKPROP_FILTER = register(
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: Sizes,
+    padding: Padding,
+    rate: Sizes | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Convolve every channel with filters of its own: `depthwise_conv2d_native` with a dilation rate.
 
@@ -463,15 +473,15 @@ def depthwise_conv2d(
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: Sizes,
+    padding: Padding,
+    rate: Sizes | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Convolve every channel by itself, then mix the channels at each position.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
@@ -12,13 +10,16 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.sparse_tensor import SparseLike
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.arrays.shape_ops import host_ints
 from tfray.ops.kernels.coordinates import ascending_positions
 from tfray.ops.sparse.sparse_ops import as_sparse
 
 
-def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
+def edit_distance(
+    hypothesis: SparseLike, truth: SparseLike, normalize: bool = True, name: str = "edit_distance"
+) -> Tensor:
     """Compute the Levenshtein distance between sequences: the fewest changes that make one of the other.
 
     Args:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
-from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn.embedding_ops import embedding_lookup
@@ -25,9 +24,9 @@ COMBINERS = {
 
 
 def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
+    params: TensorLike,
+    sp_ids: SparseLike,
+    sp_weights: SparseLike | None,
     partition_strategy: str = "mod",
     name: str | None = None,
     combiner: str | None = None,
@@ -91,9 +90,9 @@ def _as_column(vector: Tensor, rows: Tensor) -> Tensor:
 
 
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
+    embedding_weights: TensorLike,
+    sparse_ids: SparseLike,
+    sparse_weights: SparseLike | None = None,
     combiner: str = "mean",
     default_id: int | None = None,
     name: str | None = None,

@@ -16,13 +16,14 @@ from typing import Any
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 
 
 def embedding_lookup(
-    params: Any,
-    ids: Any,
+    params: TensorLike,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
@@ -66,7 +67,7 @@ def embedding_lookup(
         return rows if max_norm is None else _clip(rows, shards[0].shape.rank - 1, max_norm)
 
 
-def shards_of(params: Any) -> list[Any]:
+def shards_of(params: TensorLike) -> list[Any]:
     """The shards of a table, at least one; `params` as of `embedding_lookup`."""
     if isinstance(params, (list, tuple)):
         if not params:
@@ -77,7 +78,7 @@ def shards_of(params: Any) -> list[Any]:
     return [_as_table(params)]
 
 
-def _as_table(shard: Any) -> Any:
+def _as_table(shard: TensorLike) -> Any:
     return shard if hasattr(shard, "sparse_read") else convert_to_tensor(shard)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import all_inputs_alike
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.tiles import buffer, map_flat
 
 _BITS: Final = ("num_bits", "narrow_range")
@@ -31,7 +32,7 @@ class Range(NamedTuple):
     step: Any
 
     @classmethod
-    def of(cls, ctx: KernelContext, low: Any, high: Any) -> Range:
+    def of(cls, ctx: KernelContext, low: Array, high: Array) -> Range:
         """The range for the bounds `low` and `high`, float32."""
         first = np.float32(1 if ctx.attr("narrow_range") else 0)
         last = np.float32((1 << ctx.attr("num_bits")) - 1)
@@ -41,13 +42,13 @@ class Range(NamedTuple):
         zero = ctx.xp.clip(ctx.xp.floor(from_low + np.float32(0.5)), first, last)
         return cls((first - zero) * step, (last - zero) * step, step)
 
-    def apply(self, xp: Any, values: Array) -> Array:
+    def apply(self, xp: ArrayModule, values: Array) -> Array:
         """The values, rounded."""
         steps = xp.floor((xp.clip(values, self.low, self.high) - self.low) * (1 / self.step) + np.float32(0.5))
         return steps * self.step + self.low
 
 
-def _rounded(ctx: KernelContext, values: Array, low: Any, high: Any, out: Array | None) -> Array:
+def _rounded(ctx: KernelContext, values: Array, low: Array, high: Array, out: Array | None) -> Array:
     xp, target = ctx.xp, Range.of(ctx, low, high)
     per_step = 1 / target.step
     out = xp.empty(values.shape, values.dtype) if out is None else out
@@ -66,7 +67,7 @@ def _rounded(ctx: KernelContext, values: Array, low: Any, high: Any, out: Array 
 
 
 def fake_quant_with_min_max_args(
-    inputs: Any,
+    inputs: TensorLike,
     min: float = -6,
     max: float = 6,
     num_bits: int = 8,
@@ -125,8 +126,8 @@ FAKE_QUANT_ARGS = register(
 
 
 def fake_quant_with_min_max_args_gradient(
-    gradients: Any,
-    inputs: Any,
+    gradients: TensorLike,
+    inputs: TensorLike,
     min: float = -6,
     max: float = 6,
     num_bits: int = 8,
@@ -185,7 +186,12 @@ FAKE_QUANT_ARGS_GRADIENT = register(
 
 
 def fake_quant_with_min_max_vars(
-    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """As `fake_quant_with_min_max_args`, with bounds that are tensors and get gradients.
 
@@ -205,7 +211,12 @@ def fake_quant_with_min_max_vars(
 
 
 def fake_quant_with_min_max_vars_per_channel(
-    inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """As `fake_quant_with_min_max_vars`, with bounds for each channel.
 
@@ -302,10 +313,10 @@ FAKE_QUANT_VARS_PER_CHANNEL = register(
 
 
 def fake_quant_with_min_max_vars_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
@@ -329,10 +340,10 @@ def fake_quant_with_min_max_vars_gradient(
 
 
 def fake_quant_with_min_max_vars_per_channel_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,

@@ -7,6 +7,7 @@ from typing import Any
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.shape_ops import cast, shape, squeeze, stop_gradient
@@ -16,9 +17,9 @@ from tfray.ops.nn.normalization_ops import batch_normalization
 
 
 def sufficient_statistics(
-    x: Any,
-    axes: Any,
-    shift: Any = None,
+    x: TensorLike,
+    axes: TensorLike,
+    shift: TensorLike | None = None,
     keep_dims: bool | None = None,
     name: str | None = None,
     keepdims: bool | None = None,
@@ -51,7 +52,7 @@ def sufficient_statistics(
 
 
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike, mean_ss: TensorLike, variance_ss: TensorLike, shift: TensorLike, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Compute mean and variance from sums.
 
@@ -73,9 +74,9 @@ def normalize_moments(
 
 
 def weighted_moments(
-    x: Any,
-    axes: Any,
-    frequency_weights: Any,
+    x: TensorLike,
+    axes: Axes,
+    frequency_weights: TensorLike,
     name: str | None = None,
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
@@ -110,17 +111,17 @@ def weighted_moments(
 
 
 def batch_norm_with_global_normalization(
-    t: Any = None,
-    m: Any = None,
-    v: Any = None,
-    beta: Any = None,
-    gamma: Any = None,
-    variance_epsilon: Any = None,
+    t: TensorLike | None = None,
+    m: TensorLike | None = None,
+    v: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    gamma: TensorLike | None = None,
+    variance_epsilon: TensorLike | None = None,
     scale_after_normalization: bool | None = None,
     name: str | None = None,
-    input: Any = None,
-    mean: Any = None,
-    variance: Any = None,
+    input: TensorLike | None = None,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
 ) -> Tensor:
     """Normalize images by a mean and variance per channel (see `batch_normalization`).
 
@@ -142,4 +143,5 @@ def batch_norm_with_global_normalization(
     """
     images, center, spread = (a if b is None else b for a, b in ((t, input), (m, mean), (v, variance)))
     scale = gamma if scale_after_normalization else None
-    return batch_normalization(images, center, spread, beta, scale, variance_epsilon, name)
+    given: tuple[Any, Any, Any, Any, Any, Any] = (images, center, spread, beta, scale, variance_epsilon)
+    return batch_normalization(*given, name)

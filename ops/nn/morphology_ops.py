@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
@@ -12,6 +12,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.layout_ops import reverse
 from tfray.ops.kernels.windows import Axis, WindowAttrs, padding_attrs, per_axis, spatial_only
 from tfray.ops.math.arithmetic_ops import negative
@@ -21,14 +22,14 @@ _ATTRS: Final = ("strides", "rates", "padding")
 
 
 def dilation2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: Sizes | None = None,
+    rates: Sizes | None = None,
+    padding: Padding | None = None,
     name: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
+    filters: TensorLike | None = None,
+    dilations: Sizes | None = None,
 ) -> Tensor:
     """Compute the grayscale dilation of images: the greatest sum of pixels and filter in each window.
 
@@ -48,11 +49,12 @@ def dilation2d(
     Raises:
         InvalidArgumentError: Malformed arguments, or shapes that do not meet.
     """
-    filter, rates = (b if a is None else a for a, b in ((filter, filters), (rates, dilations)))
+    filter = filters if filter is None else filter
+    rates = dilations if rates is None else rates
     return add_op(DILATION2D, input, filter, name=name, **_attrs("dilation2d", strides, rates, padding))
 
 
-def _attrs(op: str, strides: Any, rates: Any, padding: Any) -> dict[str, Any]:
+def _attrs(op: str, strides: Sizes | None, rates: Sizes | None, padding: Padding | None) -> dict[str, Any]:
     if strides is None or rates is None or not isinstance(padding, str):
         raise InvalidArgumentError(f"{op}: strides, rates and padding (SAME or VALID) are required")
     attrs = {what: per_axis(op, what, value, "NHWC") for what, value in (("strides", strides), ("rates", rates))}
@@ -61,7 +63,7 @@ def _attrs(op: str, strides: Any, rates: Any, padding: Any) -> dict[str, Any]:
     return {**attrs, "padding": padding_attrs(op, padding, "NHWC")["padding"]}
 
 
-def _window_attrs(attr: Any) -> WindowAttrs:
+def _window_attrs(attr: Callable[[str], Any]) -> WindowAttrs:
     strides, rates, padding = attr("strides"), attr("rates"), attr("padding")
     return WindowAttrs("NHWC", tuple(strides[1:3]), tuple(rates[1:3]), (padding, padding))
 
@@ -179,7 +181,12 @@ DILATION2D_BACKPROP_FILTER = register(
 
 
 def erosion2d(
-    value: Any, kernel: Any = None, strides: Any = None, rates: Any = None, padding: Any = None, name: str | None = None
+    value: TensorLike,
+    kernel: TensorLike | None = None,
+    strides: Sizes | None = None,
+    rates: Sizes | None = None,
+    padding: Padding | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Compute the grayscale erosion of images: the least difference of pixels and mirrored filter in each window.
 
@@ -195,4 +202,6 @@ def erosion2d(
         ``[batch, out height, out width, channels]``.
     """
     with get_default_graph().name_scope(name or "erosion2d"):
+        if kernel is None:
+            raise InvalidArgumentError("erosion2d: kernel is required")
         return negative(dilation2d(negative(value), reverse(kernel, [0, 1]), strides, rates, padding))

@@ -15,6 +15,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
 from tfray.ops.arrays.shape_ops import cast, identity
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -31,7 +32,7 @@ from tfray.ops.random.random_ops import random_uniform
 # -- biases --------------------------------------------------------------------------------------------
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Add a bias to every channel.
 
     Args:
@@ -125,7 +126,7 @@ BIAS_ADD = register(
 )
 
 
-def bias_add_grad(out_backprop: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add_grad(out_backprop: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Sum over all but the channels: the gradient of the bias of `bias_add`.
 
     Args:
@@ -177,7 +178,7 @@ BIAS_ADD_GRAD = register(
 )
 
 
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x @ weights + biases``.
 
     Args:
@@ -196,7 +197,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
     return bias_add(matmul(x, weights), biases, name=name or "xw_plus_b")
 
 
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``relu(x @ weights + biases)``, of shape ``[batch, outputs]`` (arguments as `xw_plus_b`)."""
     return relu(xw_plus_b(x, weights, biases), name or "relu_layer")
 
@@ -204,7 +205,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
 # -- sums ----------------------------------------------------------------------------------------------
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Compute half the sum of squares, ``sum(t ** 2) / 2``.
 
     Args:
@@ -243,7 +244,7 @@ L2_LOSS = register(
 )
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """Compute which part of the elements is 0, a float32 scalar.
 
     Args:
@@ -263,12 +264,12 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
 
 
 def dropout(
-    x: Any,
-    keep_prob: Any = None,
-    noise_shape: Any = None,
+    x: TensorLike,
+    keep_prob: TensorLike | None = None,
+    noise_shape: TensorLike | None = None,
     seed: int | None = None,
     name: str | None = None,
-    rate: Any = None,
+    rate: TensorLike | None = None,
 ) -> Tensor:
     """Set random elements to 0 and scale the others up, so that the expected sum stays the same.
 
@@ -308,7 +309,7 @@ def dropout(
         return result
 
 
-def _drop_rate(x: Tensor, keep_prob: Any, rate: Any) -> Any:
+def _drop_rate(x: Tensor, keep_prob: TensorLike | None, rate: TensorLike | None) -> Any:
     """The probability to drop an element: a number where it is known, a tensor otherwise."""
     if (keep_prob is None) == (rate is None):
         raise InvalidArgumentError("dropout: pass exactly one of keep_prob and rate")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -10,10 +11,12 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import all_inputs_alike
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.shape_ops import cast, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -38,7 +41,13 @@ from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
 # -- length, mean and variance -------------------------------------------------------------------------
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
+def l2_normalize(
+    x: TensorLike,
+    axis: TensorLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: TensorLike | None = None,
+) -> Tensor:
     """Scale vectors to length 1: ``x / sqrt(max(sum(x ** 2), epsilon))``.
 
     Args:
@@ -63,7 +72,12 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
 
 
 def moments(
-    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None, keepdims: Any = None
+    x: TensorLike,
+    axes: TensorLike,
+    shift: TensorLike | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Compute mean and variance over dimensions.
 
@@ -95,7 +109,13 @@ def moments(
 
 
 def batch_normalization(
-    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    offset: TensorLike | None,
+    scale: TensorLike | None,
+    variance_epsilon: TensorLike,
+    name: str | None = None,
 ) -> Tensor:
     """Compute ``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``.
 
@@ -129,11 +149,11 @@ def batch_normalization(
 
 
 def fused_batch_norm(
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any = None,
-    variance: Any = None,
+    x: TensorLike,
+    scale: TensorLike,
+    offset: TensorLike,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
     epsilon: float = 0.001,
     data_format: str = "NHWC",
     is_training: bool = True,
@@ -194,7 +214,7 @@ class Channels:
     The work is cut along the first dimension of a `stack`: rows of pixels of NHWC images, whole NCHW images.
     """
 
-    def __init__(self, xp: Any, shape: tuple[int, ...], layout: str) -> None:
+    def __init__(self, xp: ArrayModule, shape: tuple[int, ...], layout: str) -> None:
         self.xp = xp
         self.is_last = layout == "NHWC"
         self.width, self.channels = shape[2:] if self.is_last else (shape[3], shape[1])
@@ -245,7 +265,7 @@ class Channels:
             return [slice(0, count)]
         return cut(count, min(count, max(2, -(-size_bytes // (CPU_TILE_BYTES // 8)))))
 
-    def run(self, work: Any, count: int, elements: int) -> None:
+    def run(self, work: Callable[..., None], count: int, elements: int) -> None:
         """Run ``work(0)`` to ``work(count - 1)``, several at once where that pays."""
         run_tiles(work, count, threads_for(self.xp, elements >= LARGE_ELEMENTS))
 
@@ -350,11 +370,11 @@ FUSED_BATCH_NORM = register(
 
 
 def fused_batch_norm_grad(
-    y_backprop: Any,
-    x: Any,
-    scale: Any,
-    mean: Any,
-    variance: Any,
+    y_backprop: TensorLike,
+    x: TensorLike,
+    scale: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
     epsilon: float = 0.001,
     data_format: str = "NHWC",
     is_training: bool = True,
@@ -492,7 +512,7 @@ FUSED_BATCH_NORM_GRAD = register(
 
 
 def local_response_normalization(
-    input: Any,
+    input: TensorLike,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,
@@ -524,7 +544,7 @@ lrn = local_response_normalization
 
 
 @lru_cache(maxsize=32)
-def _band(channels: int, radius: int, dtype: Any) -> Array:
+def _band(channels: int, radius: int, dtype: DTypeLike) -> Array:
     """The matrix that sums neighbours: ones near the diagonal. A product with it beats adding shifted copies."""
     index = np.arange(channels)
     return (np.abs(index[:, None] - index) <= radius).astype(dtype)
@@ -540,7 +560,7 @@ def _activity(ctx: KernelContext, images: Array, out: Array) -> Array:
     return xp.add(out, number(ctx.attr("bias")), out=out)
 
 
-def _divide_by_power(xp: Any, dividend: Array, base: Array, power: float, out: Array) -> None:
+def _divide_by_power(xp: ArrayModule, dividend: Array, base: Array, power: float, out: Array) -> None:
     """Write ``dividend / base ** power`` to `out`, which may be `base`. Roots are many times as fast as powers."""
     if power == 0.75:
         root = xp.sqrt(base, out=buffer(xp, "root", base.shape, base.dtype))
@@ -596,9 +616,9 @@ LRN = register(
 
 
 def lrn_grad(
-    input_grads: Any,
-    input_image: Any,
-    output_image: Any,
+    input_grads: TensorLike,
+    input_image: TensorLike,
+    output_image: TensorLike,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,

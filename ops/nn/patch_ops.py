@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
@@ -10,6 +11,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.shape_ops import host_ints, shape, sizes_from_input
 from tfray.ops.kernels.windows import Axis, WindowAttrs, padding_attrs, per_axis, spatial_only
@@ -18,13 +20,13 @@ _ATTRS: Final = ("ksizes", "strides", "rates", "padding")
 
 
 def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: Any = None,
+    images: TensorLike,
+    ksizes: Sizes | None = None,
+    strides: Sizes | None = None,
+    rates: Sizes | None = None,
+    padding: Padding | None = None,
     name: str | None = None,
-    sizes: Any = None,
+    sizes: Sizes | None = None,
 ) -> Tensor:
     """Put the windows of images side by side into the channels.
 
@@ -43,9 +45,10 @@ def extract_image_patches(
     Raises:
         InvalidArgumentError: Malformed arguments, or a window larger than the image.
     """
-    given = {"ksizes": sizes if ksizes is None else ksizes, "strides": strides, "rates": rates}
-    if padding is None or any(value is None for value in given.values()):
+    ksizes = sizes if ksizes is None else ksizes
+    if ksizes is None or strides is None or rates is None or padding is None:
         raise InvalidArgumentError("extract_image_patches: ksizes, strides, rates and padding are required")
+    given = {"ksizes": ksizes, "strides": strides, "rates": rates}
     attrs = {what: per_axis("extract_image_patches", what, value, "NHWC") for what, value in given.items()}
     for what, values in attrs.items():
         spatial_only("extract_image_patches", what, values, "NHWC")
@@ -59,7 +62,7 @@ def _windows(attr: Any) -> tuple[WindowAttrs, tuple[int, int]]:
     return WindowAttrs("NHWC", tuple(strides[1:3]), tuple(rates[1:3]), (padding, padding)), (height, width)
 
 
-def _axes(ctx: KernelContext, sizes: Any) -> tuple[Axis, Axis]:
+def _axes(ctx: KernelContext, sizes: Sequence[int]) -> tuple[Axis, Axis]:
     if len(sizes) != 4:
         raise InvalidArgumentError(f"{ctx.op_name}: the images have shape {tuple(sizes)}, expected rank 4")
     attrs, window = _windows(ctx.attr)
@@ -147,7 +150,9 @@ EXTRACT_IMAGE_PATCHES_GRAD = register(
 )
 
 
-def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
+def extract_patches(
+    images: TensorLike, sizes: Sizes, strides: Sizes, rates: Sizes, padding: str, name: str | None = None
+) -> Tensor:
     """Put the windows of images side by side into the channels (arguments as `extract_image_patches`).
 
     `images` has the shape ``[batch, height, width, channels]``, the result ``[batch, rows, columns, window height *

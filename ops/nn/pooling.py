@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.op_def import Array, KernelContext
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, NumpyDType
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, cut_tiles, image_buffer, run_tiles, threads_for, tile_bytes
 from tfray.ops.kernels.windows import Axis, WindowAttrs, image_shape, image_sizes, spatial_axes
 
 
-def window_attrs(attr: Any) -> tuple[WindowAttrs, tuple[int, int]]:
+def window_attrs(attr: Callable[[str], Any]) -> tuple[WindowAttrs, tuple[int, int]]:
     """The geometry's attributes and the window's size."""
     height, width = spatial_axes(attr("data_format"))
     ksize, strides, padding = attr("ksize"), attr("strides"), attr("padding")
@@ -86,7 +86,7 @@ class Pooling(NamedTuple):
                 yield (batch, rows, columns), (batch, pixel_rows, pixel_columns)
 
 
-def for_each_part(xp: Any, pool: Pooling, itemsize: int, work: Callable[[slice], None]) -> None:
+def for_each_part(xp: ArrayModule, pool: Pooling, itemsize: int, work: Callable[[slice], None]) -> None:
     """Call `work` on ranges of images: on a CPU of a size for the cache, several at once."""
     image_bytes = pool.height.size * pool.width.size * pool.channels * itemsize
     is_large = pool.batch * image_bytes >= LARGE_ELEMENTS * itemsize
@@ -97,7 +97,9 @@ def for_each_part(xp: Any, pool: Pooling, itemsize: int, work: Callable[[slice],
     run_tiles(lambda index: work(parts[index]), len(parts), threads)
 
 
-def _fold_axis(function: Any, images: Array, out: Array, axis: int, windows: Axis, identity: Any) -> None:
+def _fold_axis(
+    function: Callable[..., Array], images: Array, out: Array, axis: int, windows: Axis, identity: float
+) -> None:
     """Combine, along one axis, the elements of every window by a ufunc, into `out`."""
 
     def at(index: slice) -> tuple[slice, ...]:
@@ -116,7 +118,9 @@ def _fold_axis(function: Any, images: Array, out: Array, axis: int, windows: Axi
         function(part, images[at(pixels)], out=part)
 
 
-def fold(xp: Any, function: Any, images: Array, out: Array, pool: Pooling, identity: Any) -> None:
+def fold(
+    xp: ArrayModule, function: Callable[..., Array], images: Array, out: Array, pool: Pooling, identity: float
+) -> None:
     """Combine the elements of every window by a ufunc: first along the columns, whose runs are long."""
     if pool.height.window == 1 and pool.height.is_tiled:
         _fold_axis(function, images, out, 2, pool.width, identity)
@@ -127,7 +131,7 @@ def fold(xp: Any, function: Any, images: Array, out: Array, pool: Pooling, ident
     _fold_axis(function, rows, out, 2, pool.width, identity)
 
 
-def first_maxima(xp: Any, images: Array, maxima: Array, pool: Pooling) -> Iterator[tuple[Any, Any, Array]]:
+def first_maxima(xp: ArrayModule, images: Array, maxima: Array, pool: Pooling) -> Iterator[tuple[Any, Any, Array]]:
     """As `Pooling.elements`, with where each element is the first greatest of its window."""
     taken = image_buffer(xp, "taken", maxima.shape, pool.layout, bool)
     taken[...] = False
@@ -140,7 +144,7 @@ def first_maxima(xp: Any, images: Array, maxima: Array, pool: Pooling) -> Iterat
         yield windows, pixels, is_first
 
 
-def element_counts(xp: Any, pool: Pooling, dtype: Any) -> Any:
+def element_counts(xp: ArrayModule, pool: Pooling, dtype: NumpyDType) -> Any:
     """How many elements each window has within the image: a number, or an array that broadcasts to the outputs."""
     if not (pool.height.is_padded or pool.width.is_padded):
         return dtype.type(pool.height.window * pool.width.window)
@@ -170,7 +174,7 @@ def _spread_axis(source: Array, out: Array, axis: int, windows: Axis) -> None:
         out[at(pixels)] += source[at(steps)]
 
 
-def spread(xp: Any, shares: Array, out: Array, pool: Pooling) -> None:
+def spread(xp: ArrayModule, shares: Array, out: Array, pool: Pooling) -> None:
     """Give every pixel the sum of the shares of its windows: first along the rows, whose copies are then long runs."""
     shape = (out.shape[0], pool.height.steps, pool.width.size, pool.channels)
     rows = image_buffer(xp, "rows", shape, pool.layout, shares.dtype)
@@ -181,6 +185,6 @@ def spread(xp: Any, shares: Array, out: Array, pool: Pooling) -> None:
         out[...] = total
 
 
-def least(dtype: Any) -> Any:
+def least(dtype: NumpyDType) -> Any:
     """What no element of this dtype is less than."""
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.shape_ops import expand_dims, host_ints, index_tensor, shape, sizes_from_input, squeeze
 from tfray.ops.kernels.tiles import image_buffer
@@ -32,7 +34,9 @@ from tfray.ops.nn.pooling import Pooling, element_counts, first_maxima, fold, fo
 _ATTRS: Final = ("ksize", "strides", "padding", "data_format")
 
 
-def _pool_attrs(op: str, ksize: Any, strides: Any, padding: Any, data_format: str | None) -> dict[str, Any]:
+def _pool_attrs(
+    op: str, ksize: Sizes | None, strides: Sizes | None, padding: Padding | None, data_format: str | None
+) -> dict[str, Any]:
     layout = checked_layout(op, data_format)
     if ksize is None or strides is None or not isinstance(padding, str):
         raise InvalidArgumentError(f"{op}: ksize, strides and padding (SAME or VALID) are required")
@@ -57,13 +61,13 @@ def _pooled_shape(op: Operation) -> list[TensorShape]:
 
 
 def max_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    value: TensorLike | None = None,
+    ksize: Sizes | None = None,
+    strides: Sizes | None = None,
+    padding: Padding | None = None,
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Take the greatest element of each window, channel by channel.
 
@@ -125,12 +129,12 @@ MAX_POOL = register(
 
 
 def max_pool_grad(
-    orig_input: Any,
-    orig_output: Any,
-    grad: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    orig_input: TensorLike,
+    orig_output: TensorLike,
+    grad: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -198,12 +202,12 @@ MAX_POOL_GRAD = register(
 
 
 def max_pool_grad_grad(
-    orig_input: Any,
-    orig_output: Any,
-    grad: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    orig_input: TensorLike,
+    orig_output: TensorLike,
+    grad: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -268,10 +272,10 @@ MAX_POOL_GRAD_GRAD = register(
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
     data_format: str | None = "NHWC",
     Targmax: DTypeLike | None = None,
     name: str | None = None,
@@ -348,13 +352,13 @@ MAX_POOL_WITH_ARGMAX = register(
 
 
 def avg_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    value: TensorLike | None = None,
+    ksize: Sizes | None = None,
+    strides: Sizes | None = None,
+    padding: Padding | None = None,
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Take the mean of each window, channel by channel. Padding does not count.
 
@@ -422,11 +426,11 @@ AVG_POOL = register(
 
 
 def avg_pool_grad(
-    orig_input_shape: Any,
-    grad: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    orig_input_shape: TensorLike,
+    grad: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -494,15 +498,15 @@ AVG_POOL_GRAD = register(
 
 
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: Sequence[int],
     pooling_type: str,
-    padding: Any,
-    dilation_rate: Any = None,
-    strides: Any = None,
+    padding: Padding,
+    dilation_rate: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: Sequence[int] | None = None,
 ) -> Tensor:
     """Pool sequences (rank 3) or images (rank 4).
 
@@ -533,7 +537,7 @@ def pool(
 
 
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike, ksize: Sizes, strides: Sizes, padding: Padding, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
     """Take the greatest element of each window of a sequence (see `max_pool`).
 
@@ -552,7 +556,7 @@ def max_pool1d(
 
 
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike, ksize: Sizes, strides: Sizes, padding: Padding, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
     """Take the mean of each window of a sequence (see `avg_pool`).
 
@@ -571,7 +575,13 @@ def avg_pool1d(
 
 
 def _pool_sequences(
-    function: Any, value: Tensor, ksize: Any, strides: Any, padding: Any, data_format: str | None, name: str | None
+    function: Callable[..., Tensor],
+    value: Tensor,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
+    data_format: str | None,
+    name: str | None,
 ) -> Tensor:
     layout = {"NWC": "NHWC", "NCW": "NCHW"}.get(data_format or "NWC")
     if layout is None:
@@ -582,7 +592,7 @@ def _pool_sequences(
     return squeeze(function(images, [1, window], [1, stride], padding, layout), [axis], name)
 
 
-def _width_of(what: str, value: Any, axis: int) -> int:
+def _width_of(what: str, value: Sizes, axis: int) -> int:
     values = [int(item) for item in np.ravel(value)]
     if len(values) not in (1, 3):
         raise InvalidArgumentError(f"pooling of sequences: {what} is {value!r}, expected 1 or 3 integers")

@@ -7,15 +7,15 @@ that are too small to hide the call.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, NumpyDType, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.join_ops import concat, split
 from tfray.ops.kernels.precision import is_half
@@ -25,7 +25,7 @@ from tfray.ops.nn.nn_ops import bias_add_grad
 
 
 def lstm_gates(
-    projected: Any, bias: Any, cell: Any, forget_bias: float = 1.0, name: str | None = None
+    projected: TensorLike, bias: TensorLike, cell: TensorLike, forget_bias: float = 1.0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The elementwise part of an LSTM cell without peepholes.
 
@@ -49,7 +49,7 @@ def lstm_gates(
 
 
 @lru_cache(maxsize=64)
-def _bias_of_gates(xp: Any, units: int, dtype: Any, forget_bias: float) -> Array:
+def _bias_of_gates(xp: ArrayModule, units: int, dtype: NumpyDType, forget_bias: float) -> Array:
     """What is added to each column besides the learned bias."""
     bias = np.zeros(4 * units, np.float32)
     bias[2 * units : 3 * units] = forget_bias

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn.candidate_sampling_ops import compute_accidental_hits, log_uniform_candidate_sampler
@@ -21,14 +21,14 @@ from tfray.ops.state import state_ops
 
 
 def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Sequence[Any] | None = None,
+    sampled_values: Sequence[TensorLike] | None = None,
     remove_accidental_hits: bool = False,
     partition_strategy: str = "mod",
     name: str = "nce_loss",
@@ -81,14 +81,14 @@ def nce_loss(
 
 
 def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int = 1,
-    sampled_values: Sequence[Any] | None = None,
+    sampled_values: Sequence[TensorLike] | None = None,
     remove_accidental_hits: bool = True,
     partition_strategy: str = "mod",
     name: str = "sampled_softmax_loss",
@@ -142,14 +142,14 @@ def sampled_softmax_loss(
 
 
 def sampled_logits(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
     num_sampled: int,
     num_classes: int,
     num_true: int,
-    sampled_values: Sequence[Any] | None,
+    sampled_values: Sequence[TensorLike] | None,
     remove_accidental_hits: bool,
     partition_strategy: str,
     seed: int | None = None,
@@ -187,7 +187,7 @@ def sampled_logits(
     return array_ops.concat([true_logits, logits], 1), array_ops.concat(targets, 1)
 
 
-def _lookup(table: Any, ids: Tensor, sizes: Tensor, strategy: str, dtype: dtypes.DType) -> list[Tensor]:
+def _lookup(table: TensorLike, ids: Tensor, sizes: Tensor, strategy: str, dtype: dtypes.DType) -> list[Tensor]:
     """The rows of the true classes, and those of the candidates."""
     found = embedding_lookup(table, ids, strategy)
     parts: list[Tensor] = array_ops.split(array_ops.cast(found, dtype), sizes, num=2)
@@ -195,7 +195,7 @@ def _lookup(table: Any, ids: Tensor, sizes: Tensor, strategy: str, dtype: dtypes
 
 
 def _products_at_shards(
-    weights: Any, labels: Tensor, sampled: Tensor, inputs: Tensor, num_true: int, strategy: str
+    weights: TensorLike, labels: Tensor, sampled: Tensor, inputs: Tensor, num_true: int, strategy: str
 ) -> tuple[Tensor, Tensor]:
     """Products of `inputs` with the rows of their true classes and with those of all candidates, beside the shards."""
     shards = shards_of(weights)
@@ -215,8 +215,8 @@ def _products_at_shards(
 
 def _grouped(rows: Tensor, num_true: int) -> Tensor:
     """Rows ``[batch * num_true, dim]`` as ``[batch, num_true, dim]``."""
-    dim = rows.shape[1:].as_list() if rows.shape.rank == 2 and rows.shape.is_fully_defined() else None
-    width = dim if dim is not None else array_ops.shape(rows)[1:]
+    is_known = rows.shape.rank == 2 and rows.shape.is_fully_defined()
+    width = rows.shape[1:] if is_known else array_ops.shape(rows)[1:]
     return array_ops.reshape(rows, array_ops.concat([[-1, num_true], width], 0))
 
 

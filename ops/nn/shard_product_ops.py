@@ -10,13 +10,16 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.math import math_ops
 from tfray.ops.math.segment_ops import unsorted_segment_sum
 
 
-def shard_products(inputs: Any, examples: Any, rows: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def shard_products(
+    inputs: TensorLike, examples: TensorLike, rows: TensorLike, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Multiply rows with inputs: the first ones with one input each, the others with all.
 
     Gradients are computed where the operation is.

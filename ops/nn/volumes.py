@@ -6,12 +6,14 @@ A window's slices become channels: a volume ``[depth, height, width, channels]``
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, ArrayModule
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Sizes
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.kernels.tiles import buffer
 from tfray.ops.kernels.windows import Axis, window_axis, window_count
@@ -29,13 +31,13 @@ def checked_volume_layout(op: str, data_format: str | None) -> str:
     return data_format
 
 
-def per_volume_axis(op: str, what: str, value: Any, layout: str) -> list[int]:
+def per_volume_axis(op: str, what: str, value: Sizes, layout: str) -> list[int]:
     """A stride, dilation or window size as three integers: depth, height, width.
 
     Raises:
         InvalidArgumentError: Not 1, 3 or 5 integers of at least 1, or more than 1 along batch or channels.
     """
-    values = [int(item) for item in (value if isinstance(value, (list, tuple)) else [value])]
+    values = [int(item) for item in (value if isinstance(value, Sequence) else [value])]
     if len(values) not in (1, 3, 5) or min(values) < 1:
         raise InvalidArgumentError(f"{op}: {what} is {value!r}, expected 1, 3 or 5 integers of at least 1")
     if len(values) == 5:
@@ -46,12 +48,12 @@ def per_volume_axis(op: str, what: str, value: Any, layout: str) -> list[int]:
     return values * (3 // len(values))
 
 
-def volume_sizes(shape: Any, layout: str) -> tuple[Any, ...]:
+def volume_sizes(shape: Sequence[int | None], layout: str) -> tuple[Any, ...]:
     """A shape in the order batch, depth, height, width, channels."""
     return tuple(shape) if layout == "NDHWC" else (shape[0], *shape[2:], shape[1])
 
 
-def volume_shape(sizes: Any, layout: str) -> TensorShape:
+def volume_shape(sizes: Sequence[int | None], layout: str) -> TensorShape:
     """The static shape in `layout` of sizes in the order batch, depth, height, width, channels."""
     return TensorShape(sizes if layout == "NDHWC" else [sizes[0], sizes[4], *sizes[1:4]])
 
@@ -65,11 +67,11 @@ class VolumeAttrs(NamedTuple):
     padding: str
 
     @classmethod
-    def read(cls, attr: Any) -> VolumeAttrs:
+    def read(cls, attr: Callable[[str], Any]) -> VolumeAttrs:
         """From ``attr(name)`` of an operation or a kernel context."""
         return cls(attr("data_format"), tuple(attr("strides")), tuple(attr("dilations")), attr("padding"))
 
-    def counts(self, sizes: Any, window: Any) -> list[int | None]:
+    def counts(self, sizes: Sequence[int | None], window: Sequence[int | None]) -> list[int | None]:
         """Static number of windows along depth, height and width."""
         along = zip(sizes, window, self.strides, self.dilations, strict=True)
         return [window_count(*arguments, self.padding) for arguments in along]
@@ -126,7 +128,7 @@ def volume(sizes: tuple[int, ...], filters: tuple[int, ...], attrs: VolumeAttrs)
     return Volume(sizes[0], sizes[4], depth, plane)
 
 
-def _unfold(xp: Any, slices: Array, vol: Volume) -> Array:
+def _unfold(xp: ArrayModule, slices: Array, vol: Volume) -> Array:
     """One volume as images for its depth positions, ``[positions, height, width, window depth * channels]``."""
     if vol.is_flat:
         return slices
@@ -149,20 +151,20 @@ def _fold(images: Array, out: Array, vol: Volume) -> None:
         out[places] += images[steps, :, :, index]
 
 
-def _flat_filters(xp: Any, filters: Array) -> Array:
+def _flat_filters(xp: ArrayModule, filters: Array) -> Array:
     """Filters of the volumes as filters of the images, ``[height, width, depth * channels, outputs]``."""
     depth, height, width, channels, outputs = filters.shape
     return xp.ascontiguousarray(filters.transpose(1, 2, 0, 3, 4)).reshape(height, width, depth * channels, outputs)
 
 
-def convolve_volumes(xp: Any, volumes: Array, filters: Array, vol: Volume, out: Array) -> None:
+def convolve_volumes(xp: ArrayModule, volumes: Array, filters: Array, vol: Volume, out: Array) -> None:
     """Convolve NDHWC volumes into `out`."""
     flat = _flat_filters(xp, filters)
     for slices, outputs in zip(volumes, out, strict=True):
         convolve(xp, _unfold(xp, slices, vol), flat, vol.plane, outputs)
 
 
-def volumes_gradient(xp: Any, d_outputs: Array, filters: Array, vol: Volume, out: Array) -> None:
+def volumes_gradient(xp: ArrayModule, d_outputs: Array, filters: Array, vol: Volume, out: Array) -> None:
     """Gradient of the volumes, into `out`."""
     flat = _flat_filters(xp, filters)
     dtype = accumulator_dtype(out.dtype)
@@ -177,7 +179,7 @@ def volumes_gradient(xp: Any, d_outputs: Array, filters: Array, vol: Volume, out
             d_slices[...] = total
 
 
-def filters_gradient(xp: Any, volumes: Array, d_outputs: Array, vol: Volume, shape: tuple[int, ...]) -> Array:
+def filters_gradient(xp: ArrayModule, volumes: Array, d_outputs: Array, vol: Volume, shape: tuple[int, ...]) -> Array:
     """Gradient of the filters of this shape, in the accumulators' dtype."""
     depth, height, width, channels, outputs = shape
     total = xp.zeros((height, width, depth * channels, outputs), accumulator_dtype(volumes.dtype))

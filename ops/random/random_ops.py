@@ -19,6 +19,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
     Array,
     KernelContext,
+    NumpyDType,
     OpDef,
     not_differentiable,
     on_every_device,
@@ -28,6 +29,7 @@ from tfray.framework.op_def import (
 from tfray.framework.random_seed import get_seed
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
 from tfray.ops.kernels.cpu_threads import parallel_for
@@ -53,7 +55,7 @@ def _known_number(value: Any) -> float | None:
 def _filled(ctx: KernelContext, shape: Array, out: Array | None, write: Any) -> Array:
     """An array of that shape that `write` fills from the operation's stream."""
     on_host = isinstance(out, np.ndarray)
-    numbers = out if on_host else np.empty(host_ints(ctx, shape), ctx.output_dtype())
+    numbers: Array = out if isinstance(out, np.ndarray) else np.empty(host_ints(ctx, shape), ctx.output_dtype())
     stream_of(ctx).fill(numbers, write)
     if out is None or on_host:
         return ctx.asarray(numbers)
@@ -69,9 +71,9 @@ def _shape_from_input(op: Operation) -> list[TensorShape]:
 
 
 def random_uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
+    shape: TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -114,7 +116,7 @@ def random_uniform(
         return math_ops.add(numbers * (high_tensor - low_tensor), low_tensor)
 
 
-def _uniform(shape: Any, low: float, high: float, dtype: DType, seed: int | None, name: str) -> Tensor:
+def _uniform(shape: TensorLike, low: float, high: float, dtype: DType, seed: int | None, name: str) -> Tensor:
     seeds = _seed_attrs(seed)
     return add_op(RANDOM_UNIFORM, index_tensor(shape), name=name, minval=low, maxval=high, dtype=dtype, **seeds)
 
@@ -122,7 +124,7 @@ def _uniform(shape: Any, low: float, high: float, dtype: DType, seed: int | None
 def _random_uniform_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
     low, width = ctx.attr("minval"), ctx.attr("maxval") - ctx.attr("minval")
 
-    def write(generator: Any, part: Array) -> None:
+    def write(generator: np.random.Generator, part: Array) -> None:
         uniform(generator, part)
         _scale(part, width, low)
 
@@ -157,7 +159,7 @@ def _random_uniform_int_kernel(
     if low >= high:
         raise InvalidArgumentError(f"random_uniform: needs minval < maxval, got {low} and {high}")
 
-    def write(generator: Any, part: Array) -> None:
+    def write(generator: np.random.Generator, part: Array) -> None:
         part[...] = generator.integers(low, high, part.size, part.dtype)
 
     return _filled(ctx, shape, out, write)
@@ -187,9 +189,9 @@ RANDOM_UNIFORM_INT = register(
 
 
 def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
+    shape: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -215,7 +217,15 @@ def random_normal(
     return _normal(RANDOM_NORMAL, shape, mean, stddev, as_dtype(dtype), seed, name or "random_normal")
 
 
-def _normal(definition: OpDef, shape: Any, mean: Any, stddev: Any, dtype: DType, seed: int | None, name: str) -> Tensor:
+def _normal(
+    definition: OpDef,
+    shape: TensorLike,
+    mean: TensorLike,
+    stddev: TensorLike,
+    dtype: DType,
+    seed: int | None,
+    name: str,
+) -> Tensor:
     known_mean, known_stddev = _known_number(mean), _known_number(stddev)
     attrs: dict[str, Any] = {"dtype": dtype, **_seed_attrs(seed)}
     if known_mean is not None and known_stddev is not None:
@@ -227,7 +237,7 @@ def _normal(definition: OpDef, shape: Any, mean: Any, stddev: Any, dtype: DType,
 
 
 def _random_normal_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
-    def write(generator: Any, part: Array) -> None:
+    def write(generator: np.random.Generator, part: Array) -> None:
         normal(generator, part)
         _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
 
@@ -249,9 +259,9 @@ RANDOM_NORMAL = register(
 
 
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
+    shape: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -269,7 +279,7 @@ def truncated_normal(
 
 
 def _truncated_normal_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
-    def write(generator: Any, part: Array) -> None:
+    def write(generator: np.random.Generator, part: Array) -> None:
         truncated(generator, part)
         _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
 
@@ -291,11 +301,11 @@ TRUNCATED_NORMAL = register(
 
 
 def parameterized_truncated_normal(
-    shape: Any,
-    means: Any = 0.0,
-    stddevs: Any = 1.0,
-    minvals: Any = -2.0,
-    maxvals: Any = 2.0,
+    shape: TensorLike,
+    means: TensorLike = 0.0,
+    stddevs: TensorLike = 1.0,
+    minvals: TensorLike = -2.0,
+    maxvals: TensorLike = 2.0,
     dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -366,9 +376,9 @@ PARAMETERIZED_TRUNCATED_NORMAL = register(
 
 
 def random_gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
+    shape: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -434,8 +444,8 @@ RANDOM_GAMMA = register(
 
 
 def random_poisson(
-    lam: Any,
-    shape: Any,
+    lam: TensorLike,
+    shape: TensorLike,
     dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
@@ -480,8 +490,8 @@ RANDOM_POISSON = register(
 
 
 def multinomial(
-    logits: Any,
-    num_samples: Any,
+    logits: TensorLike,
+    num_samples: TensorLike,
     seed: int | None = None,
     name: str | None = None,
     output_dtype: DTypeLike | None = None,
@@ -511,8 +521,8 @@ def multinomial(
 
 
 def categorical(
-    logits: Any,
-    num_samples: Any,
+    logits: TensorLike,
+    num_samples: TensorLike,
     dtype: DTypeLike | None = None,
     seed: int | None = None,
     name: str | None = None,
@@ -526,7 +536,7 @@ def _multinomial_kernel(ctx: KernelContext, logits: Array, num_samples: Array) -
     return ctx.asarray(drawn)
 
 
-def draw_classes(rows: Array, count: int, stream: RandomStream, dtype: Any) -> Array:
+def draw_classes(rows: Array, count: int, stream: RandomStream, dtype: NumpyDType) -> Array:
     """For each row of logits, `count` classes drawn from their softmax."""
     batch, classes = rows.shape
     if count < 0 or classes == 0:
@@ -659,7 +669,7 @@ RANDOM_ORTHOGONAL = register(
 # -- order and place -----------------------------------------------------------------------------------
 
 
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """Put the rows of a tensor in random order.
 
     Args:
@@ -699,7 +709,7 @@ RANDOM_SHUFFLE = register(
 )
 
 
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """Take a part of a tensor at a random place, each place with the same chance.
 
     Args:

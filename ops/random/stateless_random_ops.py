@@ -5,7 +5,7 @@ The numbers are made on the host, alike on every device.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
 from tfray.ops.kernels.random_streams import RandomStream, normal, truncated_normal, uniform
 from tfray.ops.math import math_ops
@@ -66,10 +67,10 @@ def _stateless(name: str, write: Writer) -> OpDef:
 
 
 def stateless_random_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
+    shape: TensorLike,
+    seed: TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
@@ -109,7 +110,7 @@ def _stateless_uniform_int_kernel(ctx: KernelContext, shape: Array, seed: Array,
     if low >= high:
         raise InvalidArgumentError(f"stateless_uniform: needs minval < maxval, got {low} and {high}")
 
-    def write(generator: Any, part: Array) -> None:
+    def write(generator: np.random.Generator, part: Array) -> None:
         part[...] = generator.integers(low, high, part.shape, part.dtype)
 
     return _numbers(write)(ctx, shape, seed)
@@ -128,10 +129,10 @@ STATELESS_UNIFORM_INT = register(
 
 
 def stateless_random_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
+    shape: TensorLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
@@ -151,7 +152,15 @@ def stateless_random_normal(
     return _scaled(STATELESS_NORMAL, shape, seed, mean, stddev, dtype, name or "stateless_random_normal")
 
 
-def _scaled(definition: OpDef, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: DTypeLike, name: str) -> Tensor:
+def _scaled(
+    definition: OpDef,
+    shape: TensorLike,
+    seed: TensorLike,
+    mean: TensorLike,
+    stddev: TensorLike,
+    dtype: DTypeLike,
+    name: str,
+) -> Tensor:
     with get_default_graph().name_scope(name):
         dtype = as_dtype(dtype)
         mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
@@ -163,10 +172,10 @@ STATELESS_NORMAL = register(_stateless("StatelessRandomNormal", normal))
 
 
 def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
+    shape: TensorLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
@@ -181,7 +190,11 @@ STATELESS_TRUNCATED = register(_stateless("StatelessTruncatedNormal", truncated_
 
 
 def stateless_multinomial(
-    logits: Any, num_samples: Any, seed: Any, output_dtype: DTypeLike = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    output_dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """Draw class indices, each with probability ``softmax(logits)``.
 
@@ -200,7 +213,11 @@ def stateless_multinomial(
 
 
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: DTypeLike = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """`stateless_multinomial` by its newer name: the result has the shape ``[batch, num_samples]``."""
     return stateless_multinomial(logits, num_samples, seed, dtype, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -90,7 +91,7 @@ class Accumulator(SharedResource):
     def _reduced(self) -> Any:
         return self._total / self._total.dtype.type(self.count) if self.reduction == "MEAN" else self._total
 
-    def misfit(self, shape: Any, expected: TensorShape) -> InvalidArgumentError:
+    def misfit(self, shape: Sequence[int] | TensorShape, expected: TensorShape) -> InvalidArgumentError:
         """The error for a gradient of another shape."""
         return InvalidArgumentError(
             f"{self.describe()} takes gradients of shape {expected}, got one of shape {TensorShape(shape)}"

@@ -42,7 +42,7 @@ class Attempt(ABC):
     def undo(self) -> None:  # noqa: B027 (not everything can be given back)
         """Give back what has been taken, with the lock held: the attempt is given up, perhaps after it was done."""
 
-    def finish(self, value: Any = None) -> bool:
+    def finish(self, value: object = None) -> bool:
         """Succeed."""
         self.value = value
         self.done = True
@@ -70,7 +70,7 @@ class Immediate(Attempt):
 
     __slots__ = ()
 
-    def __init__(self, value: Any = None) -> None:
+    def __init__(self, value: object = None) -> None:
         self.value = value
         self.error = None
         self.done = True

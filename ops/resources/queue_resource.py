@@ -16,7 +16,7 @@ import numpy as np
 
 from tfray.errors import CancelledError, DataLossError, InvalidArgumentError, OutOfRangeError
 from tfray.framework.dtypes import DType
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, NumpyDType
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.kernels.random_streams import RandomStream
 from tfray.ops.resources.attempts import Attempt, Immediate, SharedResource, wake
@@ -188,7 +188,7 @@ class Queue(SharedResource):
             [self._stack(column, self.dtypes[i].numpy, self.shapes[i].sizes) for i, column in enumerate(columns)]
         )
 
-    def _stack(self, column: Sequence[Any], dtype: Any, sizes: Any) -> Array:
+    def _stack(self, column: Sequence[Any], dtype: NumpyDType, sizes: Sequence[Any]) -> Array:
         if not column:
             return np.empty((0, *(size or 0 for size in sizes)), dtype)
         if dtype.kind != "O" and sizes == ():
@@ -317,7 +317,7 @@ class PaddingQueue(Queue):
     def fits(self, shape: tuple[int, ...], index: int) -> bool:
         return self.shapes[index].is_compatible_with(shape)
 
-    def _stack(self, column: Sequence[Any], dtype: Any, sizes: Any) -> Array:
+    def _stack(self, column: Sequence[Any], dtype: NumpyDType, sizes: Sequence[Any]) -> Array:
         if not column or None not in sizes:
             return super()._stack(column, dtype, sizes)
         largest = tuple(max(extents) for extents in zip(*(value.shape for value in column), strict=True))
@@ -420,7 +420,7 @@ def _rows(array: Array) -> list[Any]:
     return list(array if array.ndim == 1 else array.copy())
 
 
-def _as_array(value: Any) -> Array:
+def _as_array(value: Array) -> Array:
     """A component as kernels have it: strings of rank 0 are arrays."""
     if isinstance(value, bytes):
         array = np.empty((), object)

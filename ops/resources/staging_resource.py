@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, OpError, ResourceExhaustedError
@@ -240,5 +240,5 @@ class _Try(Attempt):
         return self.finish(result)
 
 
-def _bytes_of(arrays: Any) -> int:
+def _bytes_of(arrays: Iterable[Array]) -> int:
     return sum(array.nbytes for array in arrays)

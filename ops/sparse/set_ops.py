@@ -12,8 +12,9 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
-from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import fill, where
 from tfray.ops.arrays.shape_ops import reshape, shape
 
@@ -27,7 +28,9 @@ _OPERATIONS: Final[dict[str, Callable[[set[Any], set[Any]], set[Any]]]] = {
 }
 
 
-def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_intersection(
+    a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_indices: bool = True
+) -> SparseTensor:
     """What sets have in common.
 
     Args:
@@ -42,7 +45,7 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
     return _combine(a, b, "intersection")
 
 
-def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_indices: bool = True) -> SparseTensor:
     """What is in either set (arguments as `set_intersection`).
 
     `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
@@ -50,7 +53,9 @@ def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     return _combine(a, b, "union")
 
 
-def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+def set_difference(
+    a: TensorLike | SparseLike, b: TensorLike | SparseLike, aminusb: bool = True, validate_indices: bool = True
+) -> SparseTensor:
     """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False`` (arguments as `set_intersection`).
 
     `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
@@ -58,13 +63,13 @@ def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool 
     return _combine(a, b, "a-b" if aminusb else "b-a")
 
 
-def _combine(a: Any, b: Any, operation: str) -> SparseTensor:
+def _combine(a: TensorLike | SparseLike, b: TensorLike | SparseLike, operation: str) -> SparseTensor:
     left, right = _as_sparse(a), _as_sparse(b)
     inputs = [left.indices, left.values, left.dense_shape, right.indices, right.values, right.dense_shape]
     return SparseTensor(*add_op(SET_OPERATION, *inputs, set_operation=operation))
 
 
-def _as_sparse(value: Any) -> SparseTensor:
+def _as_sparse(value: TensorLike | SparseLike) -> SparseTensor:
     if isinstance(value, SparseTensor):
         return value
     tensor = convert_to_tensor(value)
@@ -141,7 +146,7 @@ SET_OPERATION = register(
 )
 
 
-def set_size(a: Any, validate_indices: bool = True) -> Tensor:
+def set_size(a: SparseLike, validate_indices: bool = True) -> Tensor:
     """How many different elements each set has, int32.
 
     Args:

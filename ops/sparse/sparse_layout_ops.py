@@ -15,8 +15,9 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import normalize_axis
-from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import fill, ones_like, where, zeros_like
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.join_ops import concat, size_along, stack
@@ -32,7 +33,7 @@ from tfray.ops.math.segment_ops import unsorted_segment_sum
 from tfray.ops.sparse.sparse_ops import as_sparse, sparse_reorder, sparse_tensor_to_dense
 
 
-def _as_int64(value: Any) -> Tensor:
+def _as_int64(value: TensorLike) -> Tensor:
     return cast(convert_to_tensor(value, preferred_dtype=dtypes.int64), dtypes.int64)
 
 
@@ -53,7 +54,7 @@ def rank_of(sparse: SparseTensor, what: str) -> int:
 # -- order of dimensions -------------------------------------------------------------------------------
 
 
-def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_transpose(sp_input: SparseLike, perm: TensorLike | None = None, name: str | None = None) -> SparseTensor:
     """Put the dimensions of a sparse tensor in another order.
 
     Args:
@@ -75,7 +76,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         return sparse_reorder(moved)
 
 
-def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+def sparse_reshape(sp_input: SparseLike, shape: TensorLike, name: str | None = None) -> SparseTensor:
     """Give a sparse tensor another shape with as many elements, absent ones included.
 
     Args:
@@ -126,7 +127,7 @@ SPARSE_RESHAPE = register(
 )
 
 
-def sparse_expand_dims(sp_input: Any, axis: int | None = None, name: str | None = None) -> SparseTensor:
+def sparse_expand_dims(sp_input: SparseLike, axis: int | None = None, name: str | None = None) -> SparseTensor:
     """Insert a dimension of size 1.
 
     Args:
@@ -151,7 +152,7 @@ def sparse_expand_dims(sp_input: Any, axis: int | None = None, name: str | None 
 # -- fewer and more elements ---------------------------------------------------------------------------
 
 
-def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+def sparse_retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
     """Keep some elements of a sparse tensor.
 
     Args:
@@ -167,7 +168,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     return SparseTensor(gather(sparse.indices, kept), gather(sparse.values, kept), identity(sparse.dense_shape))
 
 
-def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+def sparse_slice(sp_input: SparseLike, start: TensorLike, size: TensorLike, name: str | None = None) -> SparseTensor:
     """Cut a block out of a sparse tensor.
 
     Args:
@@ -196,7 +197,7 @@ _REQUIRED: Final = _Required()
 
 def sparse_split(
     keyword_required: Any = _REQUIRED,
-    sp_input: Any = None,
+    sp_input: SparseLike | None = None,
     num_split: int | None = None,
     axis: int | None = None,
     name: str | None = None,
@@ -239,7 +240,7 @@ def sparse_split(
 
 def sparse_concat(
     axis: int,
-    sp_inputs: Sequence[Any],
+    sp_inputs: Sequence[SparseLike],
     name: str | None = None,
     expand_nonconcat_dim: bool = False,
     concat_dim: int | None = None,
@@ -287,7 +288,7 @@ def sparse_concat(
         return sparse_reorder(SparseTensor(concat(indices, 0), concat([each.values for each in sparse], 0), shape))
 
 
-def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+def sparse_reset_shape(sp_input: SparseLike, new_shape: TensorLike | None = None) -> SparseTensor:
     """Give a sparse tensor another dense shape, its elements staying where they are.
 
     Args:
@@ -328,7 +329,7 @@ class FilledRows(NamedTuple):
     empty_row_indicator: Tensor
 
 
-def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> FilledRows:
+def sparse_fill_empty_rows(sp_input: SparseLike, default_value: TensorLike, name: str | None = None) -> FilledRows:
     """Put an element at the beginning of every row that has none.
 
     Args:
@@ -357,7 +358,11 @@ def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None =
 
 
 def sparse_merge(
-    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+    sp_ids: SparseLike,
+    sp_values: SparseLike,
+    vocab_size: TensorLike,
+    name: str | None = None,
+    already_sorted: bool = False,
 ) -> SparseTensor:
     """Combine ids and their values into one sparse tensor that is indexed by the ids.
 
@@ -384,7 +389,7 @@ def sparse_merge(
         return merged if already_sorted else sparse_reorder(merged)
 
 
-def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Tensor:
+def sparse_to_indicator(sp_input: SparseLike, vocab_size: int, name: str | None = None) -> Tensor:
     """Which ids occur in each row of a sparse tensor.
 
     Args:
@@ -403,7 +408,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None)
         return sparse_tensor_to_dense(merged, False, validate_indices=False)
 
 
-def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
     """Leave rows out of an `IndexedSlices`.
 
     Args:

@@ -18,8 +18,9 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.shape_functions import normalize_axis
-from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import broadcast_to, fill
 from tfray.ops.arrays.gather_ops import gather, gather_nd, scatter_nd
 from tfray.ops.arrays.join_ops import concat, stack
@@ -54,7 +55,12 @@ def _united(a: SparseTensor, b: SparseTensor) -> tuple[Tensor, Tensor, Tensor]:
     )
 
 
-def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+def sparse_add(
+    a: TensorLike | SparseLike,
+    b: TensorLike | SparseLike,
+    threshold: TensorLike | None = None,
+    thresh: TensorLike | None = None,
+) -> Any:
     """Add two tensors of which at least one is sparse.
 
     Args:
@@ -91,7 +97,7 @@ def _scattered(sparse: SparseTensor) -> Tensor:
     return scatter_nd(sparse.indices, sparse.values, sparse.dense_shape)
 
 
-def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def sparse_maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
     """The greater element at each position where either sparse tensor has one; absent ones count as 0.
 
     Args:
@@ -105,14 +111,14 @@ def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTenso
     return _of_both(arithmetic.maximum, sp_a, sp_b, name or "SparseSparseMaximum")
 
 
-def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def sparse_minimum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
     """The smaller element at each position where either sparse tensor has one: same shape and dtype (as
     `sparse_maximum`).
     """
     return _of_both(arithmetic.minimum, sp_a, sp_b, name or "SparseSparseMinimum")
 
 
-def _of_both(function: Elementwise, sp_a: Any, sp_b: Any, name: str) -> SparseTensor:
+def _of_both(function: Elementwise, sp_a: SparseLike, sp_b: SparseLike, name: str) -> SparseTensor:
     with get_default_graph().name_scope(name):
         a, b = as_sparse(sp_a, "sp_a"), as_sparse(sp_b, "sp_b")
         distinct, of_a, of_b = _united(a, b)
@@ -122,7 +128,7 @@ def _of_both(function: Elementwise, sp_a: Any, sp_b: Any, name: str) -> SparseTe
 # -- with a dense tensor -------------------------------------------------------------------------------
 
 
-def _at_elements(sparse: SparseTensor, dense: Any) -> Tensor:
+def _at_elements(sparse: SparseTensor, dense: TensorLike) -> Tensor:
     """The elements of a dense tensor, broadcast to the shape of a sparse one, at the positions of that."""
     dense = convert_to_tensor(dense, sparse.dtype)
     sizes, shape = dense.shape, sparse.shape
@@ -135,13 +141,13 @@ def _at_elements(sparse: SparseTensor, dense: Any) -> Tensor:
     return gather_nd(broadcast_to(dense, sparse.dense_shape), sparse.indices)
 
 
-def sparse_dense_multiply(sparse: SparseTensor, dense: Any) -> SparseTensor:
+def sparse_dense_multiply(sparse: SparseTensor, dense: TensorLike) -> SparseTensor:
     """Multiply a sparse tensor by a dense one, which is broadcast: ``sparse * dense``."""
     values = arithmetic.multiply(sparse.values, _at_elements(sparse, dense))
     return SparseTensor(sparse.indices, values, sparse.dense_shape)
 
 
-def sparse_dense_divide(sparse: SparseTensor, dense: Any) -> SparseTensor:
+def sparse_dense_divide(sparse: SparseTensor, dense: TensorLike) -> SparseTensor:
     """Divide a sparse tensor by a dense one, which is broadcast: ``sparse / dense``."""
     values = arithmetic.truediv(sparse.values, _at_elements(sparse, dense))
     return SparseTensor(sparse.indices, values, sparse.dense_shape)
@@ -154,7 +160,7 @@ register_operator("sparse_truediv", sparse_dense_divide)
 # -- reductions ----------------------------------------------------------------------------------------
 
 
-def _axes(axis: Any, reduction_axes: Any, rank: int) -> list[int]:
+def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int) -> list[int]:
     axis = reduction_axes if axis is None else axis
     if axis is None:
         return list(range(rank))
@@ -164,7 +170,7 @@ def _axes(axis: Any, reduction_axes: Any, rank: int) -> list[int]:
     return sorted({normalize_axis(int(each), rank) for each in np.ravel(known)})
 
 
-def _keeps(keepdims: Any, keep_dims: Any) -> bool:
+def _keeps(keepdims: bool | None, keep_dims: bool | None) -> bool:
     return bool(keep_dims if keepdims is None else keepdims)
 
 
@@ -176,11 +182,11 @@ def _columns(sparse: SparseTensor, kept: Sequence[int]) -> tuple[Tensor, Tensor]
 
 def _reduced(
     function: Callable[[Tensor, Tensor, Tensor], Tensor],
-    sp_input: Any,
-    axis: Any,
-    keepdims: Any,
-    reduction_axes: Any,
-    keep_dims: Any,
+    sp_input: SparseLike,
+    axis: Axes | None,
+    keepdims: bool | None,
+    reduction_axes: Axes | None,
+    keep_dims: bool | None,
     to_sparse: bool,
     name: str,
 ) -> Any:
@@ -204,7 +210,11 @@ def _reduced(
 
 
 def sparse_reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseLike,
+    axis: Axes | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """Add up the elements of a sparse tensor along dimensions.
 
@@ -223,7 +233,11 @@ def sparse_reduce_sum(
 
 
 def sparse_reduce_sum_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseLike,
+    axis: Axes | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes | None = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """`sparse_reduce_sum` whose result is sparse, of the same shape."""
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims
@@ -231,7 +245,11 @@ def sparse_reduce_sum_sparse(
 
 
 def sparse_reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseLike,
+    axis: Axes | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """The greatest of the elements that are there, along dimensions; 0 where there are none.
 
@@ -243,14 +261,18 @@ def sparse_reduce_max(
 
 
 def sparse_reduce_max_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseLike,
+    axis: Axes | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: Axes | None = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """`sparse_reduce_max` whose result is sparse, of the same shape."""
     arguments = sp_input, axis, keepdims, reduction_axes, keep_dims
     return _reduced(unsorted_segment_max, *arguments, True, "SparseReduceMaxSparse")
 
 
-def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_softmax(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     """Softmax over the last dimension, of the elements that are there.
 
     Args:
@@ -277,7 +299,7 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_tensor_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+    sp_a: SparseLike, b: TensorLike, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
     """Multiply a sparse matrix by a dense one.
 
@@ -377,8 +399,8 @@ SPARSE_TENSOR_DENSE_MATMUL = register(
 
 
 def sparse_matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     a_is_sparse: bool = False,

@@ -17,8 +17,9 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, on_every_device, register
-from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
-from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue
+from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import fill, where
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather, gather_nd
@@ -34,7 +35,7 @@ from tfray.ops.math.reduction_ops import reduce_sum
 # -- what sparse operations share ----------------------------------------------------------------------
 
 
-def as_sparse(value: Any, what: str = "sp_input") -> SparseTensor:
+def as_sparse(value: object, what: str = "sp_input") -> SparseTensor:
     """`value` as a `SparseTensor`.
 
     Raises:
@@ -48,7 +49,7 @@ def as_sparse(value: Any, what: str = "sp_input") -> SparseTensor:
 # -- made ----------------------------------------------------------------------------------------------
 
 
-def sparse_placeholder(dtype: DTypeLike, shape: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike | Tensor = None, name: str | None = None) -> SparseTensor:
     """A sparse tensor whose value must be fed.
 
     Args:
@@ -74,7 +75,10 @@ def sparse_placeholder(dtype: DTypeLike, shape: Any = None, name: str | None = N
 
 
 def sparse_eye(
-    num_rows: Any, num_columns: Any = None, dtype: DTypeLike = dtypes.float32, name: str | None = None
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> SparseTensor:
     """The identity matrix as a sparse tensor.
 
@@ -93,7 +97,7 @@ def sparse_eye(
         return SparseTensor(stack([diagonal, diagonal], 1), ones, stack([rows, columns]))
 
 
-def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """The elements of a dense tensor that are not zero, in a `SparseTensor` of its shape. Public as
     ``tf.sparse.from_dense``.
     """
@@ -108,10 +112,10 @@ def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_to_dense(
-    sparse_indices: Any,
-    output_shape: Any,
-    sparse_values: Any,
-    default_value: Any = 0,
+    sparse_indices: TensorLike,
+    output_shape: TensorLike,
+    sparse_values: TensorLike,
+    default_value: TensorLike = 0,
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
@@ -192,7 +196,10 @@ SPARSE_TO_DENSE = register(
 
 
 def sparse_tensor_to_dense(
-    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+    sp_input: SparseLike,
+    default_value: TensorLike | None = None,
+    validate_indices: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """The dense tensor of a sparse one.
 
@@ -222,7 +229,7 @@ def sparse_tensor_to_dense(
 # -- in order ------------------------------------------------------------------------------------------
 
 
-def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_reorder(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
     """Put the elements of a sparse tensor in row-major order; those with equal positions stay as they are.
 
     Args:
@@ -287,7 +294,7 @@ class DistinctCoordinates(NamedTuple):
     group: Tensor
 
 
-def distinct_coordinates(indices: Any, dense_shape: Any, name: str | None = None) -> DistinctCoordinates:
+def distinct_coordinates(indices: TensorLike, dense_shape: TensorLike, name: str | None = None) -> DistinctCoordinates:
     """Sort coordinates and leave repetitions out.
 
     Args:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
@@ -13,12 +11,13 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
-from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.sparse.sparse_ops import as_sparse
 
 
-def serialize_sparse(sp_input: Any, name: str | None = None) -> Tensor:
+def serialize_sparse(sp_input: SparseLike, name: str | None = None) -> Tensor:
     """A sparse tensor as three strings: its positions, values and shape, each a serialised ``TensorProto``.
 
     Args:
@@ -59,7 +58,7 @@ SERIALIZE_SPARSE = register(
 )
 
 
-def serialize_many_sparse(sp_input: Any, name: str | None = None) -> Tensor:
+def serialize_many_sparse(sp_input: SparseLike, name: str | None = None) -> Tensor:
     """The rows of a sparse tensor, each as `serialize_sparse` gives it.
 
     Args:
@@ -103,7 +102,7 @@ SERIALIZE_MANY_SPARSE = register(
 
 
 def deserialize_many_sparse(
-    serialized_sparse: Any, dtype: DTypeLike, rank: int | None = None, name: str | None = None
+    serialized_sparse: TensorLike, dtype: DTypeLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """The sparse tensor whose rows are the serialised ones.
 
@@ -126,7 +125,7 @@ def deserialize_many_sparse(
 
 
 def deserialize_sparse(
-    serialized_sparse: Any, dtype: DTypeLike, rank: int | None = None, name: str | None = None
+    serialized_sparse: TensorLike, dtype: DTypeLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """The sparse tensor of serialised ones.
 

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, ArrayModule
+from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.state.updates import Formula, add_either, register_updates
 
 
 def apply_rms_prop(
-    var: Any,
-    ms: Any,
-    mom: Any,
-    lr: Any,
-    rho: Any,
-    momentum: Any,
-    epsilon: Any,
-    grad: Any,
-    indices: Any = None,
+    var: VariableOrHandle,
+    ms: VariableOrHandle,
+    mom: VariableOrHandle,
+    lr: TensorLike,
+    rho: TensorLike,
+    momentum: TensorLike,
+    epsilon: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Update by RMSProp::
@@ -53,7 +54,15 @@ def apply_rms_prop(
     return add_either(_RMS_PROP, var, (ms, mom), (lr, rho, momentum, epsilon), grad, indices, name)
 
 
-def _rms_prop(xp: Any, temporaries: Any, gradient: Array, var: Array, ms: Array, mom: Array, *scalars: Any) -> None:
+def _rms_prop(
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    ms: Array,
+    mom: Array,
+    *scalars: Array,
+) -> None:
     rate, gain, momentum, epsilon = scalars
     step, _ = temporaries
     xp.multiply(gradient, gradient, out=step)
@@ -63,7 +72,13 @@ def _rms_prop(xp: Any, temporaries: Any, gradient: Array, var: Array, ms: Array,
 
 
 def _rms_prop_without_momentum(
-    xp: Any, temporaries: Any, gradient: Array, var: Array, ms: Array, mom: Array, *scalars: Any
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    ms: Array,
+    mom: Array,
+    *scalars: Array,
 ) -> None:
     rate, gain, _, epsilon = scalars
     step, _ = temporaries
@@ -76,14 +91,16 @@ def _rms_prop_without_momentum(
     xp.subtract(var, mom, out=var)
 
 
-def _move_mean(xp: Any, value: Array, mean: Array, gain: Any) -> None:
+def _move_mean(xp: ArrayModule, value: Array, mean: Array, gain: Array) -> None:
     """Move `mean` towards `value`, which is overwritten."""
     xp.subtract(value, mean, out=value)
     xp.multiply(value, gain, out=value)
     xp.add(mean, value, out=mean)
 
 
-def _step_by_root(xp: Any, square: Array, gradient: Array, var: Array, mom: Array, rate: Any, momentum: Any) -> None:
+def _step_by_root(
+    xp: ArrayModule, square: Array, gradient: Array, var: Array, mom: Array, rate: Array, momentum: Array
+) -> None:
     """Step by ``gradient / sqrt(square)`` with momentum; `square` is overwritten."""
     xp.sqrt(square, out=square)
     xp.divide(gradient, square, out=square)
@@ -93,7 +110,7 @@ def _step_by_root(xp: Any, square: Array, gradient: Array, var: Array, mom: Arra
     xp.subtract(var, mom, out=var)
 
 
-def _choose_rms_prop(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+def _choose_rms_prop(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, momentum, epsilon = scalars
     # On a GPU the momentum is an array, and looking at it would wait for the device.
     formula = _rms_prop_without_momentum if isinstance(momentum, float) and momentum == 0 else _rms_prop
@@ -104,16 +121,16 @@ _RMS_PROP: Final = register_updates("RMSProp", ("ms", "mom"), ("lr", "rho", "mom
 
 
 def apply_centered_rms_prop(
-    var: Any,
-    mg: Any,
-    ms: Any,
-    mom: Any,
-    lr: Any,
-    rho: Any,
-    momentum: Any,
-    epsilon: Any,
-    grad: Any,
-    indices: Any = None,
+    var: VariableOrHandle,
+    mg: VariableOrHandle,
+    ms: VariableOrHandle,
+    mom: VariableOrHandle,
+    lr: TensorLike,
+    rho: TensorLike,
+    momentum: TensorLike,
+    epsilon: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Update by RMSProp with the variance of the gradients in place of the mean of their squares::
@@ -149,7 +166,14 @@ def apply_centered_rms_prop(
 
 
 def _centered_rms_prop(
-    xp: Any, temporaries: Any, gradient: Array, var: Array, mg: Array, ms: Array, mom: Array, *scalars: Any
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    mg: Array,
+    ms: Array,
+    mom: Array,
+    *scalars: Array,
 ) -> None:
     rate, gain, momentum, epsilon = scalars
     step, square = temporaries
@@ -164,7 +188,7 @@ def _centered_rms_prop(
     _step_by_root(xp, step, gradient, var, mom, rate, momentum)
 
 
-def _choose_centered_rms_prop(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+def _choose_centered_rms_prop(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, momentum, epsilon = scalars
     return _centered_rms_prop, [lr, 1 - rho, momentum, epsilon]
 
@@ -175,14 +199,14 @@ _CENTERED_RMS_PROP: Final = register_updates(
 
 
 def apply_adadelta(
-    var: Any,
-    accum: Any,
-    accum_update: Any,
-    lr: Any,
-    rho: Any,
-    epsilon: Any,
-    grad: Any,
-    indices: Any = None,
+    var: VariableOrHandle,
+    accum: VariableOrHandle,
+    accum_update: VariableOrHandle,
+    lr: TensorLike,
+    rho: TensorLike,
+    epsilon: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Update by Adadelta::
@@ -216,7 +240,13 @@ def apply_adadelta(
 
 
 def _adadelta(
-    xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, accum_update: Array, *scalars: Any
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    accum: Array,
+    accum_update: Array,
+    *scalars: Array,
 ) -> None:
     rate, gain, epsilon = scalars
     step, root = temporaries
@@ -233,7 +263,7 @@ def _adadelta(
     _move_mean(xp, step, accum_update, gain)
 
 
-def _choose_adadelta(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+def _choose_adadelta(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, epsilon = scalars
     return _adadelta, [lr, 1 - rho, epsilon]
 

@@ -10,13 +10,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, ArrayModule
+from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.state.training_ops import adagrad
 from tfray.ops.state.updates import Formula, add_either, register_updates
 
 
 def apply_proximal_gradient_descent(
-    var: Any, alpha: Any, l1: Any, l2: Any, delta: Any, indices: Any = None, name: str | None = None
+    var: VariableOrHandle,
+    alpha: TensorLike,
+    l1: TensorLike,
+    l2: TensorLike,
+    delta: TensorLike,
+    indices: TensorLike | None = None,
+    name: str | None = None,
 ) -> Any:
     """Update by proximal gradient descent::
 
@@ -44,7 +51,9 @@ def apply_proximal_gradient_descent(
     return add_either(_PROXIMAL_GRADIENT_DESCENT, var, (), (alpha, l1, l2), delta, indices, name)
 
 
-def _proximal_gradient_descent(xp: Any, temporaries: Any, gradient: Array, var: Array, *scalars: Any) -> None:
+def _proximal_gradient_descent(
+    xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, *scalars: Array
+) -> None:
     rate, low, high, shrink = scalars
     step, _ = temporaries
     xp.multiply(gradient, rate, out=step)
@@ -55,7 +64,7 @@ def _proximal_gradient_descent(xp: Any, temporaries: Any, gradient: Array, var: 
     xp.multiply(var, shrink, out=var)
 
 
-def _choose_proximal_gradient_descent(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+def _choose_proximal_gradient_descent(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     rate, l1, l2 = scalars
     return _proximal_gradient_descent, [rate, -rate * l1, rate * l1, 1 / (1 + rate * l2)]
 
@@ -66,7 +75,14 @@ _PROXIMAL_GRADIENT_DESCENT: Final = register_updates(
 
 
 def apply_proximal_adagrad(
-    var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any, indices: Any = None, name: str | None = None
+    var: VariableOrHandle,
+    accum: VariableOrHandle,
+    lr: TensorLike,
+    l1: TensorLike,
+    l2: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike | None = None,
+    name: str | None = None,
 ) -> Any:
     """Update by Adagrad with penalties::
 
@@ -98,7 +114,9 @@ def apply_proximal_adagrad(
     return add_either(_PROXIMAL_ADAGRAD, var, (accum,), (lr, l1, l2), grad, indices, name)
 
 
-def _proximal_adagrad(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, *scalars: Any) -> None:
+def _proximal_adagrad(
+    xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, accum: Array, *scalars: Array
+) -> None:
     lr, low, high, damping = scalars
     root, step = temporaries
     xp.multiply(gradient, gradient, out=step)
@@ -114,7 +132,7 @@ def _proximal_adagrad(xp: Any, temporaries: Any, gradient: Array, var: Array, ac
     xp.divide(var, root, out=var)
 
 
-def _choose_proximal_adagrad(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+def _choose_proximal_adagrad(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2 = scalars
     if isinstance(l1, float) and l1 == l2 == 0:
         return adagrad, [lr]
@@ -125,15 +143,15 @@ _PROXIMAL_ADAGRAD: Final = register_updates("ProximalAdagrad", ("accum",), ("lr"
 
 
 def apply_adagrad_da(
-    var: Any,
-    gradient_accumulator: Any,
-    gradient_squared_accumulator: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    global_step: Any,
-    grad: Any,
-    indices: Any = None,
+    var: VariableOrHandle,
+    gradient_accumulator: VariableOrHandle,
+    gradient_squared_accumulator: VariableOrHandle,
+    lr: TensorLike,
+    l1: TensorLike,
+    l2: TensorLike,
+    global_step: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Update by Adagrad with dual averaging::
@@ -170,7 +188,13 @@ def apply_adagrad_da(
 
 
 def _adagrad_da(
-    xp: Any, temporaries: Any, gradient: Array, var: Array, sums: Array, squares: Array, *scalars: Any
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    sums: Array,
+    squares: Array,
+    *scalars: Array,
 ) -> None:
     minus_lr, low, high, damping = scalars
     step, root = temporaries
@@ -185,7 +209,7 @@ def _adagrad_da(
     xp.divide(step, root, out=var)
 
 
-def _choose_adagrad_da(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+def _choose_adagrad_da(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2, step = scalars
     return _adagrad_da, [-lr, -l1 * step, l1 * step, l2 * step * lr]
 
@@ -199,16 +223,16 @@ _ADAGRAD_DA: Final = register_updates(
 
 
 def apply_ftrl(
-    var: Any,
-    accum: Any,
-    linear: Any,
-    lr: Any,
-    l1: Any,
-    l2: Any,
-    l2_shrinkage: Any,
-    lr_power: Any,
-    grad: Any,
-    indices: Any = None,
+    var: VariableOrHandle,
+    accum: VariableOrHandle,
+    linear: VariableOrHandle,
+    lr: TensorLike,
+    l1: TensorLike,
+    l2: TensorLike,
+    l2_shrinkage: TensorLike,
+    lr_power: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Update by FTRL-Proximal ("follow the regularised leader")::
@@ -244,7 +268,15 @@ def apply_ftrl(
     return add_either(_FTRL, var, (accum, linear), (lr, l1, l2, l2_shrinkage, lr_power), grad, indices, name)
 
 
-def _ftrl(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, linear: Array, *scalars: Any) -> None:
+def _ftrl(
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    *scalars: Array,
+) -> None:
     power, *others = scalars
     xp.power(accum, power, out=temporaries[1])
     xp.multiply(gradient, gradient, out=temporaries[0])
@@ -254,21 +286,27 @@ def _ftrl(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, 
 
 
 def _ftrl_by_roots(
-    xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, linear: Array, *scalars: Any
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    accum: Array,
+    linear: Array,
+    *scalars: Array,
 ) -> None:
     _grow_by_roots(xp, temporaries, gradient, accum)
     _follow(xp, temporaries, gradient, var, linear, *scalars)
 
 
 def _ftrl_without_penalties(
-    xp: Any,
-    temporaries: Any,
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
     gradient: Array,
     var: Array,
     accum: Array,
     linear: Array,
-    minus_inverse_lr: Any,
-    most: Any,
+    minus_inverse_lr: Array,
+    most: Array,
 ) -> None:
     _grow_by_roots(xp, temporaries, gradient, accum)
     quadratic, change = temporaries
@@ -282,7 +320,7 @@ def _ftrl_without_penalties(
     xp.divide(linear, quadratic, out=var)
 
 
-def _grow_by_roots(xp: Any, temporaries: Any, gradient: Array, accum: Array) -> None:
+def _grow_by_roots(xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, accum: Array) -> None:
     """Add to `accum`; leave its new and its old root in `temporaries`."""
     new, old = temporaries
     xp.sqrt(accum, out=old)
@@ -291,7 +329,9 @@ def _grow_by_roots(xp: Any, temporaries: Any, gradient: Array, accum: Array) -> 
     xp.sqrt(accum, out=new)
 
 
-def _follow(xp: Any, powers: Any, gradient: Array, var: Array, linear: Array, *scalars: Any) -> None:
+def _follow(
+    xp: ArrayModule, powers: tuple[Array, Array], gradient: Array, var: Array, linear: Array, *scalars: Array
+) -> None:
     """Update `linear` and `var`, given the new and the old powers of the accumulator, which are overwritten."""
     inverse_lr, low, high, l2_twice, shrinkage_twice, least = scalars
     quadratic, change = powers
@@ -309,7 +349,7 @@ def _follow(xp: Any, powers: Any, gradient: Array, var: Array, linear: Array, *s
     xp.divide(change, quadratic, out=var)
 
 
-def _choose_ftrl(xp: Any, scalars: list[Any]) -> tuple[Formula, list[Any]]:
+def _choose_ftrl(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2, l2_shrinkage, lr_power = scalars
     least = float(np.finfo(np.float32).tiny)
     by_roots = isinstance(lr_power, float) and lr_power == -0.5

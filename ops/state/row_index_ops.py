@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -11,6 +11,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.resources.row_index import RowIndex
 from tfray.ops.state.state_ops import colocated_with
 
@@ -67,7 +68,7 @@ ROW_INDEX = register(
 )
 
 
-def assign_rows(index: Tensor, ids: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def assign_rows(index: Tensor, ids: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """See ids, and give rows to those that are due.
 
     Args:
@@ -110,7 +111,7 @@ ASSIGN_ROWS = register(
 )
 
 
-def find_rows(index: Tensor, ids: Any, name: str | None = None) -> Tensor:
+def find_rows(index: Tensor, ids: TensorLike, name: str | None = None) -> Tensor:
     """The rows of ids, -1 for those that have none. Nothing is counted, and nothing changes.
 
     Args:

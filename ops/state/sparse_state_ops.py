@@ -15,14 +15,17 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import (
     Array,
+    ArrayModule,
     KernelContext,
     OpDef,
+    StoredVariable,
     not_differentiable,
     on_every_device,
     out_kernel,
     register,
 )
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.gather_ops import first_outside
 from tfray.ops.kernels.row_sums import add_rows
@@ -46,7 +49,7 @@ def check_rows(ctx: KernelContext, indices: Array, count: int, name: str) -> Non
 # -- gathering -----------------------------------------------------------------------------------------
 
 
-def resource_gather(ref: Any, indices: Any, name: str | None = None) -> Tensor:
+def resource_gather(ref: VariableOrHandle, indices: TensorLike, name: str | None = None) -> Tensor:
     """Read rows of a variable, and no others.
 
     Args:
@@ -63,7 +66,9 @@ def resource_gather(ref: Any, indices: Any, name: str | None = None) -> Tensor:
     return add_access(RESOURCE_GATHER, ref, convert_to_tensor(indices, preferred_dtype=dtypes.int32), name=name)
 
 
-def _resource_gather_kernel(ctx: KernelContext, resource: Any, indices: Array, out: Array | None = None) -> Array:
+def _resource_gather_kernel(
+    ctx: KernelContext, resource: StoredVariable, indices: Array, out: Array | None = None
+) -> Array:
     array = resource.read()
     check_rows(ctx, indices, array.shape[0], resource.name)
     if ctx.xp is not np:
@@ -117,7 +122,7 @@ RESOURCE_GATHER = register(
 def _scatter_kernel(write: Callable[[Any, Array, Array, Array], None]) -> Callable[..., Array]:
     """The kernel that lets ``write(xp, array, indices, updates)`` change rows; `indices` is a vector."""
 
-    def kernel(ctx: KernelContext, resource: Any, indices: Array, updates: Array) -> Array:
+    def kernel(ctx: KernelContext, resource: StoredVariable, indices: Array, updates: Array) -> Array:
         with resource.lock:
             array = resource.read()
             row = array.shape[1:]
@@ -162,7 +167,9 @@ def _scatter(name: str, write: Callable[[Any, Array, Array, Array], None], types
     )
 
 
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Tensor:
+def scatter_update(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> Tensor:
     """Set rows of a variable, ``ref[indices[i]] = updates[i]``.
 
     Args:
@@ -187,14 +194,16 @@ def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = Tru
     return add_access(SCATTER_UPDATE, ref, indices, updates, name=name)
 
 
-def _write_update(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+def _write_update(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
     array[indices] = updates
 
 
 SCATTER_UPDATE = _scatter("ScatterUpdate", _write_update, dtypes.VALUES)
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_add(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Add to rows of a variable, ``ref[indices[i]] += updates[i]``; equal indices add up.
 
     `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
@@ -209,7 +218,7 @@ def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
     return add_access(SCATTER_ADD, ref, indices, updates, name=name)
 
 
-def _write_add(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+def _write_add(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
     if xp is np:
         add_rows(array, indices, updates)
     else:
@@ -219,7 +228,9 @@ def _write_add(xp: Any, array: Array, indices: Array, updates: Array) -> None:
 SCATTER_ADD = _scatter("ScatterAdd", _write_add, dtypes.NUMERIC)
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_sub(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Subtract from rows of a variable, ``ref[indices[i]] -= updates[i]``; equal indices add up.
 
     `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
@@ -228,7 +239,7 @@ def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
     return add_access(SCATTER_SUB, ref, indices, updates, name=name)
 
 
-def _write_sub(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+def _write_sub(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
     if xp is np:
         add_rows(array, indices, updates, subtract=True)
     else:
@@ -238,7 +249,9 @@ def _write_sub(xp: Any, array: Array, indices: Array, updates: Array) -> None:
 SCATTER_SUB = _scatter("ScatterSub", _write_sub, dtypes.NUMERIC)
 
 
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_mul(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Multiply rows of a variable, ``ref[indices[i]] *= updates[i]``. See `scatter_add`.
 
     `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
@@ -247,11 +260,11 @@ def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
     return add_access(SCATTER_MUL, ref, indices, updates, name=name)
 
 
-def _write_mul(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+def _write_mul(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
     _apply_at(xp, np.multiply, array, indices, updates)
 
 
-def _apply_at(xp: Any, ufunc: np.ufunc, array: Array, indices: Array, updates: Array) -> None:
+def _apply_at(xp: ArrayModule, ufunc: np.ufunc, array: Any, indices: Any, updates: Any) -> None:
     """``ufunc.at``, on the host where the device has none."""
     if xp is np:
         ufunc.at(array, indices, updates)
@@ -264,7 +277,9 @@ def _apply_at(xp: Any, ufunc: np.ufunc, array: Array, indices: Array, updates: A
 SCATTER_MUL = _scatter("ScatterMul", _write_mul, dtypes.NUMERIC)
 
 
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_div(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Divide rows of a variable, ``ref[indices[i]] /= updates[i]``, integers rounding down. See `scatter_add`.
 
     `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
@@ -273,14 +288,16 @@ def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
     return add_access(SCATTER_DIV, ref, indices, updates, name=name)
 
 
-def _write_div(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+def _write_div(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
     _apply_at(xp, np.floor_divide if array.dtype.kind in "iu" else np.true_divide, array, indices, updates)
 
 
 SCATTER_DIV = _scatter("ScatterDiv", _write_div, dtypes.NUMERIC)
 
 
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_min(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Lower rows of a variable, ``ref[indices[i]] = min(ref[indices[i]], updates[i])``. See `scatter_add`.
 
     `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
@@ -289,14 +306,16 @@ def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
     return add_access(SCATTER_MIN, ref, indices, updates, name=name)
 
 
-def _write_min(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+def _write_min(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
     xp.minimum.at(array, indices, updates)
 
 
 SCATTER_MIN = _scatter("ScatterMin", _write_min, dtypes.REAL)
 
 
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_max(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Raise rows of a variable, ``ref[indices[i]] = max(ref[indices[i]], updates[i])``. See `scatter_add`.
 
     `updates` has the shape ``indices.shape + ref.shape[1:]``, or is a scalar; the result is the whole variable, in its
@@ -305,7 +324,7 @@ def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
     return add_access(SCATTER_MAX, ref, indices, updates, name=name)
 
 
-def _write_max(xp: Any, array: Array, indices: Array, updates: Array) -> None:
+def _write_max(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
     xp.maximum.at(array, indices, updates)
 
 
@@ -318,7 +337,7 @@ SCATTER_MAX = _scatter("ScatterMax", _write_max, dtypes.REAL)
 def _scatter_nd_kernel(write: Callable[[Any, Array, tuple[Array, ...], Array], None]) -> Callable[..., Array]:
     """The kernel that lets ``write(xp, array, places, updates)`` change elements at a tuple of index arrays."""
 
-    def kernel(ctx: KernelContext, resource: Any, indices: Array, updates: Array) -> Array:
+    def kernel(ctx: KernelContext, resource: StoredVariable, indices: Array, updates: Array) -> Array:
         with resource.lock:
             array = resource.read()
             depth = indices.shape[-1]
@@ -368,7 +387,7 @@ def _scatter_nd(
 
 
 def scatter_nd_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Tensor:
     """Set elements or slices of a variable, ``ref[indices[i]] = updates[i]``.
 
@@ -388,14 +407,16 @@ def scatter_nd_update(
     return add_access(SCATTER_ND_UPDATE, ref, indices, updates, name=name)
 
 
-def _write_nd_update(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+def _write_nd_update(xp: ArrayModule, array: Array, places: tuple[Array, ...], updates: Array) -> None:
     array[places] = updates
 
 
 SCATTER_ND_UPDATE = _scatter_nd("ScatterNdUpdate", _write_nd_update, dtypes.VALUES)
 
 
-def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_nd_add(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Add to elements or slices of a variable; equal indices add up. See `scatter_nd_update`.
 
     `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + ref.shape[k:]``; the result is the whole
@@ -404,14 +425,16 @@ def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = Fal
     return add_access(SCATTER_ND_ADD, ref, indices, updates, name=name)
 
 
-def _write_nd_add(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+def _write_nd_add(xp: ArrayModule, array: Array, places: tuple[Array, ...], updates: Array) -> None:
     xp.add.at(array, places, updates)
 
 
 SCATTER_ND_ADD = _scatter_nd("ScatterNdAdd", _write_nd_add, dtypes.NUMERIC)
 
 
-def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+def scatter_nd_sub(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Tensor:
     """Subtract from elements or slices of a variable; equal indices add up. See `scatter_nd_update`.
 
     `indices` has the shape ``[..., k]`` and `updates` ``indices.shape[:-1] + ref.shape[k:]``; the result is the whole
@@ -420,7 +443,7 @@ def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = Fal
     return add_access(SCATTER_ND_SUB, ref, indices, updates, name=name)
 
 
-def _write_nd_sub(xp: Any, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+def _write_nd_sub(xp: ArrayModule, array: Array, places: tuple[Array, ...], updates: Array) -> None:
     xp.subtract.at(array, places, updates)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tfray.framework import dtypes
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, StoredVariable, on_every_device, register
+from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.kernels.cpu_threads import scratch
 from tfray.ops.state.training_ops import ADAM_INPUTS, adagrad, adam, adam_scalars, gradient_descent, momentum_formula
 from tfray.ops.state.updates import (
@@ -26,7 +27,12 @@ from tfray.ops.state.updates import (
 
 
 def sparse_apply_gradient_descent(
-    var: Any, alpha: Any, grad: Any, indices: Any, use_locking: bool = False, name: str | None = None
+    var: VariableOrHandle,
+    alpha: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Update rows, ``var[indices[i]] -= alpha * grad[i]`` for every i; equal indices add up.
 
@@ -48,7 +54,7 @@ def sparse_apply_gradient_descent(
 
 
 def _sparse_apply_gradient_descent_kernel(
-    ctx: KernelContext, var: Any, alpha: Array, grad: Array, indices: Array
+    ctx: KernelContext, var: StoredVariable, alpha: Array, grad: Array, indices: Array
 ) -> None:
     apply_sparse(ctx, gradient_descent, [var], grad, indices, *as_numbers(ctx, [alpha]))
 
@@ -69,12 +75,12 @@ SPARSE_APPLY_GRADIENT_DESCENT = register(
 
 
 def sparse_apply_momentum(
-    var: Any,
-    accum: Any,
-    lr: Any,
-    grad: Any,
-    indices: Any,
-    momentum: Any,
+    var: VariableOrHandle,
+    accum: VariableOrHandle,
+    lr: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike,
+    momentum: TensorLike,
     use_locking: bool = False,
     use_nesterov: bool = False,
     name: str | None = None,
@@ -104,7 +110,13 @@ def sparse_apply_momentum(
 
 
 def _sparse_apply_momentum_kernel(
-    ctx: KernelContext, var: Any, accum: Any, lr: Array, grad: Array, indices: Array, momentum: Array
+    ctx: KernelContext,
+    var: StoredVariable,
+    accum: StoredVariable,
+    lr: Array,
+    grad: Array,
+    indices: Array,
+    momentum: Array,
 ) -> None:
     apply_sparse(ctx, momentum_formula(ctx), [var, accum], grad, indices, *as_numbers(ctx, [lr, momentum]))
 
@@ -132,7 +144,13 @@ SPARSE_APPLY_MOMENTUM = register(
 
 
 def sparse_apply_adagrad(
-    var: Any, accum: Any, lr: Any, grad: Any, indices: Any, use_locking: bool = False, name: str | None = None
+    var: VariableOrHandle,
+    accum: VariableOrHandle,
+    lr: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Update as `apply_adagrad` the rows ``indices`` and no others; the gradients of equal indices add up.
 
@@ -155,7 +173,7 @@ def sparse_apply_adagrad(
 
 
 def _sparse_apply_adagrad_kernel(
-    ctx: KernelContext, var: Any, accum: Any, lr: Array, grad: Array, indices: Array
+    ctx: KernelContext, var: StoredVariable, accum: StoredVariable, lr: Array, grad: Array, indices: Array
 ) -> None:
     apply_sparse(ctx, adagrad, [var, accum], grad, indices, *as_numbers(ctx, [lr]))
 
@@ -176,17 +194,17 @@ SPARSE_APPLY_ADAGRAD = register(
 
 
 def sparse_apply_adam(
-    var: Any,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
-    indices: Any,
+    var: VariableOrHandle,
+    m: VariableOrHandle,
+    v: VariableOrHandle,
+    beta1_power: TensorLike,
+    beta2_power: TensorLike,
+    lr: TensorLike,
+    beta1: TensorLike,
+    beta2: TensorLike,
+    epsilon: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike,
     use_locking: bool = False,
     lazy: bool = False,
     name: str | None = None,
@@ -220,7 +238,9 @@ def sparse_apply_adam(
     return add_update(SPARSE_APPLY_ADAM, var, (m, v), *scalars, grad, indices, name=name, lazy=lazy)
 
 
-def _sparse_apply_adam_kernel(ctx: KernelContext, var: Any, m: Any, v: Any, *inputs: Array) -> None:
+def _sparse_apply_adam_kernel(
+    ctx: KernelContext, var: StoredVariable, m: StoredVariable, v: StoredVariable, *inputs: Array
+) -> None:
     *values, grad, indices = inputs
     scalars = adam_scalars(ctx, values)
     if ctx.attr("lazy"):
@@ -230,7 +250,7 @@ def _sparse_apply_adam_kernel(ctx: KernelContext, var: Any, m: Any, v: Any, *inp
 
 
 def _apply_adam_to_all_rows(
-    ctx: KernelContext, resources: Sequence[Any], gradient: Array, indices: Array, scalars: Sequence[Any]
+    ctx: KernelContext, resources: Sequence[StoredVariable], gradient: Array, indices: Array, scalars: Sequence[Array]
 ) -> None:
     operands = as_operands(ctx.xp, scalars, gradient)
 
@@ -250,7 +270,7 @@ def _apply_adam_to_all_rows(
     locked(resources, work)
 
 
-def _zeros(xp: Any, like: Array) -> Array:
+def _zeros(xp: ArrayModule, like: Array) -> Array:
     if xp is not np:
         return xp.zeros_like(like)
     array = scratch("update_gradient", like.shape, like.dtype)

@@ -11,9 +11,19 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
+from tfray.framework.indexed_slices import Gradient
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    StoredVariable,
+    not_differentiable,
+    on_every_device,
+    register,
+)
 from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 
 
 def variable_handle(shape: ShapeLike, dtype: DTypeLike, name: str | None = None, shared_name: str = "") -> Tensor:
@@ -50,7 +60,7 @@ VARIABLE = register(
 )
 
 
-def handle_of(ref: Any) -> tuple[Tensor, DType, TensorShape]:
+def handle_of(ref: VariableOrHandle) -> tuple[Tensor, DType, TensorShape]:
     """The handle of a variable, and the dtype and static shape of its value.
 
     Args:
@@ -72,7 +82,9 @@ def value_attrs(dtype: DType, shape: TensorShape) -> dict[str, Any]:
     return {"dtype": dtype, "shape": shape}
 
 
-def add_access(definition: OpDef, ref: Any, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+def add_access(
+    definition: OpDef, ref: VariableOrHandle, *inputs: TensorLike, name: str | None = None, **attrs: Any
+) -> Any:
     """Add an operation that reads or updates a variable, on the variable's device whatever the device scopes say.
 
     Args:
@@ -106,7 +118,7 @@ def value_shape(op: Operation) -> list[TensorShape]:
     return [op.attrs["shape"]]
 
 
-def read_variable(ref: Any, name: str | None = None) -> Tensor:
+def read_variable(ref: VariableOrHandle, name: str | None = None) -> Tensor:
     """Read the value of a variable.
 
     Within a step, reads come before updates unless control dependencies say otherwise.
@@ -124,11 +136,11 @@ def read_variable(ref: Any, name: str | None = None) -> Tensor:
     return add_access(READ_VARIABLE, ref, name=name)
 
 
-def _read_variable_kernel(ctx: KernelContext, resource: Any) -> Array:
+def _read_variable_kernel(ctx: KernelContext, resource: StoredVariable) -> Array:
     return resource.read()
 
 
-def _read_variable_gradient(op: Operation, d_value: Any) -> list[Any]:
+def _read_variable_gradient(op: Operation, d_value: Gradient) -> list[Any]:
     # A handle collects the gradients of all reads: it stands for the value.
     return [d_value]
 
@@ -149,7 +161,7 @@ READ_VARIABLE = register(
 )
 
 
-def read_or_default(ref: Any, default: Any, name: str | None = None) -> Tensor:
+def read_or_default(ref: VariableOrHandle, default: TensorLike, name: str | None = None) -> Tensor:
     """Read a variable, or give `default` while it is not initialised.
 
     Args:
@@ -163,11 +175,11 @@ def read_or_default(ref: Any, default: Any, name: str | None = None) -> Tensor:
     return add_access(READ_OR_DEFAULT, ref, default, name=name)
 
 
-def _read_or_default_kernel(ctx: KernelContext, resource: Any, default: Array) -> Array:
+def _read_or_default_kernel(ctx: KernelContext, resource: StoredVariable, default: Array) -> Array:
     return default if resource.array is None else resource.array
 
 
-def _read_or_default_gradient(op: Operation, d_value: Any) -> list[Any]:
+def _read_or_default_gradient(op: Operation, d_value: Gradient) -> list[Any]:
     return [d_value, None]
 
 
@@ -192,7 +204,7 @@ READ_OR_DEFAULT = register(
 )
 
 
-def is_variable_initialized(variable: Any, name: str | None = None) -> Tensor:
+def is_variable_initialized(variable: VariableOrHandle, name: str | None = None) -> Tensor:
     """Whether a variable has a value: a bool scalar.
 
     Args:
@@ -207,7 +219,7 @@ def is_variable_initialized(variable: Any, name: str | None = None) -> Tensor:
     return add_access(IS_VARIABLE_INITIALIZED, variable, name=name)
 
 
-def _is_variable_initialized_kernel(ctx: KernelContext, resource: Any) -> Array:
+def _is_variable_initialized_kernel(ctx: KernelContext, resource: StoredVariable) -> Array:
     return ctx.asarray(resource.array is not None)
 
 
@@ -224,7 +236,7 @@ IS_VARIABLE_INITIALIZED = register(
 )
 
 
-def variable_shape(ref: Any, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
+def variable_shape(ref: VariableOrHandle, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The shape of a variable's value as a vector, without moving the value.
 
     Args:
@@ -235,7 +247,7 @@ def variable_shape(ref: Any, out_type: DTypeLike = dtypes.int32, name: str | Non
     return add_access(VARIABLE_SHAPE, ref, name=name, out_type=as_dtype(out_type))
 
 
-def _variable_shape_kernel(ctx: KernelContext, resource: Any) -> Array:
+def _variable_shape_kernel(ctx: KernelContext, resource: StoredVariable) -> Array:
     return np.array(resource.read().shape, ctx.output_dtype())
 
 
@@ -268,8 +280,8 @@ VARIABLE_SHAPE = register(
 
 
 def assign(
-    ref: Any,
-    value: Any,
+    ref: VariableOrHandle,
+    value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
@@ -297,7 +309,7 @@ def assign(
     return add_access(ASSIGN, ref, value, name=name, validate_shape=validate_shape is not False)
 
 
-def _assign_kernel(ctx: KernelContext, resource: Any, value: Array) -> Array:
+def _assign_kernel(ctx: KernelContext, resource: StoredVariable, value: Array) -> Array:
     with resource.lock:
         array = resource.array
         if array is not None and array.shape == value.shape and array.dtype == value.dtype:
@@ -335,7 +347,9 @@ ASSIGN = register(
 )
 
 
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+def assign_add(
+    ref: VariableOrHandle, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
     """Add to a variable, in place.
 
     Args:
@@ -356,14 +370,14 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     return add_access(ASSIGN_ADD, ref, value, name=name)
 
 
-def _assign_add_kernel(ctx: KernelContext, resource: Any, delta: Array) -> Array:
+def _assign_add_kernel(ctx: KernelContext, resource: StoredVariable, delta: Array) -> Array:
     with resource.lock:
         array = _updatable(resource, delta)
         ctx.xp.add(array, delta, out=array)
         return array
 
 
-def _updatable(resource: Any, delta: Array) -> Array:
+def _updatable(resource: StoredVariable, delta: Array) -> Array:
     array = resource.read()
     if array.shape != delta.shape:
         raise InvalidArgumentError(
@@ -392,7 +406,9 @@ ASSIGN_ADD = register(
 )
 
 
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Tensor:
+def assign_sub(
+    ref: VariableOrHandle, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
     """Subtract from a variable, in place.
 
     Args:
@@ -413,7 +429,7 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     return add_access(ASSIGN_SUB, ref, value, name=name)
 
 
-def _assign_sub_kernel(ctx: KernelContext, resource: Any, delta: Array) -> Array:
+def _assign_sub_kernel(ctx: KernelContext, resource: StoredVariable, delta: Array) -> Array:
     with resource.lock:
         array = _updatable(resource, delta)
         ctx.xp.subtract(array, delta, out=array)
@@ -436,7 +452,7 @@ ASSIGN_SUB = register(
 )
 
 
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: VariableOrHandle, limit: int, name: str | None = None) -> Tensor:
     """Add 1 to an integer scalar variable until it reaches `limit`.
 
     Args:
@@ -453,7 +469,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     return add_access(COUNT_UP_TO, ref, name=name, limit=int(limit))
 
 
-def _count_up_to_kernel(ctx: KernelContext, resource: Any) -> Array:
+def _count_up_to_kernel(ctx: KernelContext, resource: StoredVariable) -> Array:
     with resource.lock:
         array = resource.read()
         before = ctx.to_host(array).copy()

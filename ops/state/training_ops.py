@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.framework import dtypes
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, StoredVariable, on_every_device, register
+from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.state.updates import Formula, add_update, apply_dense, as_numbers, dense_shape
 
 
-def apply_gradient_descent(var: Any, alpha: Any, delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def apply_gradient_descent(
+    var: VariableOrHandle, alpha: TensorLike, delta: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Update ``var -= alpha * delta``.
 
     Args:
@@ -29,13 +32,15 @@ def apply_gradient_descent(var: Any, alpha: Any, delta: Any, use_locking: bool =
     return add_update(APPLY_GRADIENT_DESCENT, var, (), alpha, delta, name=name)
 
 
-def gradient_descent(xp: Any, temporaries: Any, gradient: Array, var: Array, alpha: Any) -> None:
+def gradient_descent(
+    xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, alpha: Array
+) -> None:
     step, _ = temporaries
     xp.multiply(gradient, alpha, out=step)
     xp.subtract(var, step, out=var)
 
 
-def _apply_gradient_descent_kernel(ctx: KernelContext, var: Any, alpha: Array, delta: Array) -> None:
+def _apply_gradient_descent_kernel(ctx: KernelContext, var: StoredVariable, alpha: Array, delta: Array) -> None:
     apply_dense(ctx, gradient_descent, [var], delta, *as_numbers(ctx, [alpha]))
 
 
@@ -55,11 +60,11 @@ APPLY_GRADIENT_DESCENT = register(
 
 
 def apply_momentum(
-    var: Any,
-    accum: Any,
-    lr: Any,
-    grad: Any,
-    momentum: Any,
+    var: VariableOrHandle,
+    accum: VariableOrHandle,
+    lr: TensorLike,
+    grad: TensorLike,
+    momentum: TensorLike,
     use_locking: bool = False,
     use_nesterov: bool = False,
     name: str | None = None,
@@ -82,7 +87,15 @@ def apply_momentum(
     return add_update(APPLY_MOMENTUM, var, (accum,), lr, grad, momentum, name=name, use_nesterov=use_nesterov)
 
 
-def _momentum(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, lr: Any, momentum: Any) -> None:
+def _momentum(
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    accum: Array,
+    lr: Array,
+    momentum: Array,
+) -> None:
     step, _ = temporaries
     xp.multiply(accum, momentum, out=accum)
     xp.add(accum, gradient, out=accum)
@@ -91,7 +104,13 @@ def _momentum(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Arr
 
 
 def _nesterov_momentum(
-    xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, lr: Any, momentum: Any
+    xp: ArrayModule,
+    temporaries: tuple[Array, Array],
+    gradient: Array,
+    var: Array,
+    accum: Array,
+    lr: Array,
+    momentum: Array,
 ) -> None:
     step, _ = temporaries
     xp.multiply(accum, momentum, out=accum)
@@ -106,7 +125,9 @@ def momentum_formula(ctx: KernelContext) -> Formula:
     return _nesterov_momentum if ctx.attr("use_nesterov") else _momentum
 
 
-def _apply_momentum_kernel(ctx: KernelContext, var: Any, accum: Any, lr: Array, grad: Array, momentum: Array) -> None:
+def _apply_momentum_kernel(
+    ctx: KernelContext, var: StoredVariable, accum: StoredVariable, lr: Array, grad: Array, momentum: Array
+) -> None:
     apply_dense(ctx, momentum_formula(ctx), [var, accum], grad, *as_numbers(ctx, [lr, momentum]))
 
 
@@ -125,7 +146,14 @@ APPLY_MOMENTUM = register(
 )
 
 
-def apply_adagrad(var: Any, accum: Any, lr: Any, grad: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def apply_adagrad(
+    var: VariableOrHandle,
+    accum: VariableOrHandle,
+    lr: TensorLike,
+    grad: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
+) -> Any:
     """Update ``accum += grad ** 2; var -= lr * grad / sqrt(accum)``.
 
     Args:
@@ -142,7 +170,9 @@ def apply_adagrad(var: Any, accum: Any, lr: Any, grad: Any, use_locking: bool = 
     return add_update(APPLY_ADAGRAD, var, (accum,), lr, grad, name=name)
 
 
-def adagrad(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array, lr: Any) -> None:
+def adagrad(
+    xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, accum: Array, lr: Array
+) -> None:
     step, _ = temporaries
     xp.multiply(gradient, gradient, out=step)
     xp.add(accum, step, out=accum)
@@ -152,7 +182,9 @@ def adagrad(xp: Any, temporaries: Any, gradient: Array, var: Array, accum: Array
     xp.subtract(var, step, out=var)
 
 
-def _apply_adagrad_kernel(ctx: KernelContext, var: Any, accum: Any, lr: Array, grad: Array) -> None:
+def _apply_adagrad_kernel(
+    ctx: KernelContext, var: StoredVariable, accum: StoredVariable, lr: Array, grad: Array
+) -> None:
     apply_dense(ctx, adagrad, [var, accum], grad, *as_numbers(ctx, [lr]))
 
 
@@ -172,16 +204,16 @@ APPLY_ADAGRAD = register(
 
 
 def apply_adam(
-    var: Any,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
+    var: VariableOrHandle,
+    m: VariableOrHandle,
+    v: VariableOrHandle,
+    beta1_power: TensorLike,
+    beta2_power: TensorLike,
+    lr: TensorLike,
+    beta1: TensorLike,
+    beta2: TensorLike,
+    epsilon: TensorLike,
+    grad: TensorLike,
     use_locking: bool = False,
     use_nesterov: bool = False,
     name: str | None = None,
@@ -217,14 +249,18 @@ def apply_adam(
     return add_update(APPLY_ADAM, var, (m, v), *scalars, grad, name=name, use_nesterov=use_nesterov)
 
 
-def adam(xp: Any, temporaries: Any, gradient: Array, var: Array, m: Array, v: Array, *scalars: Any) -> None:
+def adam(
+    xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, m: Array, v: Array, *scalars: Array
+) -> None:
     rate, _, gain1, gain2, epsilon = scalars
     step, _ = temporaries
     _update_moments(xp, step, gradient, m, v, gain1, gain2)
     _move_by_moments(xp, step, var, m, v, rate, epsilon)
 
 
-def _nesterov_adam(xp: Any, temporaries: Any, gradient: Array, var: Array, m: Array, v: Array, *scalars: Any) -> None:
+def _nesterov_adam(
+    xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, m: Array, v: Array, *scalars: Array
+) -> None:
     rate, beta1, gain1, gain2, epsilon = scalars
     step, ahead = temporaries
     _update_moments(xp, step, gradient, m, v, gain1, gain2)
@@ -234,7 +270,9 @@ def _nesterov_adam(xp: Any, temporaries: Any, gradient: Array, var: Array, m: Ar
     _move_by_moments(xp, step, var, ahead, v, rate, epsilon)
 
 
-def _update_moments(xp: Any, step: Array, gradient: Array, m: Array, v: Array, gain1: Any, gain2: Any) -> None:
+def _update_moments(
+    xp: ArrayModule, step: Array, gradient: Array, m: Array, v: Array, gain1: Array, gain2: Array
+) -> None:
     xp.subtract(gradient, m, out=step)
     xp.multiply(step, gain1, out=step)
     xp.add(m, step, out=m)
@@ -244,7 +282,7 @@ def _update_moments(xp: Any, step: Array, gradient: Array, m: Array, v: Array, g
     xp.add(v, step, out=v)
 
 
-def _move_by_moments(xp: Any, step: Array, var: Array, m: Array, v: Array, rate: Any, epsilon: Any) -> None:
+def _move_by_moments(xp: ArrayModule, step: Array, var: Array, m: Array, v: Array, rate: Array, epsilon: Array) -> None:
     xp.sqrt(v, out=step)
     xp.add(step, epsilon, out=step)
     xp.divide(m, step, out=step)
@@ -260,7 +298,9 @@ def adam_scalars(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
     return [rate, beta1, 1 - beta1, 1 - beta2, epsilon]
 
 
-def _apply_adam_kernel(ctx: KernelContext, var: Any, m: Any, v: Any, *inputs: Array) -> None:
+def _apply_adam_kernel(
+    ctx: KernelContext, var: StoredVariable, m: StoredVariable, v: StoredVariable, *inputs: Array
+) -> None:
     *values, grad = inputs
     formula = _nesterov_adam if ctx.attr("use_nesterov") else adam
     apply_dense(ctx, formula, [var, m, v], grad, *adam_scalars(ctx, values))

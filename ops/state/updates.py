@@ -17,9 +17,21 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    KernelFunction,
+    OpDef,
+    ShapeFunction,
+    StoredVariable,
+    on_every_device,
+    register,
+)
 from tfray.framework.tensor_shape import SCALAR, TensorShape
+from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch, thread_count
 from tfray.ops.kernels.row_sums import group_equal, sum_groups
 from tfray.ops.state.sparse_state_ops import check_rows
@@ -44,18 +56,18 @@ def as_numbers(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
     return [value.astype(_working_dtype(ctx.xp, value)) for value in values]
 
 
-def _working_dtype(xp: Any, array: Array) -> Any:
+def _working_dtype(xp: ArrayModule, array: Array) -> Any:
     """The dtype in which updates of `array` are computed."""
     return array.dtype if array.dtype.itemsize > 2 else xp.float32
 
 
-def as_operands(xp: Any, scalars: Sequence[Any], gradient: Array) -> list[Array]:
+def as_operands(xp: ArrayModule, scalars: Sequence[Array], gradient: Array) -> list[Array]:
     """The scalars of a formula in the form in which it takes them."""
     # Arrays of rank 0: NumPy is slow to take a Python number beside an array.
     return [xp.asarray(scalar, _working_dtype(xp, gradient)) for scalar in scalars]
 
 
-def locked(resources: Sequence[Any], work: Callable[[], None]) -> None:
+def locked(resources: Sequence[StoredVariable], work: Callable[[], None]) -> None:
     """Run `work` while holding the locks of `resources`, taken in one order everywhere."""
     held = sorted({id(resource.lock): resource.lock for resource in resources}.items())
     for _, lock in held:
@@ -67,7 +79,7 @@ def locked(resources: Sequence[Any], work: Callable[[], None]) -> None:
             lock.release()
 
 
-def own_array(ctx: KernelContext, resource: Any) -> Array:
+def own_array(ctx: KernelContext, resource: StoredVariable) -> Array:
     """The array of a variable, in C order and writable: one that was put there from outside may not be."""
     array = resource.read()
     if not array.flags.c_contiguous or not getattr(array.flags, "writeable", True):
@@ -75,7 +87,9 @@ def own_array(ctx: KernelContext, resource: Any) -> Array:
     return array
 
 
-def apply_dense(ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, *scalars: Any) -> None:
+def apply_dense(
+    ctx: KernelContext, formula: Formula, resources: Sequence[StoredVariable], gradient: Array, *scalars: Array
+) -> None:
     """Update a variable and its slots by a gradient of their shape.
 
     Args:
@@ -98,7 +112,7 @@ def apply_dense(ctx: KernelContext, formula: Formula, resources: Sequence[Any], 
     locked(resources, work)
 
 
-def _check_shapes(resources: Sequence[Any], arrays: Sequence[Array], gradient: Array) -> None:
+def _check_shapes(resources: Sequence[StoredVariable], arrays: Sequence[Array], gradient: Array) -> None:
     for resource, array in zip(resources, arrays, strict=True):
         if array.shape != gradient.shape:
             raise InvalidArgumentError(
@@ -106,7 +120,7 @@ def _check_shapes(resources: Sequence[Any], arrays: Sequence[Array], gradient: A
             )
 
 
-def _run_tiles(xp: Any, formula: Formula, flats: Sequence[Array], scalars: Sequence[Any]) -> None:
+def _run_tiles(xp: ArrayModule, formula: Formula, flats: Sequence[Array], scalars: Sequence[Array]) -> None:
     size = flats[0].size
     count = _tile_count(flats[0].nbytes) if xp is np else 1
     if count == 1:
@@ -128,7 +142,7 @@ def _tile_count(size_bytes: int) -> int:
     return -(-size_bytes // (TILE_BYTES * threads)) * threads
 
 
-def run_tile(xp: Any, formula: Formula, arrays: Sequence[Array], scalars: Sequence[Any]) -> None:
+def run_tile(xp: ArrayModule, formula: Formula, arrays: Sequence[Array], scalars: Sequence[Array]) -> None:
     """Run `formula` on a gradient and the arrays to update."""
     gradient, *updated = arrays
     if gradient.dtype.itemsize > 2:
@@ -140,14 +154,19 @@ def run_tile(xp: Any, formula: Formula, arrays: Sequence[Array], scalars: Sequen
         array[...] = new
 
 
-def _temporaries(xp: Any, like: Array) -> tuple[Array, Array]:
+def _temporaries(xp: ArrayModule, like: Array) -> tuple[Array, Array]:
     if xp is np:
         return scratch("update_t", like.shape, like.dtype), scratch("update_u", like.shape, like.dtype)
     return xp.empty_like(like), xp.empty_like(like)
 
 
 def apply_sparse(
-    ctx: KernelContext, formula: Formula, resources: Sequence[Any], gradient: Array, indices: Array, *scalars: Any
+    ctx: KernelContext,
+    formula: Formula,
+    resources: Sequence[StoredVariable],
+    gradient: Array,
+    indices: Array,
+    *scalars: Array,
 ) -> None:
     """Update rows of a variable and its slots.
 
@@ -176,7 +195,7 @@ def apply_sparse(
     locked(resources, work)
 
 
-def run_row_tiles(xp: Any, tile: Callable[[slice], None], rows: Array) -> None:
+def run_row_tiles(xp: ArrayModule, tile: Callable[[slice], None], rows: Array) -> None:
     """Call `tile` with slices that together cover the first dimension of `rows`."""
     size = rows.shape[0]
     count = min(size, _tile_count(rows.nbytes)) if xp is np else 1
@@ -187,7 +206,7 @@ def run_row_tiles(xp: Any, tile: Callable[[slice], None], rows: Array) -> None:
 
 
 def distinct_rows(
-    ctx: KernelContext, resources: Sequence[Any], arrays: Sequence[Array], gradient: Array, indices: Array
+    ctx: KernelContext, resources: Sequence[StoredVariable], arrays: Sequence[Array], gradient: Array, indices: Array
 ) -> tuple[Array, Array]:
     """The rows that a sparse gradient names, ascending and each once, and the sum of the gradients of each."""
     for resource, array in zip(resources, arrays, strict=True):
@@ -213,7 +232,7 @@ Chooser = Callable[[Any, list[Any]], tuple[Formula, list[Any]]]
 
 
 def register_updates(
-    name: str, slots: Sequence[str], scalars: Sequence[str], choose: Chooser, dtype: Sequence[Any] = dtypes.FLOATS
+    name: str, slots: Sequence[str], scalars: Sequence[str], choose: Chooser, dtype: Sequence[DType] = dtypes.FLOATS
 ) -> tuple[OpDef, OpDef]:
     """Register ``Apply<name>`` and ``SparseApply<name>``: one formula, on all rows or on some.
 
@@ -239,7 +258,9 @@ def register_updates(
     inputs = ["var: resource", *(f"{slot}: resource" for slot in slots), *(f"{scalar}: Tscalar" for scalar in scalars)]
     types = {"dtype": tuple(dtype), "Tscalar": tuple(dtype)}
 
-    def definition(prefix: str, tail: Sequence[str], kernel: Any, shape: Any, more: dict[str, Any]) -> OpDef:
+    def definition(
+        prefix: str, tail: Sequence[str], kernel: KernelFunction, shape: ShapeFunction, more: dict[str, Sequence[DType]]
+    ) -> OpDef:
         return register(
             OpDef(
                 name=prefix + name,
@@ -268,11 +289,11 @@ def register_updates(
 
 def add_either(
     definitions: tuple[OpDef, OpDef],
-    var: Any,
-    slots: Sequence[Any],
-    scalars: Sequence[Any],
-    grad: Any,
-    indices: Any,
+    var: VariableOrHandle,
+    slots: Sequence[VariableOrHandle],
+    scalars: Sequence[TensorLike],
+    grad: TensorLike,
+    indices: TensorLike | None,
     name: str | None,
 ) -> Any:
     """Add the dense one of two definitions of `register_updates`, or with `indices` the sparse one.
@@ -285,7 +306,14 @@ def add_either(
     return add_update(sparse, var, slots, *scalars, grad, indices, name=name)
 
 
-def add_update(definition: OpDef, var: Any, slots: Sequence[Any], *inputs: Any, name: str | None, **attrs: Any) -> Any:
+def add_update(
+    definition: OpDef,
+    var: VariableOrHandle,
+    slots: Sequence[VariableOrHandle],
+    *inputs: TensorLike,
+    name: str | None,
+    **attrs: Any,
+) -> Any:
     """Add an update of `var` and its `slots` to the graph.
 
     The slots have the shape of the variable; the result is the operation.

@@ -15,19 +15,20 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, NumpyDType, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input, scalar, unknown
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 
 # -- raw bytes -----------------------------------------------------------------------------------------
 
 
 def decode_raw(
-    input_bytes: Any = None,
+    input_bytes: TensorLike | None = None,
     out_type: DTypeLike = dtypes.uint8,
     little_endian: bool = True,
     name: str | None = None,
-    bytes: Any = None,
+    bytes: TensorLike | None = None,
 ) -> Tensor:
     """Read the bytes of strings as numbers.
 
@@ -92,7 +93,7 @@ CSV_DTYPES: Final = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64,
 
 
 def decode_csv(
-    records: Any,
+    records: TensorLike,
     record_defaults: Sequence[Any],
     field_delim: str = ",",
     use_quote_delim: bool = True,
@@ -284,7 +285,7 @@ class _BadNumber(ValueError):
         self.index = index
 
 
-def parse_numbers(texts: list[bytes], dtype: np.dtype[Any]) -> Array:
+def parse_numbers(texts: list[bytes], dtype: NumpyDType) -> Array:
     """Numbers of a dtype of `PARSERS` as texts spell them. Raises `ValueError` for what is none."""
     if b"_" not in b"".join(texts):
         try:
@@ -324,7 +325,7 @@ DECODE_CSV = register(
 # -- compressed data -----------------------------------------------------------------------------------
 
 
-def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str | None = None) -> Tensor:
     """Decompress strings.
 
     Args:
@@ -372,7 +373,7 @@ DECODE_COMPRESSED = register(
 # -- tensors -------------------------------------------------------------------------------------------
 
 
-def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
     """A tensor as a string: a serialised ``TensorProto``.
 
     Args:
@@ -401,7 +402,7 @@ SERIALIZE_TENSOR = register(
 )
 
 
-def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) -> Tensor:
+def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:
     """The tensor in a serialised ``TensorProto``.
 
     Args:

@@ -16,6 +16,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.slice_ops import slice_
@@ -197,7 +198,10 @@ def _index_keys(feature: SparseFeature) -> list[str]:
 
 
 def parse_example(
-    serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
 ) -> dict[str, Any]:
     """Parse a batch of serialised `tf.train.Example`s.
 
@@ -225,7 +229,10 @@ def parse_example(
 
 
 def parse_single_example(
-    serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
 ) -> dict[str, Any]:
     """Parse one serialised `tf.train.Example`. As `parse_example`, without the dimension of the batch.
 
@@ -247,7 +254,7 @@ def parse_single_example(
     return _parse(PARSE_SINGLE_EXAMPLE, serialized, features, name)
 
 
-def _parse(definition: OpDef, serialized: Any, features: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+def _parse(definition: OpDef, serialized: TensorLike, features: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     if not features:
         raise InvalidArgumentError(f"{definition.name}: features is empty: which features are to be parsed?")
     with get_default_graph().name_scope(name or definition.name):
@@ -421,10 +428,10 @@ MERGE_SPARSE_FEATURE = register(
 
 
 def parse_single_sequence_example(
-    serialized: Any,
+    serialized: TensorLike,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
-    example_name: Any = None,
+    example_name: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse one serialised `tf.train.SequenceExample`.
@@ -458,10 +465,10 @@ def parse_single_sequence_example(
 
 
 def parse_sequence_example(
-    serialized: Any,
+    serialized: TensorLike,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
-    example_names: Any = None,
+    example_names: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Parse a batch of serialised `tf.train.SequenceExample`s.
@@ -481,7 +488,11 @@ def parse_sequence_example(
 
 
 def _parse_sequences(
-    definition: OpDef, serialized: Any, context: Mapping[str, Any] | None, lists: Mapping[str, Any] | None, name: Any
+    definition: OpDef,
+    serialized: TensorLike,
+    context: Mapping[str, Any] | None,
+    lists: Mapping[str, Any] | None,
+    name: str | None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     context, lists = context or {}, lists or {}
     for key, feature in lists.items():

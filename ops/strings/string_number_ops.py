@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,13 +14,14 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels import string_hashes
 from tfray.ops.kernels.text import as_strings, filled
 from tfray.ops.strings.decoding_ops import parse_numbers
 
 
 def as_string(
-    input: Any,
+    input: TensorLike,
     precision: int = -1,
     scientific: bool = False,
     shortest: bool = False,
@@ -94,7 +94,10 @@ AS_STRING = register(
 
 
 def string_to_number(
-    string_tensor: Any = None, out_type: DTypeLike = dtypes.float32, name: str | None = None, input: Any = None
+    string_tensor: TensorLike | None = None,
+    out_type: DTypeLike = dtypes.float32,
+    name: str | None = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """The numbers that strings spell.
 
@@ -141,7 +144,7 @@ STRING_TO_NUMBER = register(
 # -- hashes --------------------------------------------------------------------------------------------
 
 
-def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
     """A number from 0 to `num_buckets` - 1 for each string: FarmHash, the same everywhere and always.
 
     Args:
@@ -183,7 +186,9 @@ STRING_TO_HASH_BUCKET_FAST = register(
 )
 
 
-def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Sequence[int], name: str | None = None) -> Tensor:
+def string_to_hash_bucket_strong(
+    input: TensorLike, num_buckets: int, key: Sequence[int], name: str | None = None
+) -> Tensor:
     """As `string_to_hash_bucket_fast`, by SipHash under a key, so that nobody can choose strings that collide.
 
     Args:
@@ -221,7 +226,10 @@ STRING_TO_HASH_BUCKET_STRONG = register(
 
 
 def string_to_hash_bucket(
-    string_tensor: Any = None, num_buckets: int = 1, name: str | None = None, input: Any = None
+    string_tensor: TensorLike | None = None,
+    num_buckets: int = 1,
+    name: str | None = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """As `string_to_hash_bucket_fast`, by the hash of the first versions of TensorFlow.
 

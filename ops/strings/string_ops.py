@@ -19,12 +19,13 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
-from tfray.ops.kernels.text import as_strings, check_unit, decoded, filled, mapped
+from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.text import as_string, as_strings, check_unit, decoded, filled, mapped
 
 # -- joining -------------------------------------------------------------------------------------------
 
 
-def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
+def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | None = None) -> Tensor:
     """Join the strings of several tensors, element by element.
 
     Args:
@@ -73,7 +74,7 @@ STRING_JOIN = register(
 # -- the same shape ------------------------------------------------------------------------------------
 
 
-def string_strip(input: Any, name: str | None = None) -> Tensor:
+def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Take white space off both ends of strings.
 
     Args:
@@ -101,7 +102,7 @@ STRING_STRIP = register(
 )
 
 
-def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def string_lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in lower case.
 
     Args:
@@ -139,7 +140,7 @@ STRING_LOWER = register(
 )
 
 
-def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def string_upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in upper case, of the same shape; the arguments are those of `string_lower`."""
     return add_op(STRING_UPPER, input, name=name, encoding=_encoding(encoding, "StringUpper"))
 
@@ -162,7 +163,7 @@ STRING_UPPER = register(
 )
 
 
-def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Lengths of strings, int32.
 
     Args:
@@ -198,7 +199,7 @@ STRING_LENGTH = register(
 )
 
 
-def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def substr(input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Parts of strings.
 
     Args:
@@ -225,7 +226,7 @@ def _substr_kernel(ctx: KernelContext, strings: Array, positions: Array, lengths
     return filled(strings.shape, [_part(s, at, count) for s, at, count in parts])
 
 
-def _part(string: Any, at: int, count: int) -> Any:
+def _part(string: str, at: int, count: int) -> Any:
     start = at + len(string) if at < 0 else at
     if not 0 <= start <= len(string):
         raise InvalidArgumentError(f"position {at} is outside of {string[:80]!r}, which is {len(string)} long")
@@ -284,7 +285,7 @@ def _as_text(string: bytes) -> str:
     return string.decode("utf-8", "surrogateescape")
 
 
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """Whether strings match a regular expression from end to end.
 
     Args:
@@ -302,7 +303,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 
 def _regex_full_match_kernel(ctx: KernelContext, strings: Array, pattern: Array) -> Array:
-    strings, match = as_strings(strings), _compiled(as_strings(pattern)[()]).fullmatch
+    strings, match = as_strings(strings), _compiled(as_string(pattern)).fullmatch
     found = [match(_as_text(string)) is not None for string in strings.reshape(-1).tolist()]
     return np.array(found, np.bool_).reshape(strings.shape)
 
@@ -325,7 +326,7 @@ REGEX_FULL_MATCH = register(
 
 
 def regex_replace(
-    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+    input: TensorLike, pattern: TensorLike, rewrite: TensorLike, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
     r"""Replace what matches a regular expression.
 
@@ -347,8 +348,8 @@ def regex_replace(
 
 
 def _regex_replace_kernel(ctx: KernelContext, strings: Array, pattern: Array, rewrite: Array) -> Array:
-    compiled = _compiled(as_strings(pattern)[()])
-    pieces = _rewrite_pieces(_as_text(as_strings(rewrite)[()]), compiled.groups)
+    compiled = _compiled(as_string(pattern))
+    pieces = _rewrite_pieces(_as_text(as_string(rewrite)), compiled.groups)
     count = 0 if ctx.attr("replace_global") else 1
 
     def replacement(match: re.Match[str]) -> str:
@@ -389,7 +390,7 @@ REGEX_REPLACE = register(
 # -- other alphabets -----------------------------------------------------------------------------------
 
 
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
     """Strings in the web's base 64, with ``-`` and ``_``.
 
     Args:
@@ -421,7 +422,7 @@ ENCODE_BASE64 = register(
 )
 
 
-def decode_base64(input: Any, name: str | None = None) -> Tensor:
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """What strings in the web's base 64 stand for.
 
     Args:
@@ -464,7 +465,7 @@ DECODE_BASE64 = register(
 
 
 def unicode_transcode(
-    input: Any,
+    input: TensorLike,
     input_encoding: str,
     output_encoding: str,
     errors: str = "replace",

@@ -17,13 +17,18 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.shape_ops import reshape
-from tfray.ops.kernels.text import as_strings, filled
+from tfray.ops.kernels.text import as_string, as_strings, filled
 from tfray.ops.math.reduction_ops import axes_tensor
 
 
 def string_split(
-    source: Any, sep: Any = None, skip_empty: bool = True, delimiter: Any = None, name: str | None = None
+    source: TensorLike,
+    sep: TensorLike | None = None,
+    skip_empty: bool = True,
+    delimiter: TensorLike | None = None,
+    name: str | None = None,
 ) -> SparseTensor:
     """Split each string of a vector at a delimiter.
 
@@ -48,7 +53,7 @@ def string_split(
 
 
 def _string_split_kernel(ctx: KernelContext, source: Array, delimiter: Array) -> list[Array]:
-    split = _splitter(as_strings(delimiter)[()])
+    split = _splitter(as_string(delimiter))
     rows = [split(string) for string in source.tolist()]
     if ctx.attr("skip_empty"):
         rows = [[part for part in row if part] for row in rows]
@@ -93,11 +98,11 @@ STRING_SPLIT = register(
 
 
 def string_split_v2(
-    input: Any = None,
-    sep: Any = None,
+    input: TensorLike | None = None,
+    sep: TensorLike | None = None,
     maxsplit: int = -1,
     result_type: str = "SparseTensor",
-    source: Any = None,
+    source: TensorLike | None = None,
     name: str | None = None,
 ) -> SparseTensor:
     """Split strings as Python's ``split`` does: ``tf.strings.split``.
@@ -122,7 +127,7 @@ def string_split_v2(
 
 
 def _string_split_v2_kernel(ctx: KernelContext, source: Array, separator: Array) -> list[Array]:
-    sep, limit = as_strings(separator)[()] or None, ctx.attr("maxsplit")
+    sep, limit = as_string(separator) or None, ctx.attr("maxsplit")
     return _sparse_rows([string.split(sep, limit) for string in source.tolist()])
 
 
@@ -138,7 +143,7 @@ STRING_SPLIT_V2 = register(
 )
 
 
-def string_bytes_split(input: Any, name: str | None = None) -> Any:
+def string_bytes_split(input: TensorLike, name: str | None = None) -> Any:
     """The bytes of strings, each a string of its own.
 
     Args:
@@ -159,12 +164,12 @@ def string_bytes_split(input: Any, name: str | None = None) -> Any:
 
 
 def reduce_join(
-    inputs: Any,
-    axis: Any = None,
+    inputs: TensorLike,
+    axis: Axes | None = None,
     keep_dims: bool = False,
     separator: str = "",
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: Axes | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:
     """Join the strings along dimensions of a tensor.

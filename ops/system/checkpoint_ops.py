@@ -32,12 +32,13 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, on_every_device, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, StoredVariable, on_cpu, on_every_device, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.cpu_threads import parallel_for, thread_count
 from tfray.ops.kernels.random_streams import RandomStream, stream_for
-from tfray.ops.kernels.text import as_strings
+from tfray.ops.kernels.text import as_string
 
 Part = tuple[Sequence[int], Sequence[int]] | None
 """Of a partitioned variable, ``(shape of the whole, offset of the part)``; None for a variable of its own."""
@@ -53,7 +54,7 @@ STATE_MARK: Final = "@"
 
 
 def save_shard(
-    prefix: Any,
+    prefix: TensorLike,
     resources: Sequence[Tensor],
     names: Sequence[str],
     parts: Sequence[Part],
@@ -82,7 +83,7 @@ def save_shard(
     return add_op(SAVE_SHARD, prefix, list(resources), name=name, **attrs)
 
 
-def _save_shard_kernel(ctx: KernelContext, prefix: Array, *resources: Any) -> Array:
+def _save_shard_kernel(ctx: KernelContext, prefix: Array, *resources: Sequence[Any]) -> Array:
     sources = list(zip(resources, ctx.attr("names"), ctx.attr("parts"), strict=True))
     groups = _balanced(sources, [_size_of(resource) for resource in resources])
     return _write_groups(ctx, prefix, [_pieces(ctx, group) for group in groups])
@@ -117,11 +118,11 @@ def _pieces(ctx: KernelContext, sources: Sequence[tuple[Any, str, Part]]) -> Ite
             yield _piece(name, np.asarray(ctx.to_host(resource.array)), part)
 
 
-def _piece(name: str, array: Any, part: Part) -> Piece:
+def _piece(name: str, array: TensorLike, part: Part) -> Piece:
     return Piece.whole(name, array) if part is None else Piece(name, array, part[0], part[1])
 
 
-def _uninitialized(resource: Any) -> FailedPreconditionError:
+def _uninitialized(resource: StoredVariable) -> FailedPreconditionError:
     return FailedPreconditionError(
         f"variable {resource.name!r} cannot be saved: it is not initialised; run its initializer, or leave it out "
         "of the Saver's var_list"
@@ -129,7 +130,7 @@ def _uninitialized(resource: Any) -> FailedPreconditionError:
 
 
 def _write_groups(ctx: KernelContext, prefix: Array, groups: Sequence[Iterator[Piece]]) -> Array:
-    path = files.given_path(as_strings(prefix)[()], "prefix")
+    path = files.given_path(as_string(prefix), "prefix")
     return np.array(write_pieces(path, groups, ctx.attr("shard"), ctx.attr("shards")), object)
 
 
@@ -185,7 +186,7 @@ SAVE_SHARD = register(
 )
 
 
-def merge_checkpoint(prefix: Any, records: Sequence[Tensor], name: str | None = None) -> Tensor:
+def merge_checkpoint(prefix: TensorLike, records: Sequence[Tensor], name: str | None = None) -> Tensor:
     """Make a checkpoint of shards that are written. An older one of the same name is replaced at once.
 
     Args:
@@ -200,9 +201,9 @@ def merge_checkpoint(prefix: Any, records: Sequence[Tensor], name: str | None = 
 
 
 def _merge_kernel(ctx: KernelContext, prefix: Array, *records: Array) -> Array:
-    shards = [_record(plain) for record in records for plain in json.loads(as_strings(record)[()])]
+    shards = [_record(plain) for record in records for plain in json.loads(as_string(record))]
     manifest = Manifest.of_shards(shards, {SAVED_AT: time.time()})
-    write_manifest(files.given_path(as_strings(prefix)[()], "prefix"), manifest)
+    write_manifest(files.given_path(as_string(prefix), "prefix"), manifest)
     return prefix
 
 
@@ -321,7 +322,9 @@ TAKE_SNAPSHOT = register(
 )
 
 
-def write_snapshot(prefix: Any, handle: Tensor, shard: int = 0, shards: int = 1, name: str | None = None) -> Tensor:
+def write_snapshot(
+    prefix: TensorLike, handle: Tensor, shard: int = 0, shards: int = 1, name: str | None = None
+) -> Tensor:
     """Write what `take_snapshot` has copied, as `save_shard` does.
 
     Args:
@@ -365,7 +368,7 @@ WRITE_SNAPSHOT = register(
 
 
 def restore_shard(
-    prefix: Any,
+    prefix: TensorLike,
     resources: Sequence[Tensor],
     names: Sequence[str],
     parts: Sequence[Part],
@@ -394,7 +397,7 @@ def restore_shard(
 
 
 def _restore_shard_kernel(ctx: KernelContext, prefix: Array, *resources: Any) -> None:
-    checkpoint = open_checkpoint(files.given_path(as_strings(prefix)[()], "prefix"))
+    checkpoint = open_checkpoint(files.given_path(as_string(prefix), "prefix"))
     targets = list(zip(resources, ctx.attr("names"), ctx.attr("parts"), ctx.attr("expected"), strict=True))
     variables = [target for target in targets if target[3] is not None]
     for _, name, part, expected in variables:
@@ -429,14 +432,14 @@ def _check_entry(ctx: KernelContext, checkpoint: CheckpointFiles, name: str, par
         )
 
 
-def _target_shape(ctx: KernelContext, expected: Any, array: Any) -> tuple[int, ...]:
+def _target_shape(ctx: KernelContext, expected: Any, array: Array) -> tuple[int, ...]:
     shape: tuple[int, ...] = array.shape
     if ctx.attr("reshape") and expected[1] is not None and None not in expected[1]:
         shape = tuple(expected[1])
     return shape
 
 
-def _assign(ctx: KernelContext, resource: Any, array: Any) -> None:
+def _assign(ctx: KernelContext, resource: StoredVariable, array: Array) -> None:
     with resource.lock:
         present = resource.array
         if ctx.xp is np and present is not None and present.shape == array.shape and present.dtype == array.dtype:
@@ -475,7 +478,7 @@ RESTORE_SHARD = register(
 
 
 def restore_tensor(
-    prefix: Any,
+    prefix: TensorLike,
     tensor_name: str,
     dtype: DTypeLike,
     shape: ShapeLike = None,
@@ -508,7 +511,7 @@ def restore_tensor(
 
 
 def _restore_tensor_kernel(ctx: KernelContext, prefix: Array) -> Array:
-    checkpoint = open_checkpoint(files.given_path(as_strings(prefix)[()], "prefix"))
+    checkpoint = open_checkpoint(files.given_path(as_string(prefix), "prefix"))
     name, part, shape = ctx.attr("tensor_name"), ctx.attr("part"), ctx.attr("shape")
     sizes = None if shape.rank is None else shape.as_list()
     _check_entry(ctx, checkpoint, name, part, (ctx.attr("dtype").name, sizes))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 
@@ -12,10 +11,11 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.kernels.text import as_strings, filled
+from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.text import as_string, as_strings, filled
 
 
-def read_file(filename: Any, name: str | None = None) -> Tensor:
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     """The contents of a file, read anew in each step.
 
     Args:
@@ -37,7 +37,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 def _read_file_kernel(ctx: KernelContext, filename: Array) -> Array:
-    return np.array(files.read_bytes(as_strings(filename)[()]), object)
+    return np.array(files.read_bytes(as_string(filename)), object)
 
 
 def _scalars(op: Operation) -> list[TensorShape]:
@@ -59,7 +59,7 @@ READ_FILE = register(
 )
 
 
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
     """Write a file, and the folders that it needs; a file that is there is replaced.
 
     Args:
@@ -76,11 +76,11 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 
 def _write_file_kernel(ctx: KernelContext, filename: Array, contents: Array) -> None:
-    path = files.as_path(as_strings(filename)[()])
+    path = files.as_path(as_string(filename))
     folder = os.path.dirname(path)
     if folder and not files.is_folder(folder):
         files.make_folders(folder)
-    files.write_bytes(path, as_strings(contents)[()])
+    files.write_bytes(path, as_string(contents))
 
 
 WRITE_FILE = register(
@@ -96,7 +96,7 @@ WRITE_FILE = register(
 )
 
 
-def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The files that match patterns.
 
     Args:

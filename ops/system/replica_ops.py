@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.tensor_shape import SCALAR, TensorShape
+from tfray.framework.type_aliases import TensorLike
 
 REDUCTIONS: Final = ("mean", "concat", "concat_mean", "first")
 
@@ -24,7 +25,7 @@ _CHUNK: Final = 1 << 18
 
 
 def replica_reduce(
-    value: Any, reduction: str = "mean", name: str | None = None, dtype: DTypeLike | None = None
+    value: TensorLike, reduction: str = "mean", name: str | None = None, dtype: DTypeLike | None = None
 ) -> Tensor:
     """Combine what the replicas of a training step computed for `value`.
 
@@ -89,7 +90,7 @@ REPLICA_REDUCE = register(
 )
 
 
-def all_finite(value: Any, failure: str = "", name: str | None = None) -> Tensor:
+def all_finite(value: TensorLike, failure: str = "", name: str | None = None) -> Tensor:
     """Whether no element is NaN or infinite.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.shape_functions import unknown
+from tfray.framework.type_aliases import TensorLike
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 
@@ -74,7 +75,7 @@ def function_token(function: Callable[..., Any]) -> str:
 
 def py_func(
     func: Callable[..., Any],
-    inp: Sequence[Any],
+    inp: Sequence[TensorLike],
     Tout: DTypeLike | Sequence[DTypeLike],
     stateful: bool = True,
     name: str | None = None,
@@ -113,7 +114,7 @@ def py_func(
         array([11, 22], dtype=int32)
     """
     many = isinstance(Tout, (list, tuple))
-    wanted = [as_dtype(dtype) for dtype in (Tout if isinstance(Tout, (list, tuple)) else [Tout])]
+    wanted = [as_dtype(dtype) for dtype in (cast("Sequence[DTypeLike]", Tout) if many else [cast("DTypeLike", Tout)])]
     graph = get_default_graph()
     token = function_token(func)
     inputs = [convert_to_tensor(value) for value in inp]
@@ -124,7 +125,9 @@ def py_func(
     return list(op.outputs) if many else op.outputs[0]
 
 
-def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+def numpy_function(
+    func: Callable[..., Any], inp: Sequence[TensorLike], Tout: DTypeLike | Sequence[DTypeLike], name: str | None = None
+) -> Any:
     """`py_func` of a function with state: the result has the shape that `func` returns."""
     return py_func(func, inp, Tout, True, name)
 
@@ -170,7 +173,7 @@ def _argument(ctx: KernelContext, array: Array) -> Any:
     return argument
 
 
-def _result(token: str, index: int, value: Any, dtype: DType) -> Array:
+def _result(token: str, index: int, value: TensorLike, dtype: DType) -> Array:
     try:
         return make_array(value, dtype)
     except InvalidArgumentError as error:

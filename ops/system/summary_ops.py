@@ -25,7 +25,8 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.kernels.text import as_strings, decoded
+from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.text import as_string, as_strings, decoded
 
 BAD_COLOR: Final = (255, 0, 0, 255)
 """The colour of pixels that are no numbers."""
@@ -40,7 +41,7 @@ def _summary(*values: SummaryValue) -> Array:
 
 
 def _text(tag: Array) -> str:
-    return decoded(as_strings(tag)[()])
+    return decoded(as_string(tag))
 
 
 def _one_summary(op: Operation) -> list[TensorShape]:
@@ -55,7 +56,7 @@ def _tagged_shape(op: Operation) -> list[TensorShape]:
 # -- numbers -------------------------------------------------------------------------------------------
 
 
-def scalar_summary(tags: Any, values: Any, name: str | None = None) -> Tensor:
+def scalar_summary(tags: TensorLike, values: TensorLike, name: str | None = None) -> Tensor:
     """A summary of numbers.
 
     Args:
@@ -102,7 +103,7 @@ SCALAR_SUMMARY = register(
 # -- histograms ----------------------------------------------------------------------------------------
 
 
-def histogram_summary(tag: Any, values: Any, name: str | None = None) -> Tensor:
+def histogram_summary(tag: TensorLike, values: TensorLike, name: str | None = None) -> Tensor:
     """A summary of how values are distributed.
 
     Args:
@@ -130,7 +131,7 @@ def bucket_limits() -> np.ndarray[Any, Any]:
     return np.array([-value for value in reversed(positive)] + [0.0] + positive)
 
 
-def make_histogram(values: Any) -> HistogramProto:
+def make_histogram(values: TensorLike) -> HistogramProto:
     """The histogram of an array.
 
     Of a run of empty buckets only the last one is kept.
@@ -180,7 +181,11 @@ HISTOGRAM_SUMMARY = register(
 
 
 def image_summary(
-    tag: Any, tensor: Any, max_images: int = 3, bad_color: Sequence[int] = BAD_COLOR, name: str | None = None
+    tag: TensorLike,
+    tensor: TensorLike,
+    max_images: int = 3,
+    bad_color: Sequence[int] = BAD_COLOR,
+    name: str | None = None,
 ) -> Tensor:
     """A summary of images.
 
@@ -215,7 +220,7 @@ def _numbered(tag: str, count: int) -> Iterator[str]:
     return iter([tag] if count == 1 else [f"{tag}/{i}" for i in range(count)])
 
 
-def encode_image(pixels: np.ndarray[Any, Any]) -> SummaryImage:
+def encode_image(pixels: Array) -> SummaryImage:
     """A uint8 image ``[height, width, channels]`` as it stands in a summary."""
     height, width, channels = pixels.shape
     encoded = encode_png(pixels) if pixels.size else b""
@@ -261,7 +266,9 @@ IMAGE_SUMMARY = register(
 )
 
 
-def audio_summary(tag: Any, tensor: Any, sample_rate: Any, max_outputs: int = 3, name: str | None = None) -> Tensor:
+def audio_summary(
+    tag: TensorLike, tensor: TensorLike, sample_rate: TensorLike, max_outputs: int = 3, name: str | None = None
+) -> Tensor:
     """A summary of sounds.
 
     Args:
@@ -323,7 +330,9 @@ AUDIO_SUMMARY = register(
 # -- tensors, and summaries of summaries ---------------------------------------------------------------
 
 
-def tensor_summary(tag: Any, tensor: Any, metadata: Any, name: str | None = None, description: str = "") -> Tensor:
+def tensor_summary(
+    tag: TensorLike, tensor: TensorLike, metadata: TensorLike, name: str | None = None, description: str = ""
+) -> Tensor:
     """A summary of a whole tensor, for a plugin of TensorBoard.
 
     Args:
@@ -342,7 +351,7 @@ def tensor_summary(tag: Any, tensor: Any, metadata: Any, name: str | None = None
 def _tensor_summary_kernel(ctx: KernelContext, tag: Array, tensor: Array, metadata: Array) -> Array:
     value = SummaryValue(
         tag=_text(tag),
-        metadata=SummaryMetadata.FromString(as_strings(metadata)[()]),
+        metadata=SummaryMetadata.FromString(as_string(metadata)),
         tensor=make_tensor_proto(as_strings(tensor) if isinstance(tensor, bytes) else np.asarray(tensor)),
     )
     return _summary(value)
@@ -367,7 +376,7 @@ TENSOR_SUMMARY = register(
 )
 
 
-def merge_summary(inputs: Sequence[Any], name: str | None = None) -> Tensor:
+def merge_summary(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     """All values of several summaries in one.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol, cast
 
 import ml_dtypes
 import numpy as np
@@ -89,7 +89,7 @@ class DType:
         if isinstance(other, DType):
             return self is other
         try:
-            return self is as_dtype(other)
+            return self is as_dtype(cast("DTypeLike", other))
         except TypeError:
             return False
 
@@ -103,7 +103,15 @@ class DType:
         return as_dtype, (self.name,)
 
 
-DTypeLike = DType | str | type | np.dtype[Any] | Any
+class HasNumpyDType(Protocol):
+    """An object that NumPy takes for a dtype because it has one, such as a scalar or an array."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+
+DTypeLike = DType | str | type | np.dtype[Any] | HasNumpyDType
+"""What `as_dtype` takes."""
 
 float16 = DType("float16", np.float16, "float")
 bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "float")

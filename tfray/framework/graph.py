@@ -13,7 +13,7 @@ from tfray.framework.call_site import user_site
 from tfray.framework.default_stack import DefaultStack
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
-from tfray.framework.device_spec import canonical_name, merge_device
+from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
 from tfray.framework.operation import Operation as Operation
 from tfray.framework.operation import Tensor as Tensor
 from tfray.framework.operation import register_operator as register_operator
@@ -21,6 +21,9 @@ from tfray.framework.signature import resolve_attrs
 from tfray.framework.tensor_shape import TensorShape, as_shape
 
 DeviceFunction = Callable[[Operation], str | None]
+
+DeviceLike = str | DeviceSpec | DeviceFunction
+"""A device: its name, possibly partial, or a function that names one for each operation."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
 
@@ -371,7 +374,7 @@ class Graph:
         return self._name_scope.rstrip("/")
 
     @contextmanager
-    def device(self, device: str | DeviceFunction | Any | None) -> Iterator[None]:
+    def device(self, device: DeviceLike | None) -> Iterator[None]:
         """Ask for a device for new operations: a name, possibly partial, or a function of the operation.
 
         None drops every enclosing scope. Inner scopes override outer ones field by field.

@@ -77,6 +77,10 @@ class IndexedSlices:
         return f"<tf.IndexedSlices values={self.values!r} indices={self.indices!r}>"
 
 
+Gradient = Tensor | IndexedSlices | None
+"""What a gradient function gets and gives for one tensor; None where nothing flows."""
+
+
 def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
     if value.dense_shape is None:
         raise ValueError(f"{value!r} has no dense_shape: it cannot become a dense tensor")

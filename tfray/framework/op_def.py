@@ -6,8 +6,11 @@ import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from threading import Lock
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
@@ -16,8 +19,17 @@ from tfray.framework.tensor_shape import TensorShape
 if TYPE_CHECKING:
     from tfray.framework.graph import Operation
 
-Array = Any
-"""A NumPy or CuPy array, a NumPy scalar of rank 0, or the resource behind a handle."""
+Array = np.ndarray[Any, Any]
+"""An array of a kernel's. CuPy's arrays, and NumPy's scalars of rank 0, have the same methods and count as such."""
+
+ArrayModule = ModuleType
+"""The module whose arrays a kernel computes with: ``numpy``, or ``cupy`` on a GPU."""
+
+NumpyDType = np.dtype[Any]
+"""The dtype of an array."""
+
+NumpyDTypeLike = NumpyDType | type
+"""The dtype of an array to make: a dtype, or a scalar type such as ``np.float32``."""
 
 ShapeFunction = Callable[["Operation"], Sequence[TensorShape]]
 """From an operation, its inputs and attributes set, to one static shape per output.
@@ -34,11 +46,29 @@ KernelFunction = Callable[..., Any]
 None where none is."""
 
 
+class StoredVariable(Protocol):
+    """A variable on its device, as kernels get it for a handle."""
+
+    array: Any
+    """The value, None until it is initialised."""
+
+    @property
+    def name(self) -> str:
+        """Name of the variable."""
+
+    @property
+    def lock(self) -> Lock:
+        """Held by every update."""
+
+    def read(self) -> Array:
+        """The array itself. Raises `FailedPreconditionError` before initialisation."""
+
+
 class KernelContext(Protocol):
     """What a kernel may know beyond its input arrays. One context per operation and plan."""
 
     @property
-    def xp(self) -> Any:
+    def xp(self) -> ArrayModule:
         """The array module: numpy, or cupy on a GPU."""
 
     @property
@@ -63,13 +93,13 @@ class KernelContext(Protocol):
     def region(self, name: str) -> Any:
         """Context manager that yields a region as a function of its inputs, which returns its outputs as a tuple."""
 
-    def output_dtype(self, index: int = 0) -> Any:
+    def output_dtype(self, index: int = 0) -> NumpyDType:
         """The NumPy dtype of an output."""
 
-    def asarray(self, value: Any, dtype: Any = None) -> Any:
+    def asarray(self, value: Any, dtype: Any = None) -> Array:
         """`value` as an array on this device."""
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: Array) -> Array:
         """`array` as a NumPy array."""
 
 

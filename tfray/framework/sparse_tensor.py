@@ -138,6 +138,10 @@ class SparseTensor:
         return f"<tf.SparseTensor {parts}>"
 
 
+SparseLike = SparseTensor | SparseTensorValue
+"""What operations on sparse tensors take."""
+
+
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A `SparseTensor` of a `SparseTensorValue` or as it is; a tensor of anything else."""
     if not isinstance(value, (SparseTensor, SparseTensorValue)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any, SupportsIndex, overload
+from collections.abc import Iterable, Iterator, Sized
+from typing import Any, SupportsIndex, cast, overload
+
+import numpy as np
 
 
 class Dimension:
@@ -98,7 +100,7 @@ class TensorShape:
             self._sizes = (dims.__index__(),)
         else:
             try:
-                sizes = iter(dims)
+                sizes = iter(cast("Iterable[SupportsIndex | None]", dims))
             except TypeError as error:
                 raise TypeError(f"a shape cannot be {dims!r}: dims are sizes, a TensorShape or None") from error
             self._sizes = tuple(map(_size, sizes))
@@ -217,7 +219,8 @@ class TensorShape:
         return f"({inner},)" if len(self._sizes) == 1 else f"({inner})"
 
 
-ShapeLike = TensorShape | Sequence[Any] | Iterable[Any] | int | Dimension | None
+ShapeLike = TensorShape | Iterable[SupportsIndex | None] | int | np.integer[Any] | Dimension | None
+"""What `TensorShape` takes: a shape, its sizes (None for unknown ones), the size of a vector, or None for no rank."""
 
 
 def as_shape(value: ShapeLike) -> TensorShape:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from tfray.framework.graph import Tensor
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.distributions.distribution import (
     Distribution,
     RegisterKL,
@@ -35,7 +35,12 @@ class Normal(Distribution):
     """
 
     def __init__(
-        self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Normal",
     ) -> None:
         self.loc, self.scale = float_parameters(loc, scale)
         super().__init__(self.loc.dtype, [self.loc, self.scale], True, name)
@@ -82,8 +87,8 @@ class Uniform(Distribution):
 
     def __init__(
         self,
-        low: Any = 0.0,
-        high: Any = 1.0,
+        low: TensorLike = 0.0,
+        high: TensorLike = 1.0,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Uniform",
@@ -140,7 +145,12 @@ class Laplace(Distribution):
     """
 
     def __init__(
-        self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Laplace"
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Laplace",
     ) -> None:
         self.loc, self.scale = float_parameters(loc, scale)
         super().__init__(self.loc.dtype, [self.loc, self.scale], True, name)
@@ -192,9 +202,9 @@ class StudentT(Distribution):
 
     def __init__(
         self,
-        df: Any,
-        loc: Any,
-        scale: Any,
+        df: TensorLike,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "StudentT",
@@ -256,8 +266,8 @@ class Gamma(Distribution):
 
     def __init__(
         self,
-        concentration: Any,
-        rate: Any,
+        concentration: TensorLike,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Gamma",
@@ -313,7 +323,7 @@ class Exponential(Gamma):
     """
 
     def __init__(
-        self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
+        self, rate: TensorLike, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
     ) -> None:
         (rate,) = float_parameters(rate)
         super().__init__(array_ops.ones_like(rate), rate, name=name)
@@ -345,8 +355,8 @@ class Beta(Distribution):
 
     def __init__(
         self,
-        concentration1: Any,
-        concentration0: Any,
+        concentration1: TensorLike,
+        concentration0: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Beta",

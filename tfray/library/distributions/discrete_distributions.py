@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.distributions.distribution import Distribution, RegisterKL, float_parameters, nan_unless
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
@@ -18,7 +17,7 @@ from tfray.ops.nn.cross_entropy_ops import log_softmax, softmax
 from tfray.ops.random import random_ops
 
 
-def _one_of(logits: Any, probs: Any, kind: str) -> None:
+def _one_of(logits: TensorLike | None, probs: TensorLike | None, kind: str) -> None:
     if (logits is None) == (probs is None):
         raise ValueError(f"{kind} takes either logits or probs")
 
@@ -37,8 +36,8 @@ class Bernoulli(Distribution):
 
     def __init__(
         self,
-        logits: Any = None,
-        probs: Any = None,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
         dtype: DTypeLike = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -85,7 +84,7 @@ def _kl_bernoulli(a: Bernoulli, b: Bernoulli) -> Tensor:
 class _OverClasses(Distribution):
     """A distribution with a vector of class probabilities."""
 
-    def __init__(self, logits: Any, probs: Any, dtype: Any, name: str) -> None:
+    def __init__(self, logits: TensorLike | None, probs: TensorLike | None, dtype: DTypeLike | None, name: str) -> None:
         _one_of(logits, probs, type(self).__name__)
         if logits is None:
             (self.probs,) = float_parameters(probs)
@@ -127,8 +126,8 @@ class Categorical(_OverClasses):
 
     def __init__(
         self,
-        logits: Any = None,
-        probs: Any = None,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
         dtype: DTypeLike = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
@@ -190,9 +189,9 @@ class Multinomial(_OverClasses):
 
     def __init__(
         self,
-        total_count: Any,
-        logits: Any = None,
-        probs: Any = None,
+        total_count: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Multinomial",
@@ -256,7 +255,11 @@ class Dirichlet(Distribution):
     """
 
     def __init__(
-        self, concentration: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Dirichlet"
+        self,
+        concentration: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Dirichlet",
     ) -> None:
         (self.concentration,) = float_parameters(concentration)
         super().__init__(self.concentration.dtype, [self.concentration], True, name)

@@ -14,6 +14,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 
@@ -86,13 +87,13 @@ class Distribution:
         """Shape of an event as an int32 vector."""
         return convert_to_tensor(np.array(self.event_shape.as_list(), np.int32), name=name)
 
-    def _in_batch(self, value: Any) -> Tensor:
+    def _in_batch(self, value: TensorLike) -> Tensor:
         """`value` broadcast to the shape of the batch."""
         return array_ops.broadcast_to(value, self.batch_shape_tensor())
 
     # -- what is asked of it ---------------------------------------------------------------------
 
-    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
+    def sample(self, sample_shape: TensorLike = (), seed: int | None = None, name: str = "sample") -> Tensor:
         """Draw samples.
 
         Args:
@@ -113,32 +114,32 @@ class Distribution:
                 )
             return samples
 
-    def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+    def log_prob(self, value: TensorLike, name: str = "log_prob") -> Tensor:
         """Logarithm of the probability, or of its density, at `value`."""
         with self._scope(name):
             return self._log_prob(self._as_event(value))
 
-    def prob(self, value: Any, name: str = "prob") -> Tensor:
+    def prob(self, value: TensorLike, name: str = "prob") -> Tensor:
         """Probability, or its density, at `value`."""
         with self._scope(name):
             return math_ops.exp(self._log_prob(self._as_event(value)))
 
-    def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+    def cdf(self, value: TensorLike, name: str = "cdf") -> Tensor:
         """Probability of `value` or less."""
         with self._scope(name):
             return self._cdf(self._as_event(value))
 
-    def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+    def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Tensor:
         """Logarithm of `cdf`."""
         with self._scope(name):
             return math_ops.log(self._cdf(self._as_event(value)))
 
-    def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
+    def survival_function(self, value: TensorLike, name: str = "survival_function") -> Tensor:
         """Probability of more than `value`."""
         with self._scope(name):
             return 1.0 - self._cdf(self._as_event(value))
 
-    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
+    def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Tensor:
         """Logarithm of `survival_function`."""
         with self._scope(name):
             return math_ops.log1p(-self._cdf(self._as_event(value)))
@@ -204,7 +205,7 @@ class Distribution:
     def _unknown(self, what: str) -> UnimplementedError:
         return UnimplementedError(f"there is no closed form of {what} for {type(self).__name__}")
 
-    def _as_event(self, value: Any) -> Tensor:
+    def _as_event(self, value: TensorLike) -> Tensor:
         return convert_to_tensor(value, None if isinstance(value, Tensor) else self._dtype)
 
     def _sample_sizes(self, sample_shape: Tensor) -> Tensor:
@@ -218,13 +219,13 @@ class Distribution:
         return f"<tf.distributions.{type(self).__name__} {self._name!r} {shapes} dtype={self._dtype.name}>"
 
 
-def float_parameters(*values: Any) -> list[Tensor]:
+def float_parameters(*values: TensorLike | None) -> list[Tensor]:
     """Parameters as tensors of one floating dtype: that of the first tensor or array of floats among them."""
     typed = [dtype for value in values if (dtype := _float_dtype(value)) is not None]
     return [convert_to_tensor(value, typed[0] if typed else dtypes.float32) for value in values]
 
 
-def _float_dtype(value: Any) -> DType | None:
+def _float_dtype(value: TensorLike | None) -> DType | None:
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -11,11 +9,12 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.scopes import current_container
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.dataflow import accumulator_ops
 
 
-def _as_int64(value: Any) -> Tensor:
+def _as_int64(value: TensorLike) -> Tensor:
     return cast(convert_to_tensor(value), dtypes.int64)
 
 
@@ -56,7 +55,7 @@ class ConditionalAccumulatorBase:
         """
         return accumulator_ops.accumulator_num_accumulated(self._accumulator_ref, name)
 
-    def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
+    def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Operation:
         """An operation that sets the time step; gradients of older ones are dropped from then on.
 
         Args:
@@ -92,7 +91,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         )
         super().__init__(dtype, shape, handle)
 
-    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
+    def apply_grad(self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None) -> Operation:
         """An operation that adds a gradient, unless it was computed before the accumulator's time step.
 
         Args:
@@ -108,7 +107,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         step = _as_int64(local_step)
         return accumulator_ops.accumulator_apply_gradient(self._accumulator_ref, step, grad, name)
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> Tensor:
         """Wait until enough gradients have come and take the mean or sum of all there are; a new time step begins.
 
         Args:
@@ -147,7 +146,9 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
         super().__init__(dtype, shape, handle)
 
-    def apply_indexed_slices_grad(self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None) -> Operation:
+    def apply_indexed_slices_grad(
+        self, grad: IndexedSlices, local_step: TensorLike = 0, name: str | None = None
+    ) -> Operation:
         """An operation that adds a gradient; see `apply_grad`.
 
         Args:
@@ -159,10 +160,10 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
     def apply_grad(
         self,
-        grad_indices: Any,
-        grad_values: Any,
-        grad_shape: Any = None,
-        local_step: Any = 0,
+        grad_indices: TensorLike,
+        grad_values: TensorLike,
+        grad_shape: TensorLike | None = None,
+        local_step: TensorLike = 0,
         name: str | None = None,
     ) -> Operation:
         """An operation that adds rows of a gradient, unless it was computed before the accumulator's time step.
@@ -180,7 +181,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             self._accumulator_ref, _as_int64(local_step), _as_int64(grad_indices), values, shape, name
         )
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Wait until enough gradients have come and take the mean or sum of all there are; a new time step begins.
 
         Args:
@@ -196,7 +197,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
         return indices, values, shape
 
-    def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
+    def take_indexed_slices_grad(self, num_required: TensorLike, name: str | None = None) -> IndexedSlices:
         """As `take_grad`, as `IndexedSlices`.
 
         Args:

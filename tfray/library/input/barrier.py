@@ -8,6 +8,7 @@ from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.scopes import current_container
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import as_shape_list, as_type_list
 from tfray.ops.dataflow import barrier_ops
 
@@ -41,7 +42,9 @@ class Barrier:
         """Name of the barrier's operation."""
         return self._barrier_ref.op.name
 
-    def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
+    def insert_many(
+        self, component_index: int, keys: TensorLike, values: TensorLike, name: str | None = None
+    ) -> Operation:
         """An operation that gives one component of several elements.
 
         Args:
@@ -63,7 +66,7 @@ class Barrier:
         return barrier_ops.barrier_insert_many(self._barrier_ref, component_index, keys, values, name)
 
     def take_many(
-        self, num_elements: Any, allow_small_batch: bool = False, timeout: None = None, name: str | None = None
+        self, num_elements: TensorLike, allow_small_batch: bool = False, timeout: None = None, name: str | None = None
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Take complete elements in the order in which their keys came, waiting until there are enough.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.input.datasets import AUTOTUNE as AUTOTUNE
 from tfray.library.input.datasets import Dataset, Options
 from tfray.library.variables.saveable_resource import SaveableResource
@@ -42,7 +43,7 @@ def make_saveable_from_iterator(iterator: Any, external_state_policy: Any = None
 
 def map_and_batch(
     map_func: Callable[..., Any],
-    batch_size: Any,
+    batch_size: TensorLike,
     num_parallel_batches: int | None = None,
     drop_remainder: bool = False,
     num_parallel_calls: int | None = None,
@@ -51,7 +52,9 @@ def map_and_batch(
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
 
 
-def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: int | None = None) -> Transformation:
+def shuffle_and_repeat(
+    buffer_size: TensorLike, count: TensorLike | None = None, seed: int | None = None
+) -> Transformation:
     """`Dataset.shuffle`, then `Dataset.repeat`, for `Dataset.apply`."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
@@ -87,7 +90,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
     return lambda dataset: dataset._where(dataset_ops.TAKE_WHILE, predicate, "take_while")
 
 
-def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+def scan(initial_state: Structure, scan_func: Callable[..., Any]) -> Transformation:
     """What a function makes of each element and of a state that it hands on, for `Dataset.apply`.
 
     Args:
@@ -101,7 +104,7 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
 def group_by_window(
     key_func: Callable[..., Any],
     reduce_func: Callable[..., Any],
-    window_size: Any = None,
+    window_size: TensorLike | None = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
     """What a function makes of groups of elements that have the same key, for `Dataset.apply`.

@@ -12,6 +12,7 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.op_def import OpDef
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.datasets import Dataset
 from tfray.ops.dataflow import dataset_ops
 
@@ -25,7 +26,9 @@ class TextLineDataset(Dataset):
         buffer_size: Accepted for TensorFlow 1's sake.
     """
 
-    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
+    def __init__(
+        self, filenames: TensorLike, compression_type: TensorLike | None = None, buffer_size: TensorLike | None = None
+    ) -> None:
         definition = dataset_ops.TEXT_LINES
         super().__init__(_of_files(definition, filenames, compression_type or ""), dtypes.string, TensorShape([]))
 
@@ -42,9 +45,9 @@ class TFRecordDataset(Dataset):
 
     def __init__(
         self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
+        filenames: TensorLike,
+        compression_type: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
         num_parallel_reads: int | None = None,
     ) -> None:
         definition = dataset_ops.TF_RECORDS
@@ -66,11 +69,11 @@ class FixedLengthRecordDataset(Dataset):
 
     def __init__(
         self,
-        filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
+        filenames: TensorLike,
+        record_bytes: TensorLike,
+        header_bytes: TensorLike | None = None,
+        footer_bytes: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
     ) -> None:
         sizes = [convert_to_tensor(size or 0, dtypes.int64) for size in (record_bytes, header_bytes, footer_bytes)]
         definition = dataset_ops.FIXED_LENGTH_RECORDS
@@ -91,7 +94,9 @@ class ParquetDataset(Dataset):
         InvalidArgumentError: There is nothing to read there, or a column is no number, string or list of these.
     """
 
-    def __init__(self, filenames: Any, columns: Sequence[str] | None = None, file_format: str = "parquet") -> None:
+    def __init__(
+        self, filenames: TensorLike, columns: Sequence[str] | None = None, file_format: str = "parquet"
+    ) -> None:
         paths = [str(path) for path in (filenames if isinstance(filenames, (list, tuple)) else [filenames])]
         schema = dataset_ops.open_arrow(paths, file_format).schema
         names = list(columns or schema.names)
@@ -110,11 +115,11 @@ class ParquetDataset(Dataset):
 class ArrowDataset(ParquetDataset):
     """The rows of Arrow files (the IPC format), each a dictionary of its columns; see `ParquetDataset`."""
 
-    def __init__(self, filenames: Any, columns: Sequence[str] | None = None) -> None:
+    def __init__(self, filenames: TensorLike, columns: Sequence[str] | None = None) -> None:
         super().__init__(filenames, columns, "ipc")
 
 
-def _of_files(definition: OpDef, filenames: Any, *options: Any, cycle_length: int = 1) -> Tensor:
+def _of_files(definition: OpDef, filenames: TensorLike, *options: Any, cycle_length: int = 1) -> Tensor:
     if isinstance(filenames, Dataset) or cycle_length > 1:
         names = filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(filenames)
         records = names.interleave(

@@ -25,8 +25,9 @@ from tfray.framework.op_def import OpDef
 from tfray.framework.random_seed import get_seed
 from tfray.framework.region import Region
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
-from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
 from tfray.framework.traversal import reachable_backward
+from tfray.framework.type_aliases import Sizes, Structure, TensorLike
 from tfray.library.input.function_effects import with_effects
 from tfray.ops.dataflow import dataset_ops, iterator_ops
 from tfray.ops.resources.dataset_values import AUTOTUNE as AUTOTUNE
@@ -68,7 +69,7 @@ class Dataset:
     def _shapes(self) -> list[TensorShape]:
         return nest.flatten(self.output_shapes)
 
-    def _like(self, definition: OpDef, *inputs: Any, **attrs: Any) -> Dataset:
+    def _like(self, definition: OpDef, *inputs: TensorLike, **attrs: Any) -> Dataset:
         """A dataset made from this one, with elements of the same kind."""
         return Dataset(add_op(definition, self._variant, *inputs, **attrs), self._kinds, self.output_shapes)
 
@@ -78,7 +79,7 @@ class Dataset:
     # -- sources ---------------------------------------------------------------------------------
 
     @staticmethod
-    def from_tensors(tensors: Any) -> Dataset:
+    def from_tensors(tensors: Structure) -> Dataset:
         """One element: `tensors`, a tensor or a nested structure."""
         structure = _as_element(tensors)
         leaves = nest.flatten(structure)
@@ -86,7 +87,7 @@ class Dataset:
         return _dataset_of(variant, structure, [leaf.shape for leaf in leaves])
 
     @staticmethod
-    def from_tensor_slices(tensors: Any) -> Dataset:
+    def from_tensor_slices(tensors: Structure) -> Dataset:
         """The slices of `tensors`, a tensor or a nested structure, along their first axes, which agree in size.
 
         Raises:
@@ -128,14 +129,14 @@ class Dataset:
         return Dataset(add_op(dataset_ops.GENERATOR, arguments, **attrs), types, shapes)
 
     @staticmethod
-    def range(*args: Any) -> Dataset:
+    def range(*args: TensorLike) -> Dataset:
         """int64 scalars: ``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``."""
         start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
         bounds = [convert_to_tensor(value, dtypes.int64) for value in (start, stop, step)]
         return Dataset(add_op(dataset_ops.RANGE, *bounds), dtypes.int64, TensorShape([]))
 
     @staticmethod
-    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
+    def list_files(file_pattern: TensorLike, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
         """The names of the files that match a pattern, or one of several; shuffled unless `shuffle` is False.
 
         Raises:
@@ -251,25 +252,25 @@ class Dataset:
         variant = add_op(dataset_ops.CHOOSE, choices._variant, [dataset._variant for dataset in datasets])
         return Dataset(variant, first._kinds, nest.pack_sequence_as(first._kinds, shapes))
 
-    def take(self, count: Any) -> Dataset:
+    def take(self, count: TensorLike) -> Dataset:
         """The first `count` elements, not counting errors; all when it is -1."""
         return self._like(dataset_ops.TAKE, convert_to_tensor(count, dtypes.int64))
 
-    def skip(self, count: Any) -> Dataset:
+    def skip(self, count: TensorLike) -> Dataset:
         """All but the first `count` elements; none when it is -1. An error among these makes it count anew."""
         return self._like(dataset_ops.SKIP, convert_to_tensor(count, dtypes.int64))
 
-    def shard(self, num_shards: Any, index: Any) -> Dataset:
+    def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
         """Every `num_shards`-th element, from the one at `index` on: what one of several replicas reads."""
         counts = [convert_to_tensor(value, dtypes.int64) for value in (num_shards, index)]
         return self._like(dataset_ops.SHARD, *counts)
 
-    def repeat(self, count: Any = None) -> Dataset:
+    def repeat(self, count: TensorLike | None = None) -> Dataset:
         """The elements `count` times over, errors too; without end when it is None or -1, unless there are none."""
         return self._like(dataset_ops.REPEAT, convert_to_tensor(-1 if count is None else count, dtypes.int64))
 
     def shuffle(
-        self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None
+        self, buffer_size: TensorLike, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
         """The elements in an order drawn from a buffer.
 
@@ -299,7 +300,7 @@ class Dataset:
 
     # -- batches ---------------------------------------------------------------------------------
 
-    def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
+    def batch(self, batch_size: TensorLike, drop_remainder: bool = False) -> Dataset:
         """`batch_size` elements at a time, stacked along a new first axis; the last batch may be smaller.
 
         An error takes the place of its batch, whose elements up to there are lost. The next batch begins behind it.
@@ -314,7 +315,11 @@ class Dataset:
         return Dataset(variant, self._kinds, nest.map_structure(lambda s: _stacked(count, s), self.output_shapes))
 
     def padded_batch(
-        self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: bool = False
+        self,
+        batch_size: TensorLike,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
     ) -> Dataset:
         """`batch_size` elements at a time, each component padded at its end to one shape and stacked.
 
@@ -350,7 +355,9 @@ class Dataset:
         shapes = nest.map_structure(_rest, self.output_shapes)
         return Dataset(add_op(dataset_ops.UNBATCH, self._variant), self._kinds, shapes)
 
-    def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False) -> Dataset:
+    def window(
+        self, size: TensorLike, shift: TensorLike | None = None, stride: Sizes = 1, drop_remainder: bool = False
+    ) -> Dataset:
         """Stretches of `size` elements, each a structure of datasets with one component each.
 
         Args:
@@ -365,7 +372,7 @@ class Dataset:
         packed = nest.pack_sequence_as(self._kinds, kinds)
         return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed))
 
-    def prefetch(self, buffer_size: Any) -> Dataset:
+    def prefetch(self, buffer_size: TensorLike) -> Dataset:
         """The elements, up to `buffer_size` of which a thread makes ahead; `AUTOTUNE` for a few.
 
         Errors keep their places. The thread ends with the elements, the iterator or the session.
@@ -382,7 +389,7 @@ class Dataset:
         """The dataset itself: no option changes the elements."""
         return self
 
-    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+    def reduce(self, initial_state: Structure, reduce_func: Callable[..., Any]) -> Any:
         """What is left of all elements: ``state = reduce_func(state, element)``, from `initial_state` on.
 
         The dataset is walked through when the step runs, element by element.
@@ -398,13 +405,13 @@ class Dataset:
         results = traced.add_reduction(self, first, kept)
         return nest.pack_sequence_as(initial, results)
 
-    def _beside(self, state: Any) -> Dataset:
+    def _beside(self, state: Structure) -> Dataset:
         """What stands for elements that are pairs of a state and one of these."""
         kinds = nest.map_structure(lambda tensor: tensor.dtype, state)
         shapes = nest.map_structure(lambda tensor: tensor.shape, state)
         return Dataset(self._variant, (kinds, self._kinds), (shapes, self.output_shapes))
 
-    def _scanned(self, initial_state: Any, scan_func: Callable[..., Any]) -> Dataset:
+    def _scanned(self, initial_state: Structure, scan_func: Callable[..., Any]) -> Dataset:
         initial = nest.map_structure(convert_to_tensor, initial_state)
         first = nest.flatten(initial)
         traced = _Traced(scan_func, self._beside(initial))
@@ -479,7 +486,7 @@ class Dataset:
 class Options:
     """Options of a dataset, accepted for TensorFlow 1's sake: none changes the elements."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: TensorLike) -> None:
         object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -525,7 +532,7 @@ class Iterator:
 
     @staticmethod
     def from_string_handle(
-        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+        string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
         """The iterator that is chosen by feeding the value of its `string_handle`."""
         kinds = _declared_kinds(output_types, output_classes)
@@ -737,7 +744,7 @@ def _common(a: TensorShape, b: TensorShape) -> TensorShape:
     return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
 
 
-def _padded_shape(shape: Any) -> TensorShape:
+def _padded_shape(shape: ShapeLike) -> TensorShape:
     known = as_shape(shape)
     if known.rank is None:
         return known

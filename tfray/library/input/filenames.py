@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.variables import Variable
 from tfray.ops.system.io_ops import matching_files
 
 
-def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variable:
     """The files that match patterns, listed when `tf.local_variables_initializer` runs.
 
     Args:

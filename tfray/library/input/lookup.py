@@ -14,6 +14,7 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.saveable_resource import SaveableResource
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group
@@ -65,8 +66,8 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
     def __init__(
         self,
-        keys: Any,
-        values: Any,
+        keys: TensorLike,
+        values: TensorLike,
         key_dtype: DTypeLike | None = None,
         value_dtype: DTypeLike | None = None,
         name: str | None = None,
@@ -98,7 +99,7 @@ class TextFileInitializer(TableInitializerBase):
 
     def __init__(
         self,
-        filename: Any,
+        filename: TensorLike,
         key_dtype: DTypeLike,
         key_index: int,
         value_dtype: DTypeLike,
@@ -140,7 +141,7 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
     def __init__(
         self,
-        filename: Any,
+        filename: TensorLike,
         key_column_index: int = TextFileIndex.LINE_NUMBER,
         value_column_index: int = TextFileIndex.WHOLE_LINE,
         vocab_size: int | None = None,
@@ -164,7 +165,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
     def __init__(
         self,
-        filename: Any,
+        filename: TensorLike,
         key_column_index: int = TextFileIndex.WHOLE_LINE,
         value_column_index: int = TextFileIndex.LINE_NUMBER,
         vocab_size: int | None = None,
@@ -192,7 +193,7 @@ class LookupInterface:
     def __init__(self, key_dtype: DType, value_dtype: DType, name: str) -> None:
         self.key_dtype, self.value_dtype, self.name = key_dtype, value_dtype, name
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Any:
         """The values of keys: a tensor, or a `SparseTensor` of the same positions for one."""
         with get_default_graph().name_scope(name or f"{self.name}_Lookup"):
             if isinstance(keys, SparseTensor):
@@ -326,14 +327,14 @@ class MutableHashTable(LookupInterface):
         """How many entries there are: an int64 scalar."""
         return lookup_ops.lookup_table_size(self.resource_handle, name)
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+    def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds entries, or changes them."""
         tensor = self._check_keys(convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype))
         return lookup_ops.lookup_table_insert(
             self.resource_handle, tensor, convert_to_tensor(values, self.value_dtype), name
         )
 
-    def remove(self, keys: Any, name: str | None = None) -> Operation:
+    def remove(self, keys: TensorLike, name: str | None = None) -> Operation:
         """An operation that takes entries out."""
         tensor = self._check_keys(convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype))
         return lookup_ops.lookup_table_remove(self.resource_handle, tensor, name)
@@ -482,7 +483,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
 
 
 def index_table_from_file(
-    vocabulary_file: Any,
+    vocabulary_file: TensorLike,
     num_oov_buckets: int = 0,
     vocab_size: int | None = None,
     default_value: int = -1,
@@ -523,13 +524,13 @@ def index_table_from_file(
 
 
 def index_table_from_tensor(
-    vocabulary_list: Any = None,
+    vocabulary_list: TensorLike | None = None,
     num_oov_buckets: int = 0,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
     dtype: DTypeLike = dtypes.string,
     name: str | None = None,
-    mapping: Any = None,
+    mapping: TensorLike | None = None,
 ) -> Any:
     """A table from words to their numbers in a list. `mapping` is the older name of the list; else see
     `index_table_from_file`."""
@@ -546,7 +547,7 @@ def index_table_from_tensor(
     return _index_table(initializer, num_oov_buckets, default_value, hasher_spec, wanted, name)
 
 
-def _check_index_table(vocabulary: Any, what: str, num_oov_buckets: int) -> None:
+def _check_index_table(vocabulary: TensorLike | None, what: str, num_oov_buckets: int) -> None:
     if vocabulary is None or (isinstance(vocabulary, str) and not vocabulary):
         raise InvalidArgumentError(f"{what} is {vocabulary!r}: which words are there?")
     if num_oov_buckets < 0:
@@ -569,7 +570,7 @@ def _index_table(
 
 
 def index_to_string_table_from_file(
-    vocabulary_file: Any,
+    vocabulary_file: TensorLike,
     vocab_size: int | None = None,
     default_value: str = "UNK",
     name: str | None = None,
@@ -597,7 +598,10 @@ def index_to_string_table_from_file(
 
 
 def index_to_string_table_from_tensor(
-    vocabulary_list: Any = None, default_value: str = "UNK", name: str | None = None, mapping: Any = None
+    vocabulary_list: TensorLike | None = None,
+    default_value: str = "UNK",
+    name: str | None = None,
+    mapping: TensorLike | None = None,
 ) -> HashTable:
     """A table from numbers to the words in a list.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tfray.framework import dtypes
 from tfray.framework.arguments import Count, checked
@@ -13,6 +13,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.random_seed import get_seed
 from tfray.framework.scopes import current_container
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow import queue_ops
 
 Names = Sequence[str] | None
@@ -21,7 +22,9 @@ Shapes = Sequence[ShapeLike] | ShapeLike | None
 
 def as_type_list(types: DTypeLike | Sequence[DTypeLike]) -> list[DType]:
     """Dtypes from one or several."""
-    return [as_dtype(item) for item in types] if isinstance(types, (list, tuple)) else [as_dtype(types)]
+    if isinstance(types, (list, tuple)):
+        return [as_dtype(item) for item in types]
+    return [as_dtype(cast("DTypeLike", types))]
 
 
 def as_shape_list(shapes: Any, count: int, partial: bool = False) -> list[TensorShape]:
@@ -82,7 +85,7 @@ class QueueBase:
         self._name = queue_ref.op.name.rpartition("/")[2]
 
     @staticmethod
-    def from_list(index: Any, queues: Sequence[QueueBase]) -> QueueBase:
+    def from_list(index: TensorLike, queues: Sequence[QueueBase]) -> QueueBase:
         """One of several queues, chosen by a tensor when the step runs.
 
         Args:
@@ -153,7 +156,7 @@ class QueueBase:
                 value.shape.assert_is_compatible_with(shape)
             return queue_ops.queue_enqueue(self._queue_ref, values, scope)
 
-    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+    def enqueue_many(self, vals: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds the elements that are the rows of `vals`, without others in between.
 
         Args:
@@ -208,7 +211,7 @@ class QueueBase:
         name = name or f"{self._name}_Dequeue"
         return self._element(queue_ops.queue_dequeue(self._queue_ref, self._dtypes, self._shapes, name))
 
-    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
         """Take `n` elements at once, stacked along a new first axis, waiting until there are so many.
 
         Args:
@@ -224,7 +227,7 @@ class QueueBase:
         name = name or f"{self._name}_DequeueMany"
         return self._element(queue_ops.queue_dequeue_many(self._queue_ref, n, self._dtypes, self._shapes, name))
 
-    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
         """As `dequeue_many`, but of a closed queue take what is left, if that is anything.
 
         Args:

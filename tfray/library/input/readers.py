@@ -7,6 +7,7 @@ from typing import Any
 from tfray.formats.tfrecord import TFRecordOptions
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.scopes import current_container
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import QueueBase
 from tfray.ops.dataflow import reader_ops
 
@@ -51,7 +52,7 @@ class ReaderBase:
         key, value = reader_ops.reader_read(self._reader_ref, _handle(queue), name)
         return key, value
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The next records, at least one and at most `num_records`; those of one work unit.
 
         Args:
@@ -92,7 +93,7 @@ class ReaderBase:
         """
         return reader_ops.reader_serialize_state(self._reader_ref, name)
 
-    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+    def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
         """An operation that brings the reader to where one of its kind was.
 
         Args:

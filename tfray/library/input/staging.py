@@ -11,6 +11,7 @@ from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.scopes import current_container
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import as_name_list, as_type_list
 from tfray.ops.dataflow import staging_ops
 
@@ -174,7 +175,7 @@ class StagingArea(BaseStagingArea):
         tensors = staging_ops.unstage(self._handle, self._dtypes, self._shapes, name or f"{self._name}_get")
         return self._result(tensors, range(len(tensors)))
 
-    def peek(self, index: Any, name: str | None = None) -> Any:
+    def peek(self, index: TensorLike, name: str | None = None) -> Any:
         """Look at an element, waiting until it is there.
 
         Args:
@@ -216,7 +217,13 @@ class MapStagingArea(BaseStagingArea):
         handle = staging_ops.map_staging_area(count, ordered, capacity, memory_limit, container, shared_name or "")
         super().__init__(dtypes, shapes, names, capacity, memory_limit, handle)
 
-    def put(self, key: Any, vals: Any, indices: Indices = None, name: str | None = None) -> Operation:
+    def put(
+        self,
+        key: TensorLike,
+        vals: TensorLike | Mapping[str, TensorLike],
+        indices: Indices = None,
+        name: str | None = None,
+    ) -> Operation:
         """An operation that adds components of the element of a key; waits for room once it is complete.
 
         Args:
@@ -233,7 +240,7 @@ class MapStagingArea(BaseStagingArea):
             places, tensors = self._values(vals, indices)
             return staging_ops.map_stage(self._handle, _key(key), places, tensors, scope)
 
-    def get(self, key: Any = None, indices: Indices = None, name: str | None = None) -> Any:
+    def get(self, key: TensorLike | None = None, indices: Indices = None, name: str | None = None) -> Any:
         """Take components of the element of a key, or of any, waiting until it is complete.
 
         Args:
@@ -257,7 +264,7 @@ class MapStagingArea(BaseStagingArea):
         key, *tensors = staging_ops.map_unstage_no_key(self._handle, places, types, shapes, name)
         return key, self._result(tensors, places)
 
-    def peek(self, key: Any, indices: Indices = None, name: str | None = None) -> Any:
+    def peek(self, key: TensorLike, indices: Indices = None, name: str | None = None) -> Any:
         """Look at components of the element of a key, waiting until it is complete.
 
         Args:
@@ -282,5 +289,5 @@ class MapStagingArea(BaseStagingArea):
         return staging_ops.map_incomplete_size(self._handle, name or f"{self._name}_incomplete_size")
 
 
-def _key(key: Any) -> Tensor:
+def _key(key: TensorLike) -> Tensor:
     return convert_to_tensor(key, dtypes.int64)

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -103,7 +102,7 @@ class VocabularyProcessor:
         self.vocabulary_ = vocabulary or CategoricalVocabulary()
         self._tokenizer = tokenizer_fn or tokenizer
 
-    def fit(self, raw_documents: Iterable[str], unused_y: Any = None) -> VocabularyProcessor:
+    def fit(self, raw_documents: Iterable[str], unused_y: object = None) -> VocabularyProcessor:
         """Learn the words of some texts, and no others from then on. Returns this object."""
         for words in self._tokenizer(raw_documents):
             for word in words:
@@ -121,7 +120,7 @@ class VocabularyProcessor:
             row[: len(numbers)] = numbers
             yield row
 
-    def fit_transform(self, raw_documents: Iterable[str], unused_y: Any = None) -> Iterator[np.ndarray]:
+    def fit_transform(self, raw_documents: Iterable[str], unused_y: object = None) -> Iterator[np.ndarray]:
         """`fit`, then `transform`."""
         texts = list(raw_documents)
         return self.fit(texts).transform(texts)

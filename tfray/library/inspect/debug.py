@@ -17,7 +17,7 @@ import json
 import pdb
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -30,6 +30,8 @@ from tfray.formats.files import failures_of, given_path
 from tfray.formats.npy import read_npy
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, default_session_scope
+from tfray.framework.op_def import Array
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.inspect.graph_tree import graph_tree as graph_tree
 from tfray.library.inspect.graph_tree import show as show
 from tfray.runtime.traced_op import TracedOp
@@ -68,7 +70,7 @@ class TensorDatum:
         return self.name.rpartition(":")[0]
 
 
-def has_inf_or_nan(datum: Any, tensor: Any = None) -> bool:
+def has_inf_or_nan(datum: Any, tensor: TensorLike | None = None) -> bool:
     """Whether a value holds an infinity or what is no number. Also takes the value alone."""
     value = np.asarray(datum if tensor is None else tensor)
     if value.dtype.kind in "biuOSU":
@@ -88,7 +90,7 @@ class _Observation:
         self._visit = visit
         self._occurrences: dict[tuple[str, str], int] = {}
 
-    def __call__(self, device: str, op: TracedOp, values: Any) -> None:
+    def __call__(self, device: str, op: TracedOp, values: Sequence[Array]) -> None:
         if op.name.startswith("_") or op.type in ("Send", "Recv"):
             return
         for index, value in enumerate(values):
@@ -140,7 +142,7 @@ def watch(
     """
     matches, kept = _matcher(tensors), dict[str, list[Any]]()
 
-    def keep(datum: TensorDatum, value: Any) -> None:
+    def keep(datum: TensorDatum, value: TensorLike) -> None:
         if matches(datum):
             kept.setdefault(datum.name, []).append(np.array(value))
 
@@ -174,7 +176,7 @@ def dump(
         folder.mkdir(parents=True, exist_ok=True)
     entries: list[dict[str, Any]] = []
 
-    def write(datum: TensorDatum, value: Any) -> None:
+    def write(datum: TensorDatum, value: TensorLike) -> None:
         if matches(datum):
             array = np.asarray(value)
             file = f"{len(entries):06d}_{re.sub('[^A-Za-z0-9_.-]', '_', datum.name)[:100]}.npy"
@@ -306,7 +308,7 @@ class LocalDebugSession(_WrapperSession):
         **unused: Accepted for TensorFlow 1 programs.
     """
 
-    def __init__(self, sess: Session, on_hit: str | Callable[[TensorDatum, Any], None] | None = None, **unused: Any):
+    def __init__(self, sess: Session, on_hit: str | Callable[[TensorDatum, Any], None] | None = None, **unused: object):
         super().__init__(sess)
         if isinstance(on_hit, str) and on_hit not in ("break", "raise", "print"):
             raise InvalidArgumentError(f"on_hit is 'break', 'raise', 'print' or a function, not {on_hit!r}")
@@ -331,7 +333,7 @@ class LocalDebugSession(_WrapperSession):
                 raise CancelledError("the debugger was left") from None
             raise
 
-    def _visit(self, datum: TensorDatum, value: Any) -> None:
+    def _visit(self, datum: TensorDatum, value: TensorLike) -> None:
         reasons = [name for name, function in self._filters.items() if function(datum, value)]
         if any(stop(datum) for stop in self._stops):
             reasons.append("chosen")
@@ -382,7 +384,7 @@ class DumpingDebugWrapperSession(_WrapperSession):
         **unused: Accepted for TensorFlow 1 programs.
     """
 
-    def __init__(self, sess: Session, session_root: str | Path, watch_fn: Any = None, **unused: Any) -> None:
+    def __init__(self, sess: Session, session_root: str | Path, watch_fn: Any = None, **unused: object) -> None:
         super().__init__(sess)
         self._root = Path(given_path(session_root, "session_root"))
         self._watched = watch_fn
@@ -397,7 +399,7 @@ class DumpingDebugWrapperSession(_WrapperSession):
 DebugDumpDir = DebugDump
 
 
-def describe(datum: TensorDatum, value: Any, reason: str = "") -> str:
+def describe(datum: TensorDatum, value: TensorLike, reason: str = "") -> str:
     """A tensor in words: where it comes from, and what it holds."""
     array = np.asarray(value)
     lines = [f"{datum.name} = {datum.op_type}({', '.join(datum.inputs)})" + (f" [{reason}]" if reason else "")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.events import PluginData, SummaryDescription, SummaryMetadata
@@ -14,6 +13,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_def import NodeDef
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.platform import logging
 from tfray.ops.system import summary_ops
 
@@ -37,7 +37,7 @@ def summary_scope(name: str, family: str | None = None) -> Iterator[tuple[str, s
         yield (tag if family is None else f"{family}/{tag}"), scope
 
 
-def _clean(name: Any) -> str:
+def _clean(name: str) -> str:
     clean = _UNFIT.sub("_", str(name)).lstrip("/")
     if not clean:
         raise InvalidArgumentError(f"{name!r} is no name of a summary")
@@ -52,7 +52,9 @@ def _collect(summary: Tensor, collections: Sequence[str] | None) -> Tensor:
     return summary
 
 
-def scalar(name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None) -> Tensor:
+def scalar(
+    name: str, tensor: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
+) -> Tensor:
     """A number for TensorBoard's charts.
 
     Args:
@@ -72,14 +74,16 @@ def _constant(text: str | bytes, name: str = "tag") -> Tensor:
     return convert_to_tensor(text, dtypes.string, name=name)
 
 
-def _as_number(values: Any) -> Tensor:
+def _as_number(values: TensorLike) -> Tensor:
     tensor = convert_to_tensor(values)
     if tensor.dtype is dtypes.bool_:
         raise InvalidArgumentError(f"{tensor!r} is no number: use tf.cast", op_name=tensor.op.name)
     return tensor
 
 
-def histogram(name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None) -> Tensor:
+def histogram(
+    name: str, values: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
+) -> Tensor:
     """How values are distributed, for TensorBoard's histograms and distributions.
 
     Args:
@@ -100,7 +104,7 @@ def histogram(name: str, values: Any, collections: Sequence[str] | None = None, 
 
 def image(
     name: str,
-    tensor: Any,
+    tensor: TensorLike,
     max_outputs: int = 3,
     collections: Sequence[str] | None = None,
     family: str | None = None,
@@ -124,8 +128,8 @@ def image(
 
 def audio(
     name: str,
-    tensor: Any,
-    sample_rate: Any,
+    tensor: TensorLike,
+    sample_rate: TensorLike,
     max_outputs: int = 3,
     collections: Sequence[str] | None = None,
     family: str | None = None,
@@ -149,7 +153,7 @@ def audio(
         return _collect(summary, collections)
 
 
-def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Tensor:
+def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None) -> Tensor:
     """Text, shown as Markdown; vectors and matrices of strings as tables.
 
     Args:
@@ -172,7 +176,7 @@ def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Te
 
 def tensor_summary(
     name: str,
-    tensor: Any,
+    tensor: TensorLike,
     summary_description: str | None = None,
     collections: Sequence[str] | None = None,
     summary_metadata: SummaryMetadata | None = None,
@@ -207,7 +211,7 @@ def tensor_summary(
         return _collect(summary, collections)
 
 
-def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
+def merge(inputs: Sequence[TensorLike], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
     """Several summaries in one.
 
     Args:
@@ -262,7 +266,9 @@ def get_summary_description(node_def: NodeDef) -> SummaryDescription:
 # -- TensorFlow before 1.0 -----------------------------------------------------------------------------
 
 
-def scalar_summary(tags: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
+def scalar_summary(
+    tags: TensorLike, values: TensorLike, collections: Sequence[str] | None = None, name: str | None = None
+) -> Tensor:
     """Numbers under tags that are given; the form before `tf.summary.scalar`.
 
     Args:
@@ -276,23 +282,27 @@ def scalar_summary(tags: Any, values: Any, collections: Sequence[str] | None = N
 
 
 def histogram_summary(
-    tag: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
+    tag: TensorLike, values: TensorLike, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
     """A distribution under a tag that is given; the form before `tf.summary.histogram`."""
     return _collect(summary_ops.histogram_summary(tag, values, name or "HistogramSummary"), collections)
 
 
 def image_summary(
-    tag: Any, tensor: Any, max_images: int = 3, collections: Sequence[str] | None = None, name: str | None = None
+    tag: TensorLike,
+    tensor: TensorLike,
+    max_images: int = 3,
+    collections: Sequence[str] | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Images under a tag that is given; the form before `tf.summary.image`."""
     return _collect(summary_ops.image_summary(tag, tensor, max_images, name=name or "ImageSummary"), collections)
 
 
 def audio_summary(
-    tag: Any,
-    tensor: Any,
-    sample_rate: Any,
+    tag: TensorLike,
+    tensor: TensorLike,
+    sample_rate: TensorLike,
     max_outputs: int = 3,
     collections: Sequence[str] | None = None,
     name: str | None = None,
@@ -303,7 +313,9 @@ def audio_summary(
     return _collect(summary, collections)
 
 
-def merge_summary(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
+def merge_summary(
+    inputs: Sequence[TensorLike], collections: Sequence[str] | None = None, name: str | None = None
+) -> Tensor:
     """Several summaries in one; the form before `tf.summary.merge`."""
     return merge(inputs, collections, name or "MergeSummary")
 

@@ -13,8 +13,19 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.tensor_shape import TensorShape
-from tfray.library.variables.variable_scope import VariableScope, get_variable, get_variable_scope, variable_scope
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.partitioned_variables import Partitioner
+from tfray.library.variables.regularizers import RegularizerFunction
+from tfray.library.variables.variable_scope import (
+    ScopeLike,
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
+from tfray.library.variables.variable_store import Reuse
 
 
 class Layer:
@@ -51,8 +62,8 @@ class Layer:
         dtype: DTypeLike | None = None,
         *,
         _scope: str | VariableScope | None = None,
-        _reuse: Any = None,
-        activity_regularizer: Callable[[Tensor], Tensor] | None = None,
+        _reuse: Reuse | None = None,
+        activity_regularizer: Callable[[Tensor], Tensor | None] | None = None,
     ) -> None:
         self.trainable = trainable
         self.built = False
@@ -75,7 +86,7 @@ class Layer:
 
     # -- what layers override --------------------------------------------------------------------
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make the variables, given the static shape of the inputs (or a list of shapes)."""
         self.built = True
 
@@ -83,13 +94,13 @@ class Layer:
         """Compute the outputs from the inputs."""
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Static shape of the output for an input of that static shape; by default the same."""
         return TensorShape(input_shape)
 
     # -- calling ---------------------------------------------------------------------------------
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """The outputs; arguments besides the inputs go to `call`."""
         inputs = nest.map_structure(_as_tensor, inputs)
         if self._takes_dtype_of_inputs and not self.built:
@@ -110,11 +121,11 @@ class Layer:
         self._calls.append((inputs, outputs))
         return outputs
 
-    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """The same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
-    def _enter_first(self, scope: Any) -> None:
+    def _enter_first(self, scope: ScopeLike | None) -> None:
         if self._scope is not None:
             return
         if self._reuse:
@@ -124,7 +135,7 @@ class Layer:
         with context as opened:
             self._scope = opened
 
-    def _regularize_activity(self, outputs: Any) -> None:
+    def _regularize_activity(self, outputs: TensorLike) -> None:
         if self._activity_regularizer is None:
             return
         graph = get_default_graph()
@@ -139,14 +150,14 @@ class Layer:
     def add_weight(
         self,
         name: str,
-        shape: Any = None,
+        shape: ShapeLike = None,
         dtype: DTypeLike | None = None,
-        initializer: Any = None,
-        regularizer: Callable[[Any], Tensor | None] | None = None,
+        initializer: InitializerLike | None = None,
+        regularizer: RegularizerFunction | None = None,
         trainable: bool | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
-        partitioner: Any = None,
-        **unused: Any,
+        partitioner: Partitioner | None = None,
+        **unused: object,
     ) -> Any:
         """Make a variable of the layer, or find it where the layer shares those of another.
 
@@ -214,13 +225,13 @@ class Layer:
 
     # -- losses and updates ----------------------------------------------------------------------
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: Any, inputs: TensorLike | None = None) -> None:
         """Add losses of the layer, such as of its activations; they go to ``GraphKeys.REGULARIZATION_LOSSES``."""
         for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
             self._losses.append(loss)
             get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: TensorLike, inputs: TensorLike | None = None) -> None:
         """Add operations to run with each training step; they go to ``GraphKeys.UPDATE_OPS``."""
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
             self._updates.append(update)
@@ -286,7 +297,7 @@ class Layer:
         return self._calls[0]
 
 
-def checked_shape(layer: Layer, input_shape: Any, rank: int | None = None, axis: int = -1) -> int:
+def checked_shape(layer: Layer, input_shape: ShapeLike, rank: int | None = None, axis: int = -1) -> int:
     """The size along `axis` of an input, which must be known.
 
     Args:
@@ -323,7 +334,7 @@ def _unique_layer_name(base: str) -> str:
     return base if counts[base] == 1 else f"{base}_{counts[base] - 1}"
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: TensorLike) -> Any:
     return convert_to_tensor(value) if not hasattr(value, "dense_shape") else value
 
 

@@ -11,14 +11,19 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import Activation, Sizes, TensorLike
 from tfray.library.layers.base_layer import Layer, checked_shape
 from tfray.library.variables import initializers
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.regularizers import RegularizerFunction
+from tfray.library.variables.variable_store import Reuse
+from tfray.library.variables.variables import Constraint
 from tfray.ops.arrays import array_ops
 from tfray.ops.nn import conv3d_ops, conv_ops, depthwise_conv_ops, nn_ops
 
 
-def per_axis(value: Any, rank: int, name: str) -> list[int]:
+def per_axis(value: Sizes, rank: int, name: str) -> list[int]:
     """A size given once or for each of `rank` spatial axes, as a list."""
     try:
         values = [int(item) for item in value] if isinstance(value, Sequence) else [int(value)] * rank
@@ -68,20 +73,20 @@ class ConvolutionLayer(Layer):
         self,
         rank: int,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: Sizes = 1,
+        activation: Activation | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = initializers.Zeros,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = initializers.Zeros,
+        kernel_regularizer: RegularizerFunction | None = None,
+        bias_regularizer: RegularizerFunction | None = None,
+        activity_regularizer: RegularizerFunction | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
         **kwargs: Any,
@@ -105,7 +110,7 @@ class ConvolutionLayer(Layer):
         self.bias: Any = None
         self._layout = layout_of(data_format, rank)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         self._add_kernel(self.kernel_shape(self._channels(input_shape)))
         self._add_bias()
         super().build(input_shape)
@@ -114,7 +119,7 @@ class ConvolutionLayer(Layer):
         """Shape of the filters, for inputs with that many channels."""
         return [*self.kernel_size, channels, self.filters]
 
-    def _channels(self, input_shape: Any) -> int:
+    def _channels(self, input_shape: ShapeLike) -> int:
         return checked_shape(self, input_shape, self.rank + 2, self._channel_axis)
 
     @property
@@ -144,7 +149,7 @@ class ConvolutionLayer(Layer):
                 constraint=self.bias_constraint,
             )
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         return self._finish(
             _CONVOLUTIONS[self.rank](
                 inputs,
@@ -161,7 +166,7 @@ class ConvolutionLayer(Layer):
             outputs = nn_ops.bias_add(outputs, self.bias, "NCHW" if self._layout[1] == "C" else "NHWC")
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes: list[Any] = TensorShape(input_shape).as_list()
         for index, axis in enumerate(self._spatial_axes):
             sizes[axis] = self._output_size(sizes[axis], index)
@@ -175,7 +180,7 @@ class ConvolutionLayer(Layer):
 class Conv1D(ConvolutionLayer):
     """Convolves sequences ``[batch, width, channels]``; arguments as for `Conv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
         super().__init__(1, filters, kernel_size, *args, **kwargs)
 
 
@@ -203,14 +208,14 @@ class Conv2D(ConvolutionLayer):
         **kwargs: As for `Layer`.
     """
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
         super().__init__(2, filters, kernel_size, *args, **kwargs)
 
 
 class Conv3D(ConvolutionLayer):
     """Convolves volumes ``[batch, depth, height, width, channels]``; arguments as for `Conv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
         super().__init__(3, filters, kernel_size, *args, **kwargs)
 
 
@@ -221,8 +226,8 @@ class TransposedConvolutionLayer(ConvolutionLayer):
         self,
         rank: int,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
         *args: Any,
@@ -233,7 +238,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
     def kernel_shape(self, channels: int) -> list[int]:
         return [*self.kernel_size, self.filters, channels]
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         static = self.compute_output_shape(inputs.shape)
         sizes: Any = static.as_list()
         if None in sizes:
@@ -257,14 +262,14 @@ class TransposedConvolutionLayer(ConvolutionLayer):
 class Conv2DTranspose(TransposedConvolutionLayer):
     """The transpose of a convolution, which enlarges images; arguments as for `Conv2D`, without dilation."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
         super().__init__(2, filters, kernel_size, *args, **kwargs)
 
 
 class Conv3DTranspose(TransposedConvolutionLayer):
     """The same for volumes; arguments as for `Conv2D`, without dilation."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
         super().__init__(3, filters, kernel_size, *args, **kwargs)
 
 
@@ -275,24 +280,24 @@ class SeparableConvolutionLayer(ConvolutionLayer):
         self,
         rank: int,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: Sizes = 1,
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: Activation | None = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = initializers.Zeros,
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: InitializerLike | None = None,
+        pointwise_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = initializers.Zeros,
+        depthwise_regularizer: RegularizerFunction | None = None,
+        pointwise_regularizer: RegularizerFunction | None = None,
+        bias_regularizer: RegularizerFunction | None = None,
+        activity_regularizer: RegularizerFunction | None = None,
+        depthwise_constraint: Constraint | None = None,
+        pointwise_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
         **kwargs: Any,
@@ -319,7 +324,7 @@ class SeparableConvolutionLayer(ConvolutionLayer):
         self._depthwise = (depthwise_initializer, depthwise_regularizer, depthwise_constraint)
         self._pointwise = (pointwise_initializer, pointwise_regularizer, pointwise_constraint)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         channels = self._channels(input_shape)
         between = channels * self.depth_multiplier
         self.depthwise_kernel = self._add_part(
@@ -364,10 +369,10 @@ class SeparableConv2D(SeparableConvolutionLayer):
         **kwargs: As for `Layer`.
     """
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
         super().__init__(2, filters, kernel_size, *args, **kwargs)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         return self._finish(
             depthwise_conv_ops.separable_conv2d(
                 inputs,
@@ -384,10 +389,10 @@ class SeparableConv2D(SeparableConvolutionLayer):
 class SeparableConv1D(SeparableConvolutionLayer):
     """The same for sequences; arguments as for `SeparableConv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
         super().__init__(1, filters, kernel_size, *args, **kwargs)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         # A sequence is an image of height 1.
         axis = self._spatial_axes[0]
         layout = layout_of(self.data_format, 2)
@@ -412,7 +417,7 @@ def _four(strides: list[int], layout: str) -> list[int]:
 
 
 def apply_layer(
-    kind: Callable[..., Layer], inputs: Any, *args: Any, name: str | None, reuse: Any, **kwargs: Any
+    kind: Callable[..., Layer], inputs: TensorLike, *args: Any, name: str | None, reuse: Reuse | None, **kwargs: Any
 ) -> Any:
     """Make a layer under a name and call it: what the layers in the form of functions do."""
     inputs = convert_to_tensor(inputs)
@@ -420,12 +425,12 @@ def apply_layer(
 
 
 def conv1d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
+    kernel_size: Sizes,
     *args: Any,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """Convolve sequences ``[batch, width, channels]``.
@@ -446,12 +451,12 @@ def conv1d(
 
 
 def conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
+    kernel_size: Sizes,
     *args: Any,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """Convolve images ``[batch, height, width, channels]``.
@@ -477,12 +482,12 @@ def conv2d(
 
 
 def conv3d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
+    kernel_size: Sizes,
     *args: Any,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """Convolve volumes ``[batch, depth, height, width, channels]``; arguments as for `conv2d`."""
@@ -490,12 +495,12 @@ def conv3d(
 
 
 def conv3d_transpose(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
+    kernel_size: Sizes,
     *args: Any,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """Enlarge volumes by the transpose of a convolution; arguments as for `conv2d_transpose`.
@@ -507,12 +512,12 @@ def conv3d_transpose(
 
 
 def conv2d_transpose(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
+    kernel_size: Sizes,
     *args: Any,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """Enlarge images by the transpose of a convolution.
@@ -537,12 +542,12 @@ def conv2d_transpose(
 
 
 def separable_conv1d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
+    kernel_size: Sizes,
     *args: Any,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """Convolve every channel of sequences by itself, then mix the channels; as `separable_conv2d`.
@@ -553,12 +558,12 @@ def separable_conv1d(
 
 
 def separable_conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
+    kernel_size: Sizes,
     *args: Any,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """Convolve every channel of images by itself, then mix the channels at each position.

@@ -7,9 +7,14 @@ from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers.base_layer import Layer, checked_shape
 from tfray.library.variables import initializers
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.regularizers import RegularizerFunction
+from tfray.library.variables.variable_store import Reuse
+from tfray.library.variables.variables import Constraint
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.math import linalg_ops, math_ops
@@ -38,15 +43,15 @@ class Dense(Layer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: Activation | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = initializers.Zeros,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = initializers.Zeros,
+        kernel_regularizer: RegularizerFunction | None = None,
+        bias_regularizer: RegularizerFunction | None = None,
+        activity_regularizer: RegularizerFunction | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
         **kwargs: Any,
@@ -63,7 +68,7 @@ class Dense(Layer):
         self.bias_constraint = bias_constraint
         self.bias: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         size = checked_shape(self, input_shape)
         self.kernel = self.add_weight(
             "kernel",
@@ -82,9 +87,9 @@ class Dense(Layer):
             )
         super().build(input_shape)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         if (inputs.shape.rank or 2) > 2:
-            outputs = linalg_ops.tensordot(inputs, self.kernel, [[inputs.shape.rank - 1], [0]])
+            outputs = linalg_ops.tensordot(inputs, self.kernel, [[len(inputs.shape) - 1], [0]])
             outputs.set_shape(self.compute_output_shape(inputs.shape))
         else:
             outputs = linalg_ops.matmul(inputs, self.kernel)
@@ -92,7 +97,7 @@ class Dense(Layer):
             outputs = nn_ops.bias_add(outputs, self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         return TensorShape(input_shape)[:-1].concatenate(self.units)
 
 
@@ -108,14 +113,19 @@ class Dropout(Layer):
     """
 
     def __init__(
-        self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: str | None = None, **kwargs: Any
+        self,
+        rate: float | Tensor = 0.5,
+        noise_shape: TensorLike | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
         self.rate = rate
         self.noise_shape = noise_shape
         self.seed = seed
 
-    def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, training: TensorLike = False, **kwargs: Any) -> Any:
         """The inputs, some of them dropped where `training`, a Python value or scalar tensor, is true."""
 
         def dropped() -> Tensor:
@@ -125,7 +135,7 @@ class Dropout(Layer):
         outputs.set_shape(inputs.shape)
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         return TensorShape(input_shape)
 
 
@@ -141,7 +151,7 @@ class Flatten(Layer):
         super().__init__(**kwargs)
         self.data_format = data_format
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         rank = inputs.shape.rank
         if self.data_format == "channels_first" and rank is not None and rank > 2:
             inputs = array_ops.transpose(inputs, [0, *range(2, rank), 1])
@@ -157,7 +167,7 @@ class Flatten(Layer):
         shape = array_ops.shape(inputs)
         return array_ops.stack([shape[0], math_ops.reduce_prod(shape[1:])])
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         shape = TensorShape(input_shape)
         if shape.rank is None:
             return TensorShape([None, None])
@@ -168,20 +178,20 @@ class Flatten(Layer):
 
 
 def dense(
-    inputs: Any,
+    inputs: TensorLike,
     units: int,
-    activation: Any = None,
+    activation: Activation | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = initializers.Zeros,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = initializers.Zeros,
+    kernel_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+    activity_regularizer: RegularizerFunction | None = None,
+    kernel_constraint: Constraint | None = None,
+    bias_constraint: Constraint | None = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
 ) -> Tensor:
     """``activation(inputs @ kernel + bias)``, along the last dimension of the inputs.
 
@@ -235,11 +245,11 @@ def dense(
 
 
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
-    noise_shape: Any = None,
+    inputs: TensorLike,
+    rate: float | Tensor = 0.5,
+    noise_shape: TensorLike | None = None,
     seed: int | None = None,
-    training: Any = False,
+    training: TensorLike = False,
     name: str | None = None,
 ) -> Tensor:
     """In training set random elements to 0 and scale the others up.
@@ -262,7 +272,7 @@ def dropout(
     return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
 
 
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """Join all dimensions but the first.
 
     Args:

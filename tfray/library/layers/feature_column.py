@@ -23,8 +23,10 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.input import lookup
 from tfray.library.variables import initializers
+from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.variable_scope import get_variable, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import linalg_ops, math_ops
@@ -136,7 +138,7 @@ class NumericColumn(DenseColumn):
 def numeric_column(
     key: str,
     shape: int | Sequence[int] = (1,),
-    default_value: Any = None,
+    default_value: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
     normalizer_fn: Callable[[Tensor], Tensor] | None = None,
 ) -> NumericColumn:
@@ -477,7 +479,7 @@ def embedding_column(
     categorical_column: CategoricalColumn,
     dimension: int,
     combiner: str = "mean",
-    initializer: Any = None,
+    initializer: InitializerLike | None = None,
     trainable: bool = True,
 ) -> EmbeddingColumn:
     """A learned vector for each id.

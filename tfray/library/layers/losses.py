@@ -15,6 +15,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import name_scope
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import constant
 from tfray.ops.math import math_ops
@@ -53,8 +54,8 @@ class Reduction:
 
 
 def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
+    losses: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
@@ -89,7 +90,7 @@ def compute_weighted_loss(
         return loss
 
 
-def _is_number(value: Any, number: float) -> bool:
+def _is_number(value: TensorLike, number: float) -> bool:
     return isinstance(value, (int, float)) and value == number
 
 
@@ -106,7 +107,7 @@ def _check_weights(weights: Tensor, losses: Tensor) -> None:
         )
 
 
-def _reduced(weighted: Tensor, losses: Tensor, weights: Any, reduction: str) -> Tensor:
+def _reduced(weighted: Tensor, losses: Tensor, weights: TensorLike, reduction: str) -> Tensor:
     if reduction == Reduction.NONE:
         return weighted
     total = math_ops.reduce_sum(weighted)
@@ -121,7 +122,7 @@ def _reduced(weighted: Tensor, losses: Tensor, weights: Any, reduction: str) -> 
     return math_ops.div_no_nan(total, count, name="value")
 
 
-def _number_present(losses: Tensor, weights: Any, per_example: bool = False) -> Tensor:
+def _number_present(losses: Tensor, weights: TensorLike, per_example: bool = False) -> Tensor:
     """How many losses have a weight other than 0; `per_example` along all dimensions but the first, kept as 1."""
     if not per_example and _is_number(weights, 1):
         return array_ops.cast(array_ops.size(losses), dtypes.float32)
@@ -138,7 +139,7 @@ def _all_but_first(tensor: Tensor) -> Any:
     return array_ops.range(1, array_ops.rank(tensor)) if rank is None else list(range(1, rank))
 
 
-def _pair(first: Any, second: Any, names: str) -> tuple[Tensor, Tensor]:
+def _pair(first: TensorLike, second: TensorLike, names: str) -> tuple[Tensor, Tensor]:
     """Two tensors as float32, which must have one shape."""
     for value, name in zip((first, second), names.split(), strict=True):
         if value is None:
@@ -151,9 +152,9 @@ def _pair(first: Any, second: Any, names: str) -> tuple[Tensor, Tensor]:
 
 
 def absolute_difference(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
@@ -181,9 +182,9 @@ def absolute_difference(
 
 
 def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
@@ -215,9 +216,9 @@ def mean_squared_error(
 
 
 def huber_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     delta: float = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -251,9 +252,9 @@ def huber_loss(
 
 
 def log_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     epsilon: float = 1e-7,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -285,9 +286,9 @@ def log_loss(
 
 
 def hinge_loss(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
@@ -315,10 +316,10 @@ def hinge_loss(
 
 
 def cosine_distance(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     axis: int | None = None,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
@@ -352,9 +353,9 @@ def cosine_distance(
 
 
 def mean_pairwise_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
@@ -400,9 +401,9 @@ def mean_pairwise_squared_error(
 
 
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    multi_class_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -435,9 +436,9 @@ def sigmoid_cross_entropy(
 
 
 def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    onehot_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -479,9 +480,9 @@ def softmax_cross_entropy(
 
 
 def sparse_softmax_cross_entropy(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
@@ -523,7 +524,7 @@ def sparse_softmax_cross_entropy(
 # -- collections -----------------------------------------------------------------------------------------
 
 
-def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     """Add a loss of one's own to a collection.
 
     Args:

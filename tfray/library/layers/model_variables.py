@@ -8,27 +8,31 @@ from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import get_default_graph
+from tfray.framework.graph import DeviceLike, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import get_collection
+from tfray.framework.tensor_shape import ShapeLike
 from tfray.library.layers.arg_scope import add_arg_scope
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.partitioned_variables import Partitioner
+from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_scope import VariableScope, get_variable
 
 
 @add_arg_scope
 def variable(
     name: str,
-    shape: Any = None,
+    shape: ShapeLike = None,
     dtype: DTypeLike | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
     trainable: bool = True,
     collections: Iterable[str] | None = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
+    caching_device: DeviceLike | None = None,
+    device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
     custom_getter: Callable[..., Any] | None = None,
-    **unused: Any,
+    **unused: object,
 ) -> Any:
     """As `tf.get_variable`, on a device.
 
@@ -64,10 +68,10 @@ def variable(
 @add_arg_scope
 def model_variable(
     name: str,
-    shape: Any = None,
+    shape: ShapeLike = None,
     dtype: DTypeLike | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
     trainable: bool = True,
     collections: Iterable[str] | None = None,
     **kwargs: Any,

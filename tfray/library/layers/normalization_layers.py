@@ -10,10 +10,15 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers.base_layer import Layer
 from tfray.library.variables import initializers
+from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.moving_average import assign_moving_average
+from tfray.library.variables.regularizers import RegularizerFunction
+from tfray.library.variables.variable_store import Reuse
+from tfray.library.variables.variables import Constraint
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.nn import normalization_ops
@@ -56,18 +61,18 @@ class BatchNormalization(Layer):
     def __init__(
         self,
         axis: int | Sequence[int] = -1,
-        momentum: Any = 0.99,
+        momentum: TensorLike = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = initializers.Zeros,
-        gamma_initializer: Any = initializers.Ones,
-        moving_mean_initializer: Any = initializers.Zeros,
-        moving_variance_initializer: Any = initializers.Ones,
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike | None = initializers.Zeros,
+        gamma_initializer: InitializerLike | None = initializers.Ones,
+        moving_mean_initializer: InitializerLike | None = initializers.Zeros,
+        moving_variance_initializer: InitializerLike | None = initializers.Ones,
+        beta_regularizer: RegularizerFunction | None = None,
+        gamma_regularizer: RegularizerFunction | None = None,
+        beta_constraint: Constraint | None = None,
+        gamma_constraint: Constraint | None = None,
         trainable: bool = True,
         fused: bool | None = None,
         name: str | None = None,
@@ -90,7 +95,7 @@ class BatchNormalization(Layer):
         self.beta: Any = None
         self.gamma: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         shape = TensorShape(input_shape)
         rank = shape.rank
         if rank is None or not -rank <= self.axis < rank:
@@ -128,10 +133,10 @@ class BatchNormalization(Layer):
             constraint=constraint,
         )
 
-    def _add_average(self, name: str, channels: int, initializer: Any) -> Any:
+    def _add_average(self, name: str, channels: int, initializer: InitializerLike | None) -> Any:
         return self.add_weight(name, [channels], self._parameter_dtype, initializer=initializer, trainable=False)
 
-    def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, training: TensorLike = False, **kwargs: Any) -> Any:
         """The normalized inputs; `training` is a Python value or a scalar tensor."""
         normalize = self._fused if self.fused else self._by_moments
         outputs, mean, variance = smart_cond(
@@ -165,7 +170,7 @@ class BatchNormalization(Layer):
         assert rank is not None
         shape = [-1 if axis == self.axis else 1 for axis in range(rank)]
 
-        def along_channels(value: Any) -> Any:
+        def along_channels(value: TensorLike) -> Any:
             return value if value is None or self.axis == rank - 1 else array_ops.reshape(value, shape)
 
         if training:
@@ -184,35 +189,35 @@ class BatchNormalization(Layer):
         return [array_ops.cast(outputs, inputs.dtype), mean, variance]
 
 
-def _is_surely_false(condition: Any) -> bool:
+def _is_surely_false(condition: TensorLike) -> bool:
     """Whether a Python value, or a tensor that is constant, is false."""
     value = constant_value(condition) if isinstance(condition, Tensor) else condition
     return value is not None and not hasattr(value, "handle") and not bool(value)
 
 
-def _number(value: Any) -> Tensor:
+def _number(value: TensorLike) -> Tensor:
     return convert_to_tensor(value, dtypes.float32)
 
 
 def batch_normalization(
-    inputs: Any,
+    inputs: TensorLike,
     axis: int | Sequence[int] = -1,
-    momentum: Any = 0.99,
+    momentum: TensorLike = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,
-    beta_initializer: Any = initializers.Zeros,
-    gamma_initializer: Any = initializers.Ones,
-    moving_mean_initializer: Any = initializers.Zeros,
-    moving_variance_initializer: Any = initializers.Ones,
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
-    training: Any = False,
+    beta_initializer: InitializerLike | None = initializers.Zeros,
+    gamma_initializer: InitializerLike | None = initializers.Ones,
+    moving_mean_initializer: InitializerLike | None = initializers.Zeros,
+    moving_variance_initializer: InitializerLike | None = initializers.Ones,
+    beta_regularizer: RegularizerFunction | None = None,
+    gamma_regularizer: RegularizerFunction | None = None,
+    beta_constraint: Constraint | None = None,
+    gamma_constraint: Constraint | None = None,
+    training: TensorLike = False,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     fused: bool | None = None,
 ) -> Tensor:
     """Normalize every channel, then scale and shift it; see `BatchNormalization` for what else has to be run.

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tfray.framework.graph import Tensor
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import Sizes, TensorLike
 from tfray.library.layers.base_layer import Layer
 from tfray.library.layers.convolution_layers import layout_of, padding_of, per_axis, window_count
 from tfray.ops.nn import any_rank_conv_ops, pooling_ops
@@ -30,8 +31,8 @@ class PoolingLayer(Layer):
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
+        pool_size: Sizes,
+        strides: Sizes,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
@@ -44,11 +45,11 @@ class PoolingLayer(Layer):
         self.data_format = data_format
         self._layout = layout_of(data_format, self.rank)
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         function = _FUNCTIONS[self.pooling_type, self.rank]
         return function(inputs, self.pool_size, self.strides, self.padding, self._layout)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes: list[Any] = TensorShape(input_shape).as_list()
         axes = [axis for axis, letter in enumerate(self._layout) if letter not in "NC"]
         for axis, window, stride in zip(axes, self.pool_size, self.strides, strict=True):
@@ -102,9 +103,9 @@ class AveragePooling3D(PoolingLayer):
 
 
 def max_pooling1d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
+    inputs: TensorLike,
+    pool_size: Sizes,
+    strides: Sizes,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -117,9 +118,9 @@ def max_pooling1d(
 
 
 def max_pooling2d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
+    inputs: TensorLike,
+    pool_size: Sizes,
+    strides: Sizes,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -145,9 +146,9 @@ def max_pooling2d(
 
 
 def average_pooling1d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
+    inputs: TensorLike,
+    pool_size: Sizes,
+    strides: Sizes,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -160,9 +161,9 @@ def average_pooling1d(
 
 
 def average_pooling2d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
+    inputs: TensorLike,
+    pool_size: Sizes,
+    strides: Sizes,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -176,9 +177,9 @@ def average_pooling2d(
 
 
 def max_pooling3d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
+    inputs: TensorLike,
+    pool_size: Sizes,
+    strides: Sizes,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -192,9 +193,9 @@ def max_pooling3d(
 
 
 def average_pooling3d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
+    inputs: TensorLike,
+    pool_size: Sizes,
+    strides: Sizes,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,

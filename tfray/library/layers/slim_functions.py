@@ -10,39 +10,48 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, float32
 from tfray.framework.graph import Tensor
 from tfray.framework.scopes import name_scope
+from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.library.layers import core_layers
 from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.model_variables import model_variable
 from tfray.library.layers.slim_layers import collect, fully_connected
 from tfray.library.variables import initializers
-from tfray.library.variables.variable_scope import variable_scope
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.regularizers import RegularizerFunction
+from tfray.library.variables.variable_scope import ScopeLike, variable_scope
+from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.math import math_ops
 from tfray.ops.nn import activation_ops, cross_entropy_ops, embedding_ops, nn_ops, normalization_ops, pooling_ops
 
 
-def _pool2d(function: Any, default: str, settings: dict[str, Any]) -> Tensor:
-    with name_scope(settings["scope"], default, [settings["inputs"]]):
-        outputs = function(
-            convert_to_tensor(settings["inputs"]),
-            per_axis(settings["kernel_size"], 2, "kernel_size"),
-            per_axis(settings["stride"], 2, "stride"),
-            settings["padding"],
-            settings["data_format"],
-        )
-        return collect(settings["outputs_collections"], outputs)
+def _pool2d(
+    function: Callable[..., Tensor],
+    default: str,
+    *,
+    inputs: TensorLike,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: str,
+    data_format: str,
+    outputs_collections: CollectionNames | None,
+    scope: str | None,
+) -> Tensor:
+    with name_scope(scope, default, [inputs]):
+        sizes, strides = per_axis(kernel_size, 2, "kernel_size"), per_axis(stride, 2, "stride")
+        return collect(outputs_collections, function(convert_to_tensor(inputs), sizes, strides, padding, data_format))
 
 
 @add_arg_scope
 def max_pool2d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
+    inputs: TensorLike,
+    kernel_size: Sizes,
+    stride: Sizes = 2,
     padding: str = "VALID",
     data_format: str = "NHWC",
-    outputs_collections: Any = None,
+    outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Tensor:
     """The largest value of each window of images.
@@ -59,30 +68,50 @@ def max_pool2d(
     Returns:
         Shape ``[batch, new height, new width, channels]``.
     """
-    return _pool2d(pooling_ops.max_pool, "MaxPool2D", locals())
+    return _pool2d(
+        pooling_ops.max_pool,
+        "MaxPool2D",
+        inputs=inputs,
+        kernel_size=kernel_size,
+        stride=stride,
+        padding=padding,
+        data_format=data_format,
+        outputs_collections=outputs_collections,
+        scope=scope,
+    )
 
 
 @add_arg_scope
 def avg_pool2d(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 2,
+    inputs: TensorLike,
+    kernel_size: Sizes,
+    stride: Sizes = 2,
     padding: str = "VALID",
     data_format: str = "NHWC",
-    outputs_collections: Any = None,
+    outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Tensor:
     """The mean of each window of images; arguments and shapes as for `max_pool2d`."""
-    return _pool2d(pooling_ops.avg_pool, "AvgPool2D", locals())
+    return _pool2d(
+        pooling_ops.avg_pool,
+        "AvgPool2D",
+        inputs=inputs,
+        kernel_size=kernel_size,
+        stride=stride,
+        padding=padding,
+        data_format=data_format,
+        outputs_collections=outputs_collections,
+        scope=scope,
+    )
 
 
 @add_arg_scope
 def dropout(
-    inputs: Any,
-    keep_prob: Any = 0.5,
-    noise_shape: Any = None,
-    is_training: Any = True,
-    outputs_collections: Any = None,
+    inputs: TensorLike,
+    keep_prob: TensorLike = 0.5,
+    noise_shape: TensorLike | None = None,
+    is_training: TensorLike = True,
+    outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
     seed: int | None = None,
 ) -> Tensor:
@@ -112,7 +141,7 @@ def dropout(
 
 
 @add_arg_scope
-def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
+def flatten(inputs: TensorLike, outputs_collections: CollectionNames | None = None, scope: str | None = None) -> Tensor:
     """Join all dimensions but the first.
 
     Args:
@@ -132,7 +161,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 
 
 @add_arg_scope
-def softmax(logits: Any, scope: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, scope: str | None = None) -> Tensor:
     """Softmax along the last dimension, of any rank; see `tf.nn.softmax`."""
     with name_scope(scope, "softmax", [logits]):
         return cross_entropy_ops.softmax(logits)
@@ -140,11 +169,11 @@ def softmax(logits: Any, scope: str | None = None) -> Tensor:
 
 @add_arg_scope
 def one_hot_encoding(
-    labels: Any,
+    labels: TensorLike,
     num_classes: int,
     on_value: float = 1.0,
     off_value: float = 0.0,
-    outputs_collections: Any = None,
+    outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Tensor:
     """Classes as vectors: see `tf.one_hot`.
@@ -166,7 +195,7 @@ def one_hot_encoding(
 
 
 @add_arg_scope
-def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
+def unit_norm(inputs: TensorLike, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
     """``inputs`` divided by their lengths along dimension `dim`, to which `epsilon` is added.
 
     The result has the shape and dtype of `inputs`.
@@ -179,17 +208,17 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = 
 
 @add_arg_scope
 def layer_norm(
-    inputs: Any,
+    inputs: TensorLike,
     center: bool = True,
     scale: bool = True,
-    activation_fn: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    activation_fn: Activation | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: CollectionNames | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     begin_norm_axis: int = 1,
     begin_params_axis: int = -1,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """Normalize each example to mean 0 and variance 1, then scale and shift each channel.
 
@@ -232,18 +261,18 @@ def layer_norm(
 
 @add_arg_scope
 def instance_norm(
-    inputs: Any,
+    inputs: TensorLike,
     center: bool = True,
     scale: bool = True,
     epsilon: float = 1e-6,
-    activation_fn: Any = None,
+    activation_fn: Activation | None = None,
     param_initializers: dict[str, Any] | None = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    reuse: Reuse | None = None,
+    variables_collections: CollectionNames | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """Normalize each channel of each example to mean 0 and variance 1, then scale and shift it.
 
@@ -293,15 +322,15 @@ def instance_norm(
 
 @add_arg_scope
 def embed_sequence(
-    ids: Any,
+    ids: TensorLike,
     vocab_size: int | None = None,
     embed_dim: int | None = None,
     unique: bool = False,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
     trainable: bool = True,
-    scope: Any = None,
-    reuse: Any = None,
+    scope: ScopeLike | None = None,
+    reuse: Reuse | None = None,
 ) -> Tensor:
     """Rows of a matrix ``embeddings`` for sequences of ids.
 
@@ -332,7 +361,7 @@ def embed_sequence(
         return embedding_ops.embedding_lookup(embeddings, ids)
 
 
-def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Apply one kind of layer several times, each time to the last outputs.
 
     ``repeat(x, 3, conv2d, 64, [3, 3], scope="conv1")`` makes ``conv1/conv1_1`` to ``conv1/conv1_3``.
@@ -356,7 +385,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
         return outputs
 
 
-def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
+def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
     """Apply one kind of layer several times with different arguments.
 
     ``stack(x, fully_connected, [32, 64, 128], scope="fc")`` makes ``fc/fc_1`` to ``fc/fc_3``.
@@ -381,7 +410,7 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **k
         return outputs
 
 
-def linear(inputs: Any, num_outputs: int, **kwargs: Any) -> Tensor:
+def linear(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
     """`fully_connected` without activation, with the same shapes.
 
     Examples:
@@ -391,12 +420,12 @@ def linear(inputs: Any, num_outputs: int, **kwargs: Any) -> Tensor:
     return fully_connected(inputs, num_outputs, **{"activation_fn": None, **kwargs})
 
 
-def relu(inputs: Any, num_outputs: int, **kwargs: Any) -> Tensor:
+def relu(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
     """`fully_connected` with `tf.nn.relu`, with the same shapes."""
     return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.relu, **kwargs})
 
 
-def relu6(inputs: Any, num_outputs: int, **kwargs: Any) -> Tensor:
+def relu6(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
     """`fully_connected` with `tf.nn.relu6`, with the same shapes."""
     return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.relu6, **kwargs})
 

@@ -14,6 +14,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.base_layer import Layer
 from tfray.library.layers.convolution_layers import Conv1D, Conv2D, Conv2DTranspose, SeparableConv2D
@@ -21,7 +22,10 @@ from tfray.library.layers.core_layers import Dense
 from tfray.library.layers.model_variables import model_variable
 from tfray.library.layers.normalization_layers import BatchNormalization
 from tfray.library.variables import initializers
-from tfray.library.variables.variable_scope import VariableScope, variable_scope
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.regularizers import RegularizerFunction
+from tfray.library.variables.variable_scope import ScopeLike, VariableScope, variable_scope
+from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.nn import activation_ops, nn_ops
 
@@ -44,20 +48,20 @@ def _renaming_getter(getter: Callable[..., Any], name: str, *args: Any, **kwargs
 
 
 @contextmanager
-def layer_scope(scope: Any, default: str, reuse: Any) -> Iterator[VariableScope]:
+def layer_scope(scope: ScopeLike | None, default: str, reuse: Reuse | None) -> Iterator[VariableScope]:
     """The variable scope of a layer, in which variables get the names of this module."""
     with variable_scope(scope, default, reuse=reuse, custom_getter=_renaming_getter) as opened:
         yield opened
 
 
-def collect(collections: Any, outputs: Tensor) -> Tensor:
+def collect(collections: CollectionNames | None, outputs: Tensor) -> Tensor:
     """Add the outputs of a layer to collections."""
     if collections:
         get_default_graph().add_to_collections(collections, outputs)
     return outputs
 
 
-def _collect_variables(variables_collections: Any, variables: Iterable[Any]) -> None:
+def _collect_variables(variables_collections: VariablesCollections | None, variables: Iterable[Any]) -> None:
     """Add variables to collections: a list for all, or by the variables' names."""
     if not variables_collections:
         return
@@ -68,14 +72,25 @@ def _collect_variables(variables_collections: Any, variables: Iterable[Any]) -> 
         get_default_graph().add_to_collections(names, variable)
 
 
-def _run(layer: Layer, inputs: Any, collections: Any) -> Any:
+Normalizer = Callable[..., Tensor]
+"""What a layer does to its outputs in place of adding biases: ``function(outputs, **normalizer_params)``."""
+
+VariablesCollections = CollectionNames | dict[str, CollectionNames]
+"""Collections for all variables of a layer, or for each by its name."""
+
+
+def _run(layer: Layer, inputs: TensorLike, collections: VariablesCollections | None) -> Any:
     outputs = layer(inputs)
     _collect_variables(collections, layer.variables)
     return outputs
 
 
 def _finish(
-    outputs: Tensor, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any
+    outputs: Tensor,
+    normalizer_fn: Normalizer | None,
+    normalizer_params: dict[str, Any] | None,
+    activation_fn: Activation | None,
+    collections: CollectionNames | None,
 ) -> Tensor:
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
@@ -86,20 +101,20 @@ def _finish(
 
 @add_arg_scope
 def fully_connected(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int,
-    activation_fn: Any = activation_ops.relu,
-    normalizer_fn: Any = None,
+    activation_fn: Activation | None = activation_ops.relu,
+    normalizer_fn: Normalizer | None = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = GLOROT,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.Zeros,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: InitializerLike | None = GLOROT,
+    weights_regularizer: RegularizerFunction | None = None,
+    biases_initializer: InitializerLike | None = initializers.Zeros,
+    biases_regularizer: RegularizerFunction | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """A dense layer, along the last dimension.
 
@@ -145,62 +160,76 @@ def fully_connected(
         return _finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
 
 
-def _convolve(kind: Callable[..., Layer], default: str, settings: dict[str, Any]) -> Tensor:
-    """Make and run a convolution with the `settings` by name that the functions below take."""
-    reuse, normalizer_fn = settings["reuse"], settings["normalizer_fn"]
-    with layer_scope(settings["scope"], default, reuse) as opened:
-        inputs = convert_to_tensor(settings["inputs"])
-        layout = settings["data_format"] or "NHWC"
-        dilation = {} if "rate" not in settings else {"dilation_rate": settings["rate"]}
+def _convolve(
+    kind: Callable[..., Layer],
+    default: str,
+    *,
+    inputs: TensorLike,
+    num_outputs: int,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: str,
+    data_format: str | None,
+    rate: Sizes | None = None,
+    activation_fn: Activation | None,
+    normalizer_fn: Normalizer | None,
+    normalizer_params: dict[str, Any] | None,
+    weights_initializer: InitializerLike | None,
+    weights_regularizer: RegularizerFunction | None,
+    biases_initializer: InitializerLike | None,
+    biases_regularizer: RegularizerFunction | None,
+    reuse: Reuse | None,
+    variables_collections: VariablesCollections | None,
+    outputs_collections: CollectionNames | None,
+    trainable: bool,
+    scope: ScopeLike | None,
+) -> Tensor:
+    """Make and run a convolution; arguments as for `convolution2d`. A `kind` without dilation has no `rate`."""
+    with layer_scope(scope, default, reuse) as opened:
+        inputs = convert_to_tensor(inputs)
         layer = kind(
-            settings["num_outputs"],
-            settings["kernel_size"],
-            settings["stride"],
-            settings["padding"],
-            "channels_first" if layout.startswith("NC") else "channels_last",
-            use_bias=normalizer_fn is None and settings["biases_initializer"] is not None,
-            kernel_initializer=settings["weights_initializer"],
-            bias_initializer=settings["biases_initializer"],
-            kernel_regularizer=settings["weights_regularizer"],
-            bias_regularizer=settings["biases_regularizer"],
-            trainable=settings["trainable"],
+            num_outputs,
+            kernel_size,
+            stride,
+            padding,
+            "channels_first" if (data_format or "NHWC").startswith("NC") else "channels_last",
+            use_bias=normalizer_fn is None and biases_initializer is not None,
+            kernel_initializer=weights_initializer,
+            bias_initializer=biases_initializer,
+            kernel_regularizer=weights_regularizer,
+            bias_regularizer=biases_regularizer,
+            trainable=trainable,
             name=opened.name,
             dtype=inputs.dtype,
             _scope=opened,
             _reuse=reuse,
-            **dilation,
+            **({} if rate is None else {"dilation_rate": rate}),
         )
-        outputs = _run(layer, inputs, settings["variables_collections"])
-        return _finish(
-            outputs,
-            normalizer_fn,
-            settings["normalizer_params"],
-            settings["activation_fn"],
-            settings["outputs_collections"],
-        )
+        outputs = _run(layer, inputs, variables_collections)
+        return _finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
 
 
 @add_arg_scope
 def convolution2d(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
+    kernel_size: Sizes,
+    stride: Sizes = 1,
     padding: str = "SAME",
     data_format: str | None = None,
-    rate: Any = 1,
-    activation_fn: Any = activation_ops.relu,
-    normalizer_fn: Any = None,
+    rate: Sizes = 1,
+    activation_fn: Activation | None = activation_ops.relu,
+    normalizer_fn: Normalizer | None = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = GLOROT,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.Zeros,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: InitializerLike | None = GLOROT,
+    weights_regularizer: RegularizerFunction | None = None,
+    biases_initializer: InitializerLike | None = initializers.Zeros,
+    biases_regularizer: RegularizerFunction | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """Convolve images.
 
@@ -232,7 +261,29 @@ def convolution2d(
         >>> tf.contrib.slim.conv2d(tf.ones([1, 8, 8, 3]), 16, [3, 3]).shape
         TensorShape([1, 8, 8, 16])
     """
-    return _convolve(Conv2D, "Conv", locals())
+    return _convolve(
+        Conv2D,
+        "Conv",
+        inputs=inputs,
+        num_outputs=num_outputs,
+        kernel_size=kernel_size,
+        stride=stride,
+        padding=padding,
+        data_format=data_format,
+        rate=rate,
+        activation_fn=activation_fn,
+        normalizer_fn=normalizer_fn,
+        normalizer_params=normalizer_params,
+        weights_initializer=weights_initializer,
+        weights_regularizer=weights_regularizer,
+        biases_initializer=biases_initializer,
+        biases_regularizer=biases_regularizer,
+        reuse=reuse,
+        variables_collections=variables_collections,
+        outputs_collections=outputs_collections,
+        trainable=trainable,
+        scope=scope,
+    )
 
 
 conv2d = convolution2d
@@ -240,28 +291,50 @@ conv2d = convolution2d
 
 @add_arg_scope
 def convolution1d(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
+    kernel_size: Sizes,
+    stride: Sizes = 1,
     padding: str = "SAME",
     data_format: str | None = None,
-    rate: Any = 1,
-    activation_fn: Any = activation_ops.relu,
-    normalizer_fn: Any = None,
+    rate: Sizes = 1,
+    activation_fn: Activation | None = activation_ops.relu,
+    normalizer_fn: Normalizer | None = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = GLOROT,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.Zeros,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: InitializerLike | None = GLOROT,
+    weights_regularizer: RegularizerFunction | None = None,
+    biases_initializer: InitializerLike | None = initializers.Zeros,
+    biases_regularizer: RegularizerFunction | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """Convolve sequences ``[batch, width, channels]``; arguments as for `convolution2d`."""
-    return _convolve(Conv1D, "Conv", locals())
+    return _convolve(
+        Conv1D,
+        "Conv",
+        inputs=inputs,
+        num_outputs=num_outputs,
+        kernel_size=kernel_size,
+        stride=stride,
+        padding=padding,
+        data_format=data_format,
+        rate=rate,
+        activation_fn=activation_fn,
+        normalizer_fn=normalizer_fn,
+        normalizer_params=normalizer_params,
+        weights_initializer=weights_initializer,
+        weights_regularizer=weights_regularizer,
+        biases_initializer=biases_initializer,
+        biases_regularizer=biases_regularizer,
+        reuse=reuse,
+        variables_collections=variables_collections,
+        outputs_collections=outputs_collections,
+        trainable=trainable,
+        scope=scope,
+    )
 
 
 conv1d = convolution1d
@@ -269,31 +342,52 @@ conv1d = convolution1d
 
 @add_arg_scope
 def convolution2d_transpose(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
+    kernel_size: Sizes,
+    stride: Sizes = 1,
     padding: str = "SAME",
     data_format: str = "NHWC",
-    activation_fn: Any = activation_ops.relu,
-    normalizer_fn: Any = None,
+    activation_fn: Activation | None = activation_ops.relu,
+    normalizer_fn: Normalizer | None = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = GLOROT,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.Zeros,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: InitializerLike | None = GLOROT,
+    weights_regularizer: RegularizerFunction | None = None,
+    biases_initializer: InitializerLike | None = initializers.Zeros,
+    biases_regularizer: RegularizerFunction | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """Enlarge images by the transpose of a convolution; arguments as for `convolution2d`.
 
     `inputs` has the shape ``[batch, height, width, channels]``, the result ``[batch, new height, new width,
     num_outputs]``.
     """
-    return _convolve(Conv2DTranspose, "Conv2d_transpose", locals())
+    return _convolve(
+        Conv2DTranspose,
+        "Conv2d_transpose",
+        inputs=inputs,
+        num_outputs=num_outputs,
+        kernel_size=kernel_size,
+        stride=stride,
+        padding=padding,
+        data_format=data_format,
+        activation_fn=activation_fn,
+        normalizer_fn=normalizer_fn,
+        normalizer_params=normalizer_params,
+        weights_initializer=weights_initializer,
+        weights_regularizer=weights_regularizer,
+        biases_initializer=biases_initializer,
+        biases_regularizer=biases_regularizer,
+        reuse=reuse,
+        variables_collections=variables_collections,
+        outputs_collections=outputs_collections,
+        trainable=trainable,
+        scope=scope,
+    )
 
 
 conv2d_transpose = convolution2d_transpose
@@ -301,27 +395,27 @@ conv2d_transpose = convolution2d_transpose
 
 @add_arg_scope
 def separable_convolution2d(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int | None,
-    kernel_size: Any,
+    kernel_size: Sizes,
     depth_multiplier: int = 1,
-    stride: Any = 1,
+    stride: Sizes = 1,
     padding: str = "SAME",
     data_format: str = "NHWC",
-    rate: Any = 1,
-    activation_fn: Any = activation_ops.relu,
-    normalizer_fn: Any = None,
+    rate: Sizes = 1,
+    activation_fn: Activation | None = activation_ops.relu,
+    normalizer_fn: Normalizer | None = None,
     normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: Any = GLOROT,
-    pointwise_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = initializers.Zeros,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    weights_initializer: InitializerLike | None = GLOROT,
+    pointwise_initializer: InitializerLike | None = None,
+    weights_regularizer: RegularizerFunction | None = None,
+    biases_initializer: InitializerLike | None = initializers.Zeros,
+    biases_regularizer: RegularizerFunction | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """Convolve every channel by itself, then mix the channels.
 
@@ -356,7 +450,29 @@ def separable_convolution2d(
             pointwise_regularizer=regularizer,
         )
 
-    return _convolve(separable, "SeparableConv2d", locals())
+    return _convolve(
+        separable,
+        "SeparableConv2d",
+        inputs=inputs,
+        num_outputs=num_outputs,
+        kernel_size=kernel_size,
+        stride=stride,
+        padding=padding,
+        data_format=data_format,
+        rate=rate,
+        activation_fn=activation_fn,
+        normalizer_fn=normalizer_fn,
+        normalizer_params=normalizer_params,
+        weights_initializer=weights_initializer,
+        weights_regularizer=weights_regularizer,
+        biases_initializer=biases_initializer,
+        biases_regularizer=biases_regularizer,
+        reuse=reuse,
+        variables_collections=variables_collections,
+        outputs_collections=outputs_collections,
+        trainable=trainable,
+        scope=scope,
+    )
 
 
 separable_conv2d = separable_convolution2d
@@ -364,25 +480,25 @@ separable_conv2d = separable_convolution2d
 
 @add_arg_scope
 def batch_norm(
-    inputs: Any,
-    decay: Any = 0.999,
+    inputs: TensorLike,
+    decay: TensorLike = 0.999,
     center: bool = True,
     scale: bool = False,
     epsilon: float = 0.001,
-    activation_fn: Any = None,
+    activation_fn: Activation | None = None,
     param_initializers: dict[str, Any] | None = None,
     param_regularizers: dict[str, Any] | None = None,
-    updates_collections: Any = GraphKeys.UPDATE_OPS,
-    is_training: Any = True,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    updates_collections: CollectionNames | None = GraphKeys.UPDATE_OPS,
+    is_training: TensorLike = True,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     batch_weights: None = None,
     fused: bool | None = None,
     data_format: str = "NHWC",
     zero_debias_moving_mean: bool = False,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """Batch normalization; see `tf.layers.batch_normalization`.
 
@@ -443,7 +559,7 @@ def batch_norm(
         if layer.pending and updates_collections is None:
             with get_default_graph().control_dependencies(layer.pending):
                 outputs = array_ops.identity(outputs)
-        elif layer.pending:
+        elif updates_collections is not None:
             for update in layer.pending:
                 get_default_graph().add_to_collections(updates_collections, update)
         return _finish(outputs, None, None, activation_fn, outputs_collections)
@@ -456,22 +572,22 @@ class _Normalization(BatchNormalization):
         super().__init__(*args, **kwargs)
         self.pending: list[Any] = []
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: TensorLike, inputs: TensorLike | None = None) -> None:
         self.pending.append(updates)
 
 
 @add_arg_scope
 def bias_add(
-    inputs: Any,
-    activation_fn: Any = None,
-    initializer: Any = initializers.Zeros,
-    regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    inputs: TensorLike,
+    activation_fn: Activation | None = None,
+    initializer: InitializerLike | None = initializers.Zeros,
+    regularizer: RegularizerFunction | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> Tensor:
     """Add a bias to every channel; arguments as for `fully_connected`, the same shape for inputs and outputs."""
     with variable_scope(scope, "BiasAdd", reuse=reuse):

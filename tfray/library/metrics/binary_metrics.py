@@ -14,6 +14,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.graph import Tensor
+from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.metric_variables import (
     Metric,
     collected,
@@ -38,12 +39,16 @@ _OUTCOMES: Final[dict[str, tuple[bool, bool]]] = {
 """Label and prediction of each outcome."""
 
 
-def _as_bools(labels: Any, predictions: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+def _as_bools(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
     predictions, labels, weights = matching(predictions, labels, weights)
     return array_ops.cast(predictions, dtypes.bool_), array_ops.cast(labels, dtypes.bool_), weights
 
 
-def _count(outcome: str, labels: Tensor, predictions: Tensor, weights: Any, name: str | None) -> tuple[Any, Any]:
+def _count(
+    outcome: str, labels: Tensor, predictions: Tensor, weights: TensorLike | None, name: str | None
+) -> tuple[Any, Any]:
     """How often an outcome came: the sum so far, and the operation that adds a batch."""
     label, prediction = _OUTCOMES[outcome]
     with metric_scope(name, outcome):
@@ -61,11 +66,11 @@ def _equal(tensor: Tensor, wanted: bool) -> Tensor:
 
 def _counter(outcome: str, words: str) -> Callable[..., Metric]:
     def metric(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
+        labels: TensorLike,
+        predictions: TensorLike,
+        weights: TensorLike | None = None,
+        metrics_collections: CollectionNames | None = None,
+        updates_collections: CollectionNames | None = None,
         name: str | None = None,
     ) -> Metric:
         predictions, labels, weights = _as_bools(labels, predictions, weights)
@@ -84,7 +89,13 @@ false_negatives = _counter("false_negatives", "the prediction was no and wrong")
 
 
 def _share(
-    default: str, other: str, labels: Any, predictions: Any, weights: Any, collections: tuple[Any, Any], name: Any
+    default: str,
+    other: str,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None,
+    collections: tuple[Any, Any],
+    name: str | None,
 ) -> Metric:
     """True positives among them and another outcome."""
     with metric_scope(name, default):
@@ -99,11 +110,11 @@ def _share(
 
 
 def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """How often the prediction yes is right.
@@ -124,11 +135,11 @@ def precision(
 
 
 def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """How often yes is predicted where it is right; arguments and result, float32 scalars, as for `precision`."""
@@ -140,7 +151,11 @@ def recall(
 
 
 def _counts_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, outcomes: Sequence[str]
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Sequence[float],
+    weights: TensorLike | None,
+    outcomes: Sequence[str],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Sums of outcomes so far for each threshold, and what adds a batch, both by outcome."""
     predictions = array_ops.to_float(predictions)
@@ -183,12 +198,12 @@ def _computed_at_thresholds(
 
 def _counter_at_thresholds(outcome: str) -> Callable[..., Metric]:
     def metric(
-        labels: Any,
-        predictions: Any,
+        labels: TensorLike,
+        predictions: TensorLike,
         thresholds: Sequence[float],
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
+        weights: TensorLike | None = None,
+        metrics_collections: CollectionNames | None = None,
+        updates_collections: CollectionNames | None = None,
         name: str | None = None,
     ) -> Metric:
         return _computed_at_thresholds(
@@ -215,12 +230,12 @@ false_negatives_at_thresholds = _counter_at_thresholds("false_negatives")
 
 
 def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """How often a prediction above a threshold is right.
@@ -238,7 +253,7 @@ def precision_at_thresholds(
         The value, a vector with an element for each threshold, and the update.
     """
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         right = counts["true_positives"]
         return math_ops.divide(right, right + counts["false_positives"] + _EPSILON, name=f"precision_{last}")
 
@@ -254,12 +269,12 @@ def precision_at_thresholds(
 
 
 def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """How often a prediction is above a threshold where it should be.
@@ -267,7 +282,7 @@ def recall_at_thresholds(
     The arguments, the result and their shapes are those of `precision_at_thresholds`.
     """
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         right = counts["true_positives"]
         return math_ops.divide(right, right + counts["false_negatives"] + _EPSILON, name=f"recall_{last}")
 
@@ -283,13 +298,13 @@ def recall_at_thresholds(
 
 
 def sensitivity_at_specificity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     specificity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """How often yes is predicted where it is right, at the threshold whose specificity is nearest to one given.
@@ -312,7 +327,7 @@ def sensitivity_at_specificity(
     """
     _check_fraction("specificity", specificity)
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         no, yes = counts["true_negatives"], counts["true_positives"]
         distance = math_ops.abs(no / (no + counts["false_positives"] + _EPSILON) - specificity)
         share = yes / (yes + counts["false_negatives"] + _EPSILON)
@@ -330,13 +345,13 @@ def sensitivity_at_specificity(
 
 
 def specificity_at_sensitivity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     sensitivity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """How often no is predicted where it is right, at the threshold whose sensitivity is nearest to one given.
@@ -349,7 +364,7 @@ def specificity_at_sensitivity(
     """
     _check_fraction("sensitivity", sensitivity)
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         no, yes = counts["true_negatives"], counts["true_positives"]
         distance = math_ops.abs(yes / (yes + counts["false_negatives"] + _EPSILON) - sensitivity)
         share = no / (no + counts["false_positives"] + _EPSILON)
@@ -376,12 +391,12 @@ def _check_fraction(name: str, value: float) -> None:
 
 
 def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     curve: str = "ROC",
     name: str | None = None,
     summation_method: str = "trapezoidal",
@@ -422,7 +437,7 @@ def auc(
     else:
         limits = [-_EPSILON, *(limit for limit in thresholds if 0 < limit < 1), 1 + _EPSILON]
 
-    def compute(counts: dict[str, Any], last: str) -> Tensor:
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
         if summation_method == "careful_interpolation":
             return _interpolated_area(counts, last)
         x, y = _curve(curve, counts)
@@ -444,7 +459,7 @@ def auc(
     )
 
 
-def _curve(curve: str, counts: dict[str, Any]) -> tuple[Tensor, Tensor]:
+def _curve(curve: str, counts: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     # TensorFlow's curves are slightly off, so that they are defined where there is nothing to count.
     epsilon = 1e-6
     yes, no = counts["true_positives"], counts["true_negatives"]
@@ -454,7 +469,7 @@ def _curve(curve: str, counts: dict[str, Any]) -> tuple[Tensor, Tensor]:
     return recall, (yes + epsilon) / (yes + counts["false_positives"] + epsilon)
 
 
-def _interpolated_area(counts: dict[str, Any], name: str) -> Tensor:
+def _interpolated_area(counts: dict[str, Tensor], name: str) -> Tensor:
     """Area under the PR curve on which true positives are linear in all positives between thresholds."""
     right = counts["true_positives"]
     said = right + counts["false_positives"]

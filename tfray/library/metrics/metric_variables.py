@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -12,6 +12,8 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.confusion import remove_squeezable_dimensions
 from tfray.library.variables.variable_scope import variable_scope
 from tfray.library.variables.variables import Variable
@@ -33,7 +35,7 @@ def metric_scope(name: str | None, default: str) -> Iterator[None]:
         yield
 
 
-def metric_variable(shape: Any, dtype: DTypeLike, name: str) -> Variable:
+def metric_variable(shape: Sequence[int | Tensor] | Tensor | TensorShape, dtype: DTypeLike, name: str) -> Variable:
     """A sum that starts at 0: a local variable, also in ``GraphKeys.METRIC_VARIABLES``."""
     return Variable(
         lambda: array_ops.zeros(shape, dtype),
@@ -43,7 +45,12 @@ def metric_variable(shape: Any, dtype: DTypeLike, name: str) -> Variable:
     )
 
 
-def collected(value: Any, update_op: Any, metrics_collections: Any, updates_collections: Any) -> Metric:
+def collected(
+    value: TensorLike,
+    update_op: Tensor,
+    metrics_collections: CollectionNames | None,
+    updates_collections: CollectionNames | None,
+) -> Metric:
     """A metric whose parts are added to collections."""
     graph = get_default_graph()
     if metrics_collections:
@@ -53,13 +60,15 @@ def collected(value: Any, update_op: Any, metrics_collections: Any, updates_coll
     return Metric(value, update_op)
 
 
-def quotient(numerator: Any, denominator: Any, name: str) -> Tensor:
+def quotient(numerator: TensorLike, denominator: TensorLike, name: str) -> Tensor:
     """``numerator / denominator``, 0 where the denominator is 0 or less."""
     numerator, denominator = convert_to_tensor(numerator), convert_to_tensor(denominator)
     return math_ops.div_no_nan(numerator, math_ops.maximum(denominator, array_ops.zeros_like(denominator)), name=name)
 
 
-def matching(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+def matching(
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """Predictions, labels and weights without last dimensions of size 1 that only some of them have.
 
     Raises:
@@ -73,7 +82,15 @@ def matching(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tenso
     return predictions, labels, fitting_weights(weights, predictions)
 
 
-def fitting_weights(weights: Any, values: Tensor) -> Tensor | None:
+@overload
+def fitting_weights(weights: TensorLike, values: Tensor) -> Tensor: ...
+
+
+@overload
+def fitting_weights(weights: None, values: Tensor) -> None: ...
+
+
+def fitting_weights(weights: TensorLike | None, values: Tensor) -> Tensor | None:
     """Weights for values: their rank is 0, or becomes that of the values by a last dimension of size 1.
 
     Raises:
@@ -95,6 +112,6 @@ def fitting_weights(weights: Any, values: Tensor) -> Tensor | None:
     return weights
 
 
-def spread(weights: Any, values: Tensor) -> Tensor:
+def spread(weights: TensorLike, values: Tensor) -> Tensor:
     """Weights in the shape of values, as float32."""
     return array_ops.ones_like(values, dtypes.float32) * array_ops.cast(weights, dtypes.float32)

@@ -7,12 +7,11 @@ classes with the highest scores, ``[..., k]``. With `class_id` one class alone c
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
+from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.metric_variables import (
     Metric,
     collected,
@@ -26,13 +25,13 @@ from tfray.ops.math import math_ops, search_ops
 
 
 def precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """How many of the k classes with the highest scores are true.
@@ -55,13 +54,13 @@ def precision_at_k(
 
 
 def precision_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """As `precision_at_k`, for the numbers of the predicted classes, shape ``[..., k]``."""
@@ -74,13 +73,13 @@ def precision_at_top_k(
 
 
 def recall_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """How many of the true classes are among the k with the highest scores.
@@ -92,13 +91,13 @@ def recall_at_k(
 
 
 def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """As `recall_at_k`, for the numbers of the predicted classes, shape ``[..., k]``."""
@@ -111,12 +110,12 @@ def recall_at_top_k(
 
 
 def average_precision_at_k(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
     """The mean over examples of the average precision.
@@ -158,7 +157,14 @@ def average_precision_at_k(
 
 
 def _share(
-    metric: str, other: str, hits: Tensor, misses: Tensor, k: int | None, class_id: int | None, weights: Any, name: Any
+    metric: str,
+    other: str,
+    hits: Tensor,
+    misses: Tensor,
+    k: int | None,
+    class_id: int | None,
+    weights: TensorLike | None,
+    name: str | None,
 ) -> Metric:
     """Hits among hits and misses, which are bools along the last dimension."""
     suffix = "at_k" if k is None else f"at_{k}"
@@ -173,14 +179,14 @@ def _share(
         return Metric(value, quotient(new_right, new_right + new_wrong, "update"))
 
 
-def _weighted_count(found: Tensor, weights: Any) -> Tensor:
+def _weighted_count(found: Tensor, weights: TensorLike | None) -> Tensor:
     counts = math_ops.reduce_sum(array_ops.cast(found, dtypes.float64), -1)
     if weights is not None:
         counts = counts * array_ops.cast(fitting_weights(weights, counts), dtypes.float64)
     return math_ops.reduce_sum(counts)
 
 
-def _as_classes(labels: Any, predicted: Any) -> tuple[Tensor, Tensor]:
+def _as_classes(labels: TensorLike, predicted: TensorLike) -> tuple[Tensor, Tensor]:
     labels, predicted = array_ops.to_int64(labels), array_ops.to_int64(predicted)
     if labels.shape.rank is None or predicted.shape.rank is None:
         raise InvalidArgumentError(

@@ -12,6 +12,8 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfray.framework.type_aliases import TensorLike
+
 
 class Error(Exception):
     """Base of the errors of flags."""
@@ -89,7 +91,7 @@ class FlagValues:
         self._parse_if_needed()
         return self._flags[name].value
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: TensorLike) -> None:
         if name not in self._flags:
             raise AttributeError(f"there is no flag --{name}: define it first")
         flag = self._flags[name]
@@ -126,7 +128,7 @@ class FlagValues:
         value = getattr(self, name) if name in self else None
         return default if value is None else value
 
-    def set_default(self, name: str, value: Any) -> None:
+    def set_default(self, name: str, value: TensorLike) -> None:
         """Change the default of a flag, and its value unless an argument set it."""
         flag = self._flags[name]
         flag.default = None if value is None else flag.convert(value)

@@ -52,22 +52,22 @@ def _level(level: Any) -> int:
     return level
 
 
-def log(level: int, msg: Any, *args: Any) -> None:
+def log(level: int, msg: object, *args: object) -> None:
     """Write a message at a level; `args` are filled into `msg` with ``%``."""
     _get_logger().log(_level(level), msg, *args, stacklevel=_CALLER)
 
 
-def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+def debug(msg: object, *args: object, **kwargs: Any) -> None:
     """Write a message at level DEBUG."""
     _get_logger().debug(msg, *args, **{"stacklevel": _CALLER} | kwargs)
 
 
-def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+def info(msg: object, *args: object, **kwargs: Any) -> None:
     """Write a message at level INFO."""
     _get_logger().info(msg, *args, **{"stacklevel": _CALLER} | kwargs)
 
 
-def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+def warning(msg: object, *args: object, **kwargs: Any) -> None:
     """Write a message at level WARN."""
     _get_logger().warning(msg, *args, **{"stacklevel": _CALLER} | kwargs)
 
@@ -75,17 +75,17 @@ def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
 warn = warning
 
 
-def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+def error(msg: object, *args: object, **kwargs: Any) -> None:
     """Write a message at level ERROR."""
     _get_logger().error(msg, *args, **{"stacklevel": _CALLER} | kwargs)
 
 
-def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+def fatal(msg: object, *args: object, **kwargs: Any) -> None:
     """Write a message at level FATAL. The program goes on."""
     _get_logger().critical(msg, *args, **{"stacklevel": _CALLER} | kwargs)
 
 
-def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
     """Write a message at a numeric level: what stands below the verbosity is not shown."""
     _get_logger().log(_level(level), msg, *args, **{"stacklevel": _CALLER} | kwargs)
 
@@ -93,19 +93,19 @@ def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
 _counts: Final[Counter[Any]] = Counter()
 
 
-def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
     """Write a message in the first of every `n` calls with the same `msg`."""
     _counts[str(msg)] += 1
     log_if(level, msg, (_counts[str(msg)] - 1) % n == 0, *args)
 
 
-def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
     """Write a message in the first `n` calls with the same `msg`."""
     _counts[str(msg)] += 1
     log_if(level, msg, _counts[str(msg)] <= n, *args)
 
 
-def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+def log_if(level: int, msg: object, condition: Any, *args: object) -> None:
     """Write a message if a condition holds."""
     if condition:
         _get_logger().log(_level(level), msg, *args, stacklevel=_CALLER)
@@ -127,7 +127,7 @@ def flush() -> None:
         handler.flush()
 
 
-def TaskLevelStatusMessage(msg: Any) -> None:
+def TaskLevelStatusMessage(msg: object) -> None:
     """Write a message at level ERROR."""
     error(msg)
 

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import unittest
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -22,8 +22,10 @@ from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_session, reset_default_graph
 from tfray.framework.graph_def import GraphDef
+from tfray.framework.op_def import Array
 from tfray.framework.random_seed import set_random_seed
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.gradients import gradients
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.runtime.device import gpu_count
@@ -90,7 +92,7 @@ class TestCase(unittest.TestCase):
         with self.session() as own:
             return own.run(tensors)
 
-    def _array(self, value: Any) -> np.ndarray[Any, Any]:
+    def _array(self, value: TensorLike) -> np.ndarray[Any, Any]:
         if isinstance(value, Tensor) or hasattr(value, "_fetch_parts") or hasattr(value, "handle"):
             value = self.evaluate(value)
         array = np.asarray(value)
@@ -111,8 +113,8 @@ class TestCase(unittest.TestCase):
 
     def assertAllCloseAccordingToType(
         self,
-        a: Any,
-        b: Any,
+        a: TensorLike,
+        b: TensorLike,
         rtol: float = 1e-6,
         atol: float = 1e-6,
         float_rtol: float = 1e-6,
@@ -136,7 +138,9 @@ class TestCase(unittest.TestCase):
             rtol, atol = max(rtol, found[0]), max(atol, found[1])
         self.assertAllClose(a, b, rtol, atol, msg)
 
-    def assertNotAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
+    def assertNotAllClose(
+        self, a: TensorLike, b: TensorLike, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
         """Check that arrays differ somewhere."""
         try:
             self.assertAllClose(a, b, rtol, atol)
@@ -144,7 +148,7 @@ class TestCase(unittest.TestCase):
             return
         self.fail(msg or f"{a!r} and {b!r} are nearly equal")
 
-    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+    def assertAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:
         """Check that arrays or tensors have the same shape and elements; NaNs are equal."""
         left, right = self._array(a), self._array(b)
         self.assertEqual(left.shape, right.shape, msg)
@@ -152,7 +156,7 @@ class TestCase(unittest.TestCase):
             left, right = _as_text(left), _as_text(right)
         np.testing.assert_array_equal(left, right, err_msg=msg or "")
 
-    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+    def assertNotAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:
         """Check that arrays differ somewhere."""
         try:
             self.assertAllEqual(a, b)
@@ -160,28 +164,28 @@ class TestCase(unittest.TestCase):
             return
         self.fail(msg or f"{a!r} and {b!r} are equal")
 
-    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+    def assertAllGreater(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Check that every element is greater than a bound."""
         self.assertTrue((self._array(a) > comparison_target).all(), f"{a!r} is not greater than {comparison_target!r}")
 
-    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+    def assertAllGreaterEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Check that every element is at least a bound."""
         self.assertTrue((self._array(a) >= comparison_target).all(), f"{a!r} is below {comparison_target!r}")
 
-    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+    def assertAllLess(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Check that every element is less than a bound."""
         self.assertTrue((self._array(a) < comparison_target).all(), f"{a!r} is not less than {comparison_target!r}")
 
-    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+    def assertAllLessEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Check that every element is at most a bound."""
         self.assertTrue((self._array(a) <= comparison_target).all(), f"{a!r} is above {comparison_target!r}")
 
-    def assertAllInRange(self, target: Any, lower_bound: float, upper_bound: float) -> None:
+    def assertAllInRange(self, target: TensorLike, lower_bound: float, upper_bound: float) -> None:
         """Check that every element lies between two bounds, which are allowed."""
         self.assertAllGreaterEqual(target, lower_bound)
         self.assertAllLessEqual(target, upper_bound)
 
-    def assertAllInSet(self, target: Any, expected_set: Any) -> None:
+    def assertAllInSet(self, target: TensorLike, expected_set: Iterable[object]) -> None:
         """Check that every element is one of these."""
         strangers = set(self._array(target).reshape(-1).tolist()) - set(expected_set)
         self.assertFalse(strangers, f"{strangers} are not in {expected_set!r}")
@@ -190,13 +194,15 @@ class TestCase(unittest.TestCase):
         """Check that two numbers differ by at most `err`."""
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1!r} and {f2!r} differ by more than {err}: {msg or ''}")
 
-    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:
+    def assertArrayNear(
+        self, farray1: Sequence[float], farray2: Sequence[float], err: float, msg: str | None = None
+    ) -> None:
         """`assertNear` of each pair of elements of two sequences."""
         self.assertEqual(len(farray1), len(farray2), msg)
         for f1, f2 in zip(farray1, farray2, strict=True):
             self.assertNear(float(f1), float(f2), err, msg)
 
-    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
+    def assertNDArrayNear(self, ndarray1: TensorLike, ndarray2: TensorLike, err: float, msg: str | None = None) -> None:
         """Check that the norm of the difference of two arrays is at most `err`."""
         distance = float(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2)))
         self.assertLessEqual(distance, err, msg)
@@ -241,7 +247,7 @@ class TestCase(unittest.TestCase):
             self.fail(f"{exception_type} was not raised")
 
 
-def _as_text(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _as_text(array: Array) -> np.ndarray[Any, Any]:
     items = [item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()]
     result = np.empty(array.shape, object)
     result.reshape(-1)[:] = items
@@ -346,7 +352,7 @@ def compute_gradient(
     return _jacobians(session, x, y, y_shape, delta, feeds)
 
 
-def _start(shape: Any, value: Any) -> Any:
+def _start(shape: ShapeLike, value: TensorLike) -> Any:
     if value is not None:
         return np.asarray(value)
     return np.random.random_sample(tuple(shape))

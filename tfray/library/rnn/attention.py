@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.layers.core_layers import Dense
 from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of, check_is_cell, zeros_of
 from tfray.library.variables import initializers
@@ -46,8 +47,8 @@ class AttentionMechanism:
 
     def __init__(
         self,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None = None,
         query_layer: Any = None,
         memory_layer: Any = None,
         probability_fn: Callable[[Tensor], Tensor] | None = None,
@@ -79,14 +80,14 @@ class AttentionMechanism:
         """Size of the state: the last weights."""
         return self._alignments_size
 
-    def initial_alignments(self, batch_size: Any, dtype: DTypeLike) -> Tensor:
+    def initial_alignments(self, batch_size: TensorLike, dtype: DTypeLike) -> Tensor:
         """The weights before the first step: zeros."""
         sizes = [batch_size, self._alignments_size]
         zeros = array_ops.zeros(array_ops.stack(sizes) if any(isinstance(s, Tensor) for s in sizes) else sizes, dtype)
         zeros.set_shape([size if isinstance(size, int) else None for size in sizes])
         return zeros
 
-    def initial_state(self, batch_size: Any, dtype: DTypeLike) -> Tensor:
+    def initial_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Tensor:
         """The state before the first step."""
         return self.initial_alignments(batch_size, dtype)
 
@@ -115,8 +116,8 @@ class BahdanauAttention(AttentionMechanism):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None = None,
         normalize: bool = False,
         probability_fn: Callable[[Tensor], Tensor] | None = None,
         score_mask_value: float | None = None,
@@ -168,8 +169,8 @@ class LuongAttention(AttentionMechanism):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None = None,
         scale: bool = False,
         probability_fn: Callable[[Tensor], Tensor] | None = None,
         score_mask_value: float | None = None,
@@ -204,7 +205,7 @@ class LuongAttention(AttentionMechanism):
         return alignments, alignments
 
 
-def hardmax(logits: Any, name: str | None = None) -> Tensor:
+def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
     """1 for the largest of `logits` along the last axis, 0 for the others: same shape and dtype."""
     logits = convert_to_tensor(logits)
     with get_default_graph().name_scope(name or "Hardmax"):
@@ -261,13 +262,13 @@ class AttentionWrapper(RNNCell):
 
     def __init__(
         self,
-        cell: Any,
+        cell: RNNCell,
         attention_mechanism: Any,
         attention_layer_size: Any = None,
         alignment_history: bool = False,
         cell_input_fn: Callable[[Tensor, Tensor], Tensor] | None = None,
         output_attention: bool = True,
-        initial_cell_state: Any = None,
+        initial_cell_state: Structure = None,
         name: str | None = None,
         attention_layer: Any = None,
     ) -> None:
@@ -313,7 +314,7 @@ class AttentionWrapper(RNNCell):
             total += layer.compute_output_shape([None, depth + values.as_list()[-1]]).as_list()[-1]
         return total
 
-    def _per_mechanism(self, values: list[Any]) -> Any:
+    def _per_mechanism(self, values: Sequence[Any]) -> Any:
         return tuple(values) if self._is_multi else values[0]
 
     @property
@@ -331,7 +332,7 @@ class AttentionWrapper(RNNCell):
             attention_state=self._per_mechanism([m.state_size for m in self._mechanisms]),
         )
 
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> AttentionWrapperState:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> AttentionWrapperState:
         """The state before the first step. `clone` it with ``cell_state=`` to begin from an encoder's state."""
         with get_default_graph().name_scope("AttentionWrapperZeroState"):
             cell_state = self._initial_cell_state
@@ -354,7 +355,7 @@ class AttentionWrapper(RNNCell):
                 attention_state=self._per_mechanism([m.initial_state(batch_size, dtype) for m in self._mechanisms]),
             )
 
-    def _batch_check(self, mechanism: AttentionMechanism, batch_size: Any) -> Any:
+    def _batch_check(self, mechanism: AttentionMechanism, batch_size: TensorLike) -> Any:
         known = isinstance(mechanism.batch_size, int) and isinstance(batch_size, int)
         if known and mechanism.batch_size == batch_size:
             return None
@@ -363,10 +364,10 @@ class AttentionWrapper(RNNCell):
             "the memory, its lengths and the encoder's state by tf.contrib.seq2seq.tile_batch"
         )
         if known:
-            raise InvalidArgumentError(f"{message} ({mechanism.batch_size} and {batch_size})")
+            raise InvalidArgumentError(f"{message} ({mechanism.batch_size} and {batch_size!r})")
         return assert_equal(batch_size, mechanism.batch_size, message=message)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         """One step: its output, and an `AttentionWrapperState`."""
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(

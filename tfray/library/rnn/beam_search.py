@@ -8,11 +8,15 @@ from typing import Any
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.library.layers.base_layer import Layer
 from tfray.library.rnn.attention import AttentionWrapperState
-from tfray.library.rnn.rnn_cell_base import batch_size_of, check_is_cell
+from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of, check_is_cell
 from tfray.library.rnn.seq2seq_decoder import Decoder
+from tfray.library.rnn.seq2seq_helpers import EmbeddingFunction
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.control.tensor_array_ops import TensorArray
@@ -23,7 +27,7 @@ from tfray.ops.nn.cross_entropy_ops import log_softmax
 from tfray.ops.nn.embedding_ops import embedding_lookup
 
 
-def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
+def tile_batch(t: Structure, multiplier: int, name: str | None = None) -> Any:
     """Repeat every example of a batch, one copy after the other.
 
     Args:
@@ -98,13 +102,13 @@ class BeamSearchDecoder(Decoder):
 
     def __init__(
         self,
-        cell: Any,
-        embedding: Any,
-        start_tokens: Any,
-        end_token: Any,
-        initial_state: Any,
+        cell: RNNCell,
+        embedding: TensorLike | EmbeddingFunction,
+        start_tokens: TensorLike,
+        end_token: TensorLike,
+        initial_state: Structure,
         beam_width: int,
-        output_layer: Any = None,
+        output_layer: Layer | None = None,
         length_penalty_weight: float = 0.0,
         coverage_penalty_weight: float = 0.0,
         reorder_tensor_arrays: bool = True,
@@ -148,7 +152,7 @@ class BeamSearchDecoder(Decoder):
 
     # -- between [batch * beam, ...] and [batch, beam, ...] --------------------------------------
 
-    def _split(self, value: Any) -> Any:
+    def _split(self, value: TensorLike) -> Any:
         if nest.is_composite(value):
             return value
         tensor = convert_to_tensor(value)
@@ -198,7 +202,7 @@ class BeamSearchDecoder(Decoder):
             tensor.set_shape([self._batch_size if isinstance(self._batch_size, int) else None, self._width])
         return finished, self._start_inputs, state
 
-    def _no_attention(self, dtype: Any) -> Any:
+    def _no_attention(self, dtype: DTypeLike) -> Any:
         if not self._coverage_weight:
             return ()
         attention = _attention_of(self._cell_state)
@@ -206,7 +210,7 @@ class BeamSearchDecoder(Decoder):
             raise ValueError("BeamSearchDecoder: a coverage penalty needs a cell with attention, AttentionWrapper")
         return array_ops.zeros_like(attention.alignments, dtype)
 
-    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
+    def step(self, time: Tensor, inputs: TensorLike, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
         inputs = nest.map_structure(self._merge, inputs)
         outputs, cell_state = self._cell(inputs, nest.map_structure(self._merge, state.cell_state))
         if self._output_layer is not None:
@@ -244,7 +248,7 @@ class BeamSearchDecoder(Decoder):
         )
         return BeamSearchDecoderOutput(best_scores, word_ids, beam_ids), next_state
 
-    def _of_going_beams(self, step_log_probs: Tensor, finished: Tensor, vocabulary: Any) -> Tensor:
+    def _of_going_beams(self, step_log_probs: Tensor, finished: Tensor, vocabulary: TensorLike) -> Tensor:
         """The log probabilities, where those of finished beams are all at the end token."""
         dtype = step_log_probs.dtype
         ended = array_ops.one_hot(self._end_token, vocabulary, 0.0, float(dtype.min), dtype=dtype)
@@ -310,7 +314,7 @@ class BeamSearchDecoder(Decoder):
         return array_ops.reshape(ordered, sizes)
 
 
-def length_penalty(lengths: Any, weight: float, dtype: Any = dtypes.float32) -> Tensor:
+def length_penalty(lengths: TensorLike, weight: float, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """``((5 + length) / 6) ** weight``: what log probabilities are divided by."""
     return math_ops.pow((5.0 + array_ops.cast(lengths, dtype)) / 6.0, weight)
 

@@ -10,10 +10,12 @@ from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn import static_rnn
-from tfray.library.rnn.rnn_cell_base import batch_size_of
+from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of
 from tfray.library.rnn.rnn_cell_wrappers import EmbeddingWrapper, OutputProjectionWrapper, linear
-from tfray.library.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from tfray.library.variables.variable_scope import ScopeLike, get_variable, get_variable_scope, variable_scope
+from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import cond
 from tfray.ops.math import linalg_ops, math_ops
@@ -27,7 +29,9 @@ LoopFunction = Callable[[Tensor, int], Tensor]
 """From the output of a step and its number to the next input."""
 
 
-def _feeding_back(embedding: Any, projection: tuple[Any, Any] | None, update_embedding: bool = True) -> LoopFunction:
+def _feeding_back(
+    embedding: TensorLike, projection: tuple[TensorLike, TensorLike] | None, update_embedding: bool = True
+) -> LoopFunction:
     """A loop function that embeds the most likely id of the last output."""
 
     def loop_function(previous: Tensor, _: int) -> Tensor:
@@ -43,11 +47,11 @@ def _feeding_back(embedding: Any, projection: tuple[Any, Any] | None, update_emb
 
 
 def rnn_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    cell: Any,
+    decoder_inputs: Sequence[TensorLike],
+    initial_state: Structure,
+    cell: RNNCell,
     loop_function: LoopFunction | None = None,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
     """Run a cell over inputs, or over what a function makes of its own outputs.
 
@@ -78,11 +82,11 @@ def rnn_decoder(
 
 
 def basic_rnn_seq2seq(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    cell: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
     dtype: DTypeLike = dtypes.float32,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
     """An encoder whose last state is the decoder's first one; each has weights of its own.
 
@@ -102,12 +106,12 @@ def basic_rnn_seq2seq(
 
 
 def tied_rnn_seq2seq(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    cell: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
     loop_function: LoopFunction | None = None,
     dtype: DTypeLike = dtypes.float32,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
     """As `basic_rnn_seq2seq`, and with the same shapes; encoder and decoder have the same weights."""
     with variable_scope(scope or "tied_rnn_seq2seq"):
@@ -118,15 +122,15 @@ def tied_rnn_seq2seq(
 
 
 def embedding_rnn_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    cell: Any,
+    decoder_inputs: Sequence[TensorLike],
+    initial_state: Structure,
+    cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
-    output_projection: tuple[Any, Any] | None = None,
-    feed_previous: bool = False,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
     update_embedding_for_previous: bool = True,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
     """`rnn_decoder` over ids.
 
@@ -154,15 +158,15 @@ def embedding_rnn_decoder(
 
 
 def attention_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    attention_states: Any,
-    cell: Any,
+    decoder_inputs: Sequence[TensorLike],
+    initial_state: Structure,
+    attention_states: TensorLike,
+    cell: RNNCell,
     output_size: int | None = None,
     num_heads: int = 1,
     loop_function: LoopFunction | None = None,
     dtype: DTypeLike | None = None,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Tensor], Any]:
     """`rnn_decoder` with attention: each step sees, besides its input, what its last state attended to.
@@ -234,7 +238,7 @@ class _Heads:
             self._hidden.append(array_ops.reshape(projected, array_ops.shape(self._states)))
             self._vectors.append(get_variable(f"AttnV_{head}", [size], self._states.dtype))
 
-    def nothing(self, dtype: Any) -> list[Tensor]:
+    def nothing(self, dtype: DTypeLike | None) -> list[Tensor]:
         """What is attended to before the first step: zeros."""
         sizes = array_ops.stack([array_ops.shape(self._states)[0], self._size])
         zeros = array_ops.zeros(sizes, self._states.dtype if dtype is None else dtype)
@@ -258,19 +262,19 @@ class _Heads:
 
 
 def embedding_attention_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    attention_states: Any,
-    cell: Any,
+    decoder_inputs: Sequence[TensorLike],
+    initial_state: Structure,
+    attention_states: TensorLike,
+    cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
     output_size: int | None = None,
-    output_projection: tuple[Any, Any] | None = None,
-    feed_previous: bool = False,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
     update_embedding_for_previous: bool = True,
     dtype: DTypeLike | None = None,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Tensor], Any]:
     """`attention_decoder` over ids; arguments, and their shapes, as for that and for `embedding_rnn_decoder`."""
@@ -295,14 +299,14 @@ def embedding_attention_decoder(
 
 
 def _fed_or_not(
-    feed_previous: Any, decode: Callable[[bool, Any], tuple[list[Tensor], Any]]
+    feed_previous: bool | Tensor, decode: Callable[[bool, Any], tuple[list[Tensor], Any]]
 ) -> tuple[list[Tensor], Any]:
     """``decode(feed_previous, reuse)``, where `feed_previous` may be a bool tensor."""
     if isinstance(feed_previous, bool):
         return decode(feed_previous, None)
     structure: list[Any] = []
 
-    def branch(feeds: bool, reuse: Any) -> list[Tensor]:
+    def branch(feeds: bool, reuse: Reuse | None) -> list[Tensor]:
         outputs, state = decode(feeds, reuse)
         structure[:] = [outputs, state]
         return [*outputs, *nest.flatten(state)]
@@ -313,16 +317,16 @@ def _fed_or_not(
 
 
 def embedding_rnn_seq2seq(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    cell: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
-    output_projection: tuple[Any, Any] | None = None,
-    feed_previous: Any = False,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
     dtype: DTypeLike | None = None,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
     """An encoder and a decoder over ids.
 
@@ -348,7 +352,7 @@ def embedding_rnn_seq2seq(
         _, first = static_rnn(encoder, encoder_inputs, dtype=dtype)
         decoder = OutputProjectionWrapper(cell, num_decoder_symbols) if output_projection is None else cell
 
-        def decode(feeds: bool, reuse: Any) -> tuple[list[Tensor], Any]:
+        def decode(feeds: bool, reuse: Reuse | None) -> tuple[list[Tensor], Any]:
             with variable_scope(get_variable_scope(), reuse=reuse):
                 return embedding_rnn_decoder(
                     decoder_inputs, first, decoder, num_decoder_symbols, embedding_size, output_projection, feeds
@@ -358,17 +362,17 @@ def embedding_rnn_seq2seq(
 
 
 def embedding_attention_seq2seq(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    cell: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
-    output_projection: tuple[Any, Any] | None = None,
-    feed_previous: Any = False,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
     dtype: DTypeLike | None = None,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Tensor], Any]:
     """As `embedding_rnn_seq2seq`, with the same shapes; the decoder attends to the encoder's outputs.
@@ -393,7 +397,7 @@ def embedding_attention_seq2seq(
         if output_projection is None:
             decoder, size = OutputProjectionWrapper(cell, num_decoder_symbols), num_decoder_symbols
 
-        def decode(feeds: bool, reuse: Any) -> tuple[list[Tensor], Any]:
+        def decode(feeds: bool, reuse: Reuse | None) -> tuple[list[Tensor], Any]:
             with variable_scope(get_variable_scope(), reuse=reuse):
                 return embedding_attention_decoder(
                     decoder_inputs,
@@ -413,10 +417,10 @@ def embedding_attention_seq2seq(
 
 
 def model_with_buckets(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    targets: Sequence[Any],
-    weights: Sequence[Any],
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    targets: Sequence[TensorLike],
+    weights: Sequence[TensorLike],
     buckets: Sequence[tuple[int, int]],
     seq2seq: Callable[[Sequence[Any], Sequence[Any]], tuple[list[Tensor], Any]],
     softmax_loss_function: Callable[..., Tensor] | None = None,
@@ -465,9 +469,9 @@ def model_with_buckets(
 
 
 def sequence_loss_by_example(
-    logits: Sequence[Any],
-    targets: Sequence[Any],
-    weights: Sequence[Any],
+    logits: Sequence[TensorLike],
+    targets: Sequence[TensorLike],
+    weights: Sequence[TensorLike],
     average_across_timesteps: bool = True,
     softmax_loss_function: Callable[..., Tensor] | None = None,
     name: str | None = None,
@@ -509,9 +513,9 @@ def sequence_loss_by_example(
 
 
 def sequence_loss(
-    logits: Sequence[Any],
-    targets: Sequence[Any],
-    weights: Sequence[Any],
+    logits: Sequence[TensorLike],
+    targets: Sequence[TensorLike],
+    weights: Sequence[TensorLike],
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
     softmax_loss_function: Callable[..., Tensor] | None = None,

@@ -11,8 +11,9 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
-from tfray.library.rnn.rnn_cell_base import batch_size_of, check_is_cell, with_batch, zeros_of
-from tfray.library.variables.variable_scope import variable_scope
+from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of, check_is_cell, with_batch, zeros_of
+from tfray.library.variables.variable_scope import ScopeLike, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.checks.check_ops import assert_equal
 from tfray.ops.control.control_flow_ops import while_loop
@@ -21,15 +22,15 @@ from tfray.ops.math import math_ops
 
 
 def dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state: Any = None,
+    cell: RNNCell,
+    inputs: Structure,
+    sequence_length: TensorLike | None = None,
+    initial_state: Structure = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[Any, Any]:
     """Run a cell over sequences, in a loop: their length need not be known, and may differ from step to step.
 
@@ -94,7 +95,7 @@ def _common_batch_size(flat: Sequence[Tensor]) -> Any:
     return array_ops.shape(flat[0])[1]
 
 
-def _checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
+def _checked_lengths(sequence_length: TensorLike, batch_size: TensorLike) -> Tensor:
     lengths = array_ops.cast(convert_to_tensor(sequence_length), dtypes.int32)
     if lengths.shape.rank not in (None, 1):
         raise ValueError(f"sequence_length has shape {lengths.shape}, expected a vector with one length per sequence")
@@ -111,7 +112,9 @@ def _checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
     return lengths
 
 
-def _first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any, what: str) -> Any:
+def _first_state(
+    cell: RNNCell, initial_state: Structure, batch_size: TensorLike, dtype: DTypeLike | None, what: str
+) -> Any:
     if initial_state is not None:
         return nest.map_structure(_as_part_of_state, initial_state)
     if dtype is None:
@@ -119,16 +122,16 @@ def _first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any, wha
     return cell.zero_state(batch_size, dtype)
 
 
-def _as_part_of_state(value: Any) -> Any:
+def _as_part_of_state(value: TensorLike) -> Any:
     return value if nest.is_composite(value) else convert_to_tensor(value)
 
 
 def _loop(
-    cell: Any,
-    inputs: Any,
+    cell: RNNCell,
+    inputs: Structure,
     state: Any,
     lengths: Tensor | None,
-    batch_size: Any,
+    batch_size: TensorLike,
     swap_memory: bool,
     parallel_iterations: int | None,
 ) -> tuple[Any, Any]:
@@ -182,7 +185,7 @@ def _output_dtype(state: Any, first_input: Tensor) -> Any:
     return found.pop() if len(found) == 1 else first_input.dtype
 
 
-def _check_output(cell: Any, output: Any) -> None:
+def _check_output(cell: RNNCell, output: Any) -> None:
     try:
         nest.assert_same_structure(cell.output_size, output, check_types=False)
     except ValueError as error:
@@ -196,7 +199,7 @@ def _stacked(array: TensorArray, steps: int | None) -> Tensor:
     return stacked
 
 
-def _copy_through(ended: Tensor, old: Any, new: Any) -> Any:
+def _copy_through(ended: Tensor, old: Structure, new: Structure) -> Any:
     """`old` where a sequence has ended, elsewhere `new`."""
     return nest.map_structure(lambda before, after: _choose(ended, before, after), old, new)
 
@@ -210,17 +213,17 @@ def _choose(ended: Tensor, before: Any, after: Any) -> Any:
 
 
 def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: Structure,
+    sequence_length: TensorLike | None = None,
+    initial_state_fw: Structure = None,
+    initial_state_bw: Structure = None,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """Run one cell forward over sequences and another one backward.
 
@@ -257,7 +260,7 @@ def bidirectional_dynamic_rnn(
         "time_major": time_major,
     }
 
-    def reversed_in_time(values: Any) -> Any:
+    def reversed_in_time(values: Structure) -> Any:
         return nest.map_structure(lambda value: _reversed(value, sequence_length, time_major), values)
 
     with variable_scope(scope or "bidirectional_rnn"):
@@ -272,7 +275,7 @@ def bidirectional_dynamic_rnn(
         return (forward, reversed_in_time(backward)), (state_fw, state_bw)
 
 
-def _reversed(value: Any, sequence_length: Any, time_major: bool) -> Tensor:
+def _reversed(value: TensorLike, sequence_length: TensorLike | None, time_major: bool) -> Tensor:
     time_axis = 0 if time_major else 1
     if sequence_length is None:
         return array_ops.reverse(convert_to_tensor(value), [time_axis])
@@ -280,12 +283,12 @@ def _reversed(value: Any, sequence_length: Any, time_major: bool) -> Tensor:
 
 
 def static_rnn(
-    cell: Any,
-    inputs: Sequence[Any],
-    initial_state: Any = None,
+    cell: RNNCell,
+    inputs: Sequence[Structure],
+    initial_state: Structure = None,
     dtype: DTypeLike | None = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    sequence_length: TensorLike | None = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Any], Any]:
     """Run a cell over a list of inputs: the graph holds the cell once for each step.
 
@@ -335,12 +338,12 @@ def static_rnn(
 
 
 def static_state_saving_rnn(
-    cell: Any,
-    inputs: Sequence[Any],
+    cell: RNNCell,
+    inputs: Sequence[Structure],
     state_saver: Any,
     state_name: Any,
-    sequence_length: Any = None,
-    scope: Any = None,
+    sequence_length: TensorLike | None = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Any], Any]:
     """As `static_rnn`, from a state that `state_saver` keeps between steps of the session.
 
@@ -367,14 +370,14 @@ def static_state_saving_rnn(
 
 
 def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Sequence[Any],
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: Sequence[Structure],
+    initial_state_fw: Structure = None,
+    initial_state_bw: Structure = None,
     dtype: DTypeLike | None = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    sequence_length: TensorLike | None = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Any], Any, Any]:
     """Run one cell forward over a list of inputs and another one backward.
 
@@ -414,7 +417,7 @@ def static_bidirectional_rnn(
     return outputs, state_fw, state_bw
 
 
-def _reversed_list(values: Sequence[Any], sequence_length: Any) -> list[Any]:
+def _reversed_list(values: Sequence[Structure], sequence_length: TensorLike | None) -> list[Any]:
     if sequence_length is None:
         return list(reversed(values))
     flat = [nest.flatten(value) for value in values]
@@ -426,11 +429,11 @@ def _reversed_list(values: Sequence[Any], sequence_length: Any) -> list[Any]:
 
 
 def raw_rnn(
-    cell: Any,
+    cell: RNNCell,
     loop_fn: Callable[..., Any],
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[Any, Any, Any]:
     """Run a cell in a loop in which a function decides inputs, outputs, states and the end.
 
@@ -494,7 +497,7 @@ def _batch_of(flat: Sequence[Tensor]) -> Any:
     return array_ops.shape(flat[0])[0]
 
 
-def _emitted_form(cell: Any, emitted: Any, state: Any) -> tuple[Any, Any]:
+def _emitted_form(cell: RNNCell, emitted: Structure, state: Any) -> tuple[Any, Any]:
     """Sizes and dtypes of what is emitted, from the example that `loop_fn` gave."""
     if emitted is None:
         kind = nest.flatten(state)[0].dtype
@@ -506,7 +509,7 @@ def _emitted_form(cell: Any, emitted: Any, state: Any) -> tuple[Any, Any]:
     return nest.map_structure(lambda tensor: tensor.shape, emitted), nest.map_structure(lambda t: t.dtype, emitted)
 
 
-def _emit_arrays(sizes: Any, kinds: Any, batch_size: Any) -> Any:
+def _emit_arrays(sizes: Any, kinds: Any, batch_size: TensorLike) -> Any:
     flat = [
         TensorArray(kind, 0, dynamic_size=True, element_shape=with_batch(size, batch_size))
         for size, kind in zip(nest.flatten(sizes), nest.flatten(kinds), strict=True)
@@ -515,14 +518,14 @@ def _emit_arrays(sizes: Any, kinds: Any, batch_size: Any) -> Any:
 
 
 def stack_bidirectional_rnn(
-    cells_fw: Sequence[Any],
-    cells_bw: Sequence[Any],
-    inputs: Sequence[Any],
-    initial_states_fw: Any = None,
-    initial_states_bw: Any = None,
+    cells_fw: Sequence[RNNCell],
+    cells_bw: Sequence[RNNCell],
+    inputs: Sequence[TensorLike],
+    initial_states_fw: Sequence[Structure] | None = None,
+    initial_states_bw: Sequence[Structure] | None = None,
     dtype: DTypeLike | None = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    sequence_length: TensorLike | None = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[list[Any], tuple[Any, ...], tuple[Any, ...]]:
     """As `stack_bidirectional_dynamic_rnn`, over a list with the input of each step, ``[batch, size]``."""
     if not cells_fw or len(cells_fw) != len(cells_bw):
@@ -547,16 +550,16 @@ def stack_bidirectional_rnn(
 
 
 def stack_bidirectional_dynamic_rnn(
-    cells_fw: Sequence[Any],
-    cells_bw: Sequence[Any],
-    inputs: Any,
-    initial_states_fw: Any = None,
-    initial_states_bw: Any = None,
+    cells_fw: Sequence[RNNCell],
+    cells_bw: Sequence[RNNCell],
+    inputs: TensorLike,
+    initial_states_fw: Sequence[Structure] | None = None,
+    initial_states_bw: Sequence[Structure] | None = None,
     dtype: DTypeLike | None = None,
-    sequence_length: Any = None,
+    sequence_length: TensorLike | None = None,
     parallel_iterations: int | None = None,
     time_major: bool = False,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
     swap_memory: bool = False,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """Layers of bidirectional networks, each of which gets the joined outputs of the one below.

@@ -11,9 +11,10 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
-from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
+from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers.base_layer import Layer, checked_shape
-from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
+from tfray.library.variables.variable_scope import ScopeLike, get_variable_scope, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import transcendental_ops
 from tfray.ops.nn import activation_ops, cross_entropy_ops
@@ -26,7 +27,7 @@ class RNNCell(Layer):
     `tf.get_variable`.
     """
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: TensorLike, state: Any, scope: ScopeLike | None = None) -> Any:
         """Run one step.
 
         Args:
@@ -61,10 +62,10 @@ class RNNCell(Layer):
         """Size of the output, in the same form."""
         raise AttributeError(f"{type(self).__name__} must define output_size")
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: ShapeLike) -> None:
         self.built = True
 
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """A state of zeros.
 
         Args:
@@ -74,7 +75,9 @@ class RNNCell(Layer):
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             return zeros_of(self.state_size, batch_size, dtype)
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: DTypeLike | None = None) -> Any:
+    def get_initial_state(
+        self, inputs: TensorLike | None = None, batch_size: TensorLike | None = None, dtype: DTypeLike | None = None
+    ) -> Any:
         """A state of zeros, for the batch size and dtype of `inputs` where they are given."""
         if inputs is not None:
             inputs = convert_to_tensor(inputs)
@@ -87,16 +90,16 @@ class RNNCell(Layer):
 class LayerRNNCell(RNNCell):
     """A cell whose `build` makes its variables."""
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: TensorLike, state: Any, scope: ScopeLike | None = None) -> Any:
         return Layer.__call__(self, inputs, state, scope=scope)
 
 
-def input_size(cell: Layer, inputs_shape: Any) -> int:
+def input_size(cell: Layer, inputs_shape: ShapeLike) -> int:
     """The last dimension of a cell's inputs. Raises `InvalidArgumentError` when it is not known."""
     return checked_shape(cell, inputs_shape, rank=2)
 
 
-def activation_named(activation: Any, default: Any) -> Any:
+def activation_named(activation: str | Activation | None, default: Any) -> Any:
     """An activation function, by its name perhaps; `default` for None."""
     if activation is None:
         return default
@@ -109,13 +112,13 @@ def activation_named(activation: Any, default: Any) -> Any:
     raise InvalidArgumentError(f"there is no activation function {activation!r}")
 
 
-def with_batch(size: Any, batch_size: Any) -> TensorShape:
+def with_batch(size: ShapeLike, batch_size: TensorLike | None) -> TensorShape:
     """The static shape of a state or output of that size: a number, or a shape without the batch."""
     batch = batch_size if isinstance(batch_size, int) else None
     return TensorShape([batch]).concatenate(as_shape([size] if isinstance(size, int) else size))
 
 
-def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
+def zeros_of(sizes: Any, batch_size: TensorLike, dtype: DTypeLike) -> Any:
     """Zeros for every size of a structure (see `with_batch`); `dtype` may be one, or one for each.
 
     Args:
@@ -130,17 +133,17 @@ def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
     return nest.pack_sequence_as(sizes, zeros)
 
 
-def _known_scalar(value: Any) -> Any:
+def _known_scalar(value: TensorLike) -> Any:
     tensor = convert_to_tensor(value)
     known = constant_value(tensor)
     return tensor if known is None else int(known)
 
 
-def _zeros(size: Any, batch_size: Any, dtype: Any) -> Tensor:
+def _zeros(size: ShapeLike, batch_size: TensorLike, dtype: DTypeLike) -> Tensor:
     static = with_batch(size, batch_size)
     if static.is_fully_defined():
         return array_ops.zeros(static, dtype)
-    zeros = array_ops.zeros(array_ops.stack([batch_size, *static.as_list()[1:]]), dtype)
+    zeros = array_ops.zeros(array_ops.stack([batch_size, *map(int, static[1:])]), dtype)
     zeros.set_shape(static)
     return zeros
 
@@ -151,7 +154,7 @@ def batch_size_of(tensor: Tensor, axis: int = 0) -> Any:
     return array_ops.shape(tensor)[axis] if known is None else known
 
 
-def check_is_cell(cell: Any, what: str) -> None:
+def check_is_cell(cell: RNNCell, what: str) -> None:
     """Raise `TypeError` unless `cell` can be used as a recurrent cell."""
     missing = [name for name in ("output_size", "state_size", "zero_state") if not hasattr(cell, name)]
     if missing or not callable(cell):

@@ -11,10 +11,13 @@ from tfray.framework import nest
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph import DeviceLike, Tensor, get_default_graph
+from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.rnn.rnn_cell_base import RNNCell, check_is_cell, zeros_of
 from tfray.library.variables import initializers
-from tfray.library.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.variable_scope import ScopeLike, get_variable, get_variable_scope, variable_scope
+from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import linalg_ops
 from tfray.ops.math.transcendental_ops import sigmoid
@@ -31,7 +34,7 @@ class MultiRNNCell(RNNCell):
         state_is_tuple: Have a tuple with the state of each cell; otherwise one tensor with all of them.
     """
 
-    def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
+    def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
         super().__init__()
         if not cells:
             raise ValueError("MultiRNNCell needs at least one cell")
@@ -56,7 +59,7 @@ class MultiRNNCell(RNNCell):
     def output_size(self) -> Any:
         return self._cells[-1].output_size
 
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         with get_default_graph().name_scope("MultiRNNCellZeroState"):
             if self._state_is_tuple:
                 return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
@@ -73,7 +76,7 @@ class MultiRNNCell(RNNCell):
     trainable_weights = trainable_variables
     non_trainable_weights = non_trainable_variables
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         if self._state_is_tuple:
             if not nest.is_nested(state) or len(state) != len(self._cells):
                 raise InvalidArgumentError(
@@ -97,7 +100,7 @@ def _unique(items: Any) -> list[Any]:
 class _Wrapper(RNNCell):
     """A cell around another, with the variables of that: it has no scope of its own."""
 
-    def __init__(self, cell: Any) -> None:
+    def __init__(self, cell: RNNCell) -> None:
         super().__init__()
         check_is_cell(cell, type(self).__name__)
         self._cell = cell
@@ -115,7 +118,7 @@ class _Wrapper(RNNCell):
     def output_size(self) -> Any:
         return self._cell.output_size
 
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             return self._cell.zero_state(batch_size, dtype)
 
@@ -150,10 +153,10 @@ class DropoutWrapper(_Wrapper):
 
     def __init__(
         self,
-        cell: Any,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
+        cell: RNNCell,
+        input_keep_prob: TensorLike = 1.0,
+        output_keep_prob: TensorLike = 1.0,
+        state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
         input_size: Any = None,
         dtype: DTypeLike | None = None,
@@ -174,7 +177,7 @@ class DropoutWrapper(_Wrapper):
         if variational_recurrent:
             self._draw_noises(input_size, dtype)
 
-    def _draw_noises(self, size: Any, dtype: Any) -> None:
+    def _draw_noises(self, size: TensorLike, dtype: DTypeLike | None) -> None:
         if dtype is None:
             raise ValueError("DropoutWrapper: variational_recurrent needs dtype")
         if _drops(self._input_keep_prob) and size is None:
@@ -198,7 +201,7 @@ class DropoutWrapper(_Wrapper):
     def _seed_for(self, salt: str, index: int) -> int | None:
         return None if self._seed is None else zlib.crc32(f"{self._seed}/{salt}_{index}".encode()) & 0x7FFFFFFF
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: TensorLike, state: Any, scope: ScopeLike | None = None) -> Any:
         if _drops(self._input_keep_prob):
             inputs = self._dropped(inputs, "input", self._input_keep_prob)
         output, new_state = self._cell(inputs, state) if scope is None else self._cell(inputs, state, scope=scope)
@@ -208,14 +211,16 @@ class DropoutWrapper(_Wrapper):
             output = self._dropped(output, "output", self._output_keep_prob)
         return output, new_state
 
-    def _dropped(self, values: Any, salt: str, keep_prob: Any, may_drop: Callable[[Any], Any] = lambda _: True) -> Any:
+    def _dropped(
+        self, values: TensorLike, salt: str, keep_prob: TensorLike, may_drop: Callable[[Any], Any] = lambda _: True
+    ) -> Any:
         flags = _flags(may_drop, values)
         leaves = []
         for index, (value, drops) in enumerate(zip(nest.flatten(values), flags, strict=True)):
             leaves.append(self._drop(convert_to_tensor(value), salt, index, keep_prob) if drops else value)
         return nest.pack_sequence_as(values, leaves)
 
-    def _drop(self, value: Tensor, salt: str, index: int, keep_prob: Any) -> Tensor:
+    def _drop(self, value: Tensor, salt: str, index: int, keep_prob: TensorLike) -> Tensor:
         if not self._variational:
             return nn_ops.dropout(value, keep_prob, seed=self._seed_for(salt, index))
         keep_prob = convert_to_tensor(keep_prob, value.dtype)
@@ -273,16 +278,16 @@ class ResidualWrapper(_Wrapper):
         residual_fn: Function of inputs and outputs in place of their sum.
     """
 
-    def __init__(self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None, **kwargs: Any) -> None:
+    def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None, **kwargs: Any) -> None:
         super().__init__(cell)
         self._residual_fn = residual_fn or _sum_of_both
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: TensorLike, state: Any, scope: ScopeLike | None = None) -> Any:
         outputs, new_state = self._cell(inputs, state) if scope is None else self._cell(inputs, state, scope=scope)
         return self._residual_fn(inputs, outputs), new_state
 
 
-def _sum_of_both(inputs: Any, outputs: Any) -> Any:
+def _sum_of_both(inputs: TensorLike, outputs: Any) -> Any:
     return nest.map_structure(lambda x, y: convert_to_tensor(x) + y, inputs, outputs)
 
 
@@ -295,12 +300,12 @@ class HighwayWrapper(_Wrapper):
         carry_bias_init: Initial bias of the carry gate.
     """
 
-    def __init__(self, cell: Any, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0) -> None:
+    def __init__(self, cell: RNNCell, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0) -> None:
         super().__init__(cell)
         self._coupled = couple_carry_transform_gates
         self._carry_bias = carry_bias_init
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: Any, state: Any, scope: ScopeLike | None = None) -> Any:
         outputs, new_state = self._cell(inputs, state) if scope is None else self._cell(inputs, state, scope=scope)
         carry = _gate("carry", inputs, self._carry_bias)
         transform = 1.0 - carry if self._coupled else _gate("transform", inputs, -self._carry_bias)
@@ -322,15 +327,15 @@ class DeviceWrapper(_Wrapper):
         device: The device, as for `tf.device`.
     """
 
-    def __init__(self, cell: Any, device: Any, **kwargs: Any) -> None:
+    def __init__(self, cell: RNNCell, device: DeviceLike, **kwargs: Any) -> None:
         super().__init__(cell)
         self._device = device
 
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         with get_default_graph().device(self._device):
             return super().zero_state(batch_size, dtype)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+    def __call__(self, inputs: TensorLike, state: Any, scope: ScopeLike | None = None) -> Any:
         with get_default_graph().device(self._device):
             return self._cell(inputs, state) if scope is None else self._cell(inputs, state, scope=scope)
 
@@ -347,14 +352,19 @@ class InputProjectionWrapper(_Wrapper):
     """
 
     def __init__(
-        self, cell: Any, num_proj: int, activation: Any = None, input_size: None = None, reuse: Any = None
+        self,
+        cell: RNNCell,
+        num_proj: int,
+        activation: Activation | None = None,
+        input_size: None = None,
+        reuse: Reuse | None = None,
     ) -> None:
         super().__init__(cell)
         self._num_proj = num_proj
         self._activation = activation
         self._reuse = reuse
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         projected = linear(inputs, self._num_proj, True)
         return self._cell(projected if self._activation is None else self._activation(projected), state)
 
@@ -369,7 +379,9 @@ class OutputProjectionWrapper(_Wrapper):
         reuse: Use variables that exist.
     """
 
-    def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None) -> None:
+    def __init__(
+        self, cell: RNNCell, output_size: int, activation: Activation | None = None, reuse: Reuse | None = None
+    ) -> None:
         super().__init__(cell)
         if output_size < 1:
             raise ValueError(f"OutputProjectionWrapper: output_size is {output_size}, expected at least 1")
@@ -381,7 +393,7 @@ class OutputProjectionWrapper(_Wrapper):
     def output_size(self) -> Any:
         return self._output_size
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         outputs, new_state = self._cell(inputs, state)
         projected = linear(outputs, self._output_size, True)
         return projected if self._activation is None else self._activation(projected), new_state
@@ -399,7 +411,12 @@ class EmbeddingWrapper(_Wrapper):
     """
 
     def __init__(
-        self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None
+        self,
+        cell: RNNCell,
+        embedding_classes: int,
+        embedding_size: int,
+        initializer: InitializerLike | None = None,
+        reuse: Reuse | None = None,
     ) -> None:
         super().__init__(cell)
         if embedding_classes < 1 or embedding_size < 1:
@@ -409,7 +426,7 @@ class EmbeddingWrapper(_Wrapper):
         self._initializer = initializer
         self._reuse = reuse
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         initializer = self._initializer or get_variable_scope().initializer
         if initializer is None:
             initializer = initializers.RandomUniform(-(3**0.5), 3**0.5)
@@ -419,7 +436,11 @@ class EmbeddingWrapper(_Wrapper):
 
 
 def linear(
-    args: Any, output_size: int, bias: bool, bias_initializer: Any = None, kernel_initializer: Any = None
+    args: Any,
+    output_size: int,
+    bias: bool,
+    bias_initializer: InitializerLike | None = None,
+    kernel_initializer: InitializerLike | None = None,
 ) -> Any:
     """``concat(args, 1) @ kernel + bias``, with variables of the current scope.
 

@@ -7,9 +7,13 @@ from typing import Any
 
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
+from tfray.framework.tensor_shape import ShapeLike
+from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.rnn.rnn_cell_base import LayerRNNCell, activation_named, input_size
 from tfray.library.variables import initializers
+from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.partitioned_variables import fixed_size_partitioner
+from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import linalg_ops
 from tfray.ops.math.rounding_ops import clip_by_value
@@ -33,8 +37,8 @@ class BasicRNNCell(LayerRNNCell):
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
-        reuse: Any = None,
+        activation: Activation | None = None,
+        reuse: Reuse | None = None,
         name: str | None = None,
         dtype: DTypeLike | None = None,
         **kwargs: Any,
@@ -51,17 +55,17 @@ class BasicRNNCell(LayerRNNCell):
     def output_size(self) -> int:
         return self._num_units
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: ShapeLike) -> None:
         self._kernel = self.add_weight("kernel", [input_size(self, inputs_shape) + self._num_units, self._num_units])
         self._bias = self.add_weight("bias", [self._num_units], initializer=initializers.Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         output = self._activation(_affine([inputs, state], self._kernel, self._bias))
         return output, output
 
 
-def _affine(parts: list[Any], kernel: Any, bias: Any) -> Tensor:
+def _affine(parts: list[Any], kernel: TensorLike, bias: TensorLike) -> Tensor:
     return nn_ops.bias_add(linalg_ops.matmul(array_ops.concat(parts, 1), kernel), bias)
 
 
@@ -85,10 +89,10 @@ class GRUCell(LayerRNNCell):
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
-        reuse: Any = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
+        activation: Activation | None = None,
+        reuse: Reuse | None = None,
+        kernel_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = None,
         name: str | None = None,
         dtype: DTypeLike | None = None,
         **kwargs: Any,
@@ -107,7 +111,7 @@ class GRUCell(LayerRNNCell):
     def output_size(self) -> int:
         return self._num_units
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: ShapeLike) -> None:
         units = self._num_units
         size = input_size(self, inputs_shape) + units
         gates, candidate = self._bias_initializer, self._bias_initializer
@@ -120,7 +124,7 @@ class GRUCell(LayerRNNCell):
         self._candidate_bias = self.add_weight("candidate/bias", [units], initializer=candidate)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         gates = sigmoid(_affine([inputs, state], self._gate_kernel, self._gate_bias))
         reset, update = array_ops.split(gates, 2, 1)
         candidate = self._activation(_affine([inputs, reset * state], self._candidate_kernel, self._candidate_bias))
@@ -169,8 +173,8 @@ class BasicLSTMCell(LayerRNNCell):
         num_units: int,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: Any = None,
+        activation: Activation | None = None,
+        reuse: Reuse | None = None,
         name: str | None = None,
         dtype: DTypeLike | None = None,
         **kwargs: Any,
@@ -190,20 +194,22 @@ class BasicLSTMCell(LayerRNNCell):
     def output_size(self) -> int:
         return self._num_units
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: ShapeLike) -> None:
         units = self._num_units
         self._kernel = self.add_weight("kernel", [input_size(self, inputs_shape) + units, 4 * units])
         self._bias = self.add_weight("bias", [4 * units], initializer=initializers.Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         c, h = _unpacked(state, self._state_is_tuple, [self._num_units] * 2)
         projected = linalg_ops.matmul(array_ops.concat([inputs, h], 1), self._kernel)
         new_c, new_h = _gated(projected, self._bias, c, self._forget_bias, self._activation)
         return new_h, _packed(new_c, new_h, self._state_is_tuple)
 
 
-def _gated(projected: Tensor, bias: Any, c: Tensor, forget_bias: float, activation: Any) -> tuple[Tensor, Tensor]:
+def _gated(
+    projected: Tensor, bias: TensorLike, c: Tensor, forget_bias: float, activation: Activation
+) -> tuple[Tensor, Tensor]:
     if activation is tanh:
         return lstm_gates(projected, bias, c, forget_bias)
     i, j, f, o = array_ops.split(nn_ops.bias_add(projected, bias), 4, 1)
@@ -237,15 +243,15 @@ class LSTMCell(LayerRNNCell):
         num_units: int,
         use_peepholes: bool = False,
         cell_clip: float | None = None,
-        initializer: Any = None,
+        initializer: InitializerLike | None = None,
         num_proj: int | None = None,
         proj_clip: float | None = None,
         num_unit_shards: int | None = None,
         num_proj_shards: int | None = None,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: Any = None,
+        activation: Activation | None = None,
+        reuse: Reuse | None = None,
         name: str | None = None,
         dtype: DTypeLike | None = None,
         **kwargs: Any,
@@ -272,7 +278,7 @@ class LSTMCell(LayerRNNCell):
     def output_size(self) -> int:
         return self._num_proj or self._num_units
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: ShapeLike) -> None:
         units, weights = self._num_units, self._initializer
         self._kernel = self.add_weight(
             "kernel",
@@ -294,7 +300,7 @@ class LSTMCell(LayerRNNCell):
             )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         c, h = _unpacked(state, self._state_is_tuple, [self._num_units, self.output_size])
         projected = linalg_ops.matmul(array_ops.concat([inputs, h], 1), self._kernel)
         if self._use_peepholes or self._cell_clip is not None:
@@ -336,7 +342,7 @@ class LSTMBlockCell(LSTMCell):
         cell_clip: float | None = None,
         use_peephole: bool = False,
         dtype: DTypeLike | None = None,
-        reuse: Any = None,
+        reuse: Reuse | None = None,
         name: str | None = "lstm_cell",
     ) -> None:
         bound = cell_clip if cell_clip is not None and cell_clip > 0 else None
@@ -357,7 +363,7 @@ class GRUBlockCellV2(GRUCell):
         self,
         num_units: int | None = None,
         cell_size: int | None = None,
-        reuse: Any = None,
+        reuse: Reuse | None = None,
         name: str | None = "gru_cell",
     ) -> None:
         size = num_units if cell_size is None else cell_size
@@ -399,13 +405,13 @@ class LayerNormBasicLSTMCell(LayerRNNCell):
         num_units: int,
         forget_bias: float = 1.0,
         input_size: None = None,
-        activation: Any = None,
+        activation: Activation | None = None,
         layer_norm: bool = True,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
-        dropout_keep_prob: Any = 1.0,
+        dropout_keep_prob: TensorLike = 1.0,
         dropout_prob_seed: int | None = None,
-        reuse: Any = None,
+        reuse: Reuse | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, **kwargs)
@@ -426,7 +432,7 @@ class LayerNormBasicLSTMCell(LayerRNNCell):
     def output_size(self) -> int:
         return self._num_units
 
-    def build(self, inputs_shape: Any) -> None:
+    def build(self, inputs_shape: ShapeLike) -> None:
         units = self._num_units
         self._kernel = self.add_weight("kernel", [input_size(self, inputs_shape) + units, 4 * units])
         if not self._layer_norm:
@@ -442,7 +448,7 @@ class LayerNormBasicLSTMCell(LayerRNNCell):
         gamma = self.add_weight(f"{scope}/gamma", [self._num_units], initializer=gain)
         return gamma, self.add_weight(f"{scope}/beta", [self._num_units], initializer=shift)
 
-    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         c, h = state
         projected = linalg_ops.matmul(array_ops.concat([inputs, h], 1), self._kernel)
         if not self._layer_norm:

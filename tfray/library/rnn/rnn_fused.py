@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn import dynamic_rnn, static_rnn
+from tfray.library.rnn.rnn_cell_base import RNNCell
 from tfray.library.rnn.rnn_cells import LSTMBlockCell, LSTMStateTuple
-from tfray.library.variables.variable_scope import variable_scope
+from tfray.library.variables.variable_scope import ScopeLike, variable_scope
+from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 
 
@@ -33,7 +37,7 @@ class LSTMBlockFusedCell:
         forget_bias: float = 1.0,
         cell_clip: float | None = None,
         use_peephole: bool = False,
-        reuse: Any = None,
+        reuse: Reuse | None = None,
         dtype: DTypeLike | None = None,
         name: str = "lstm_fused_cell",
     ) -> None:
@@ -51,11 +55,11 @@ class LSTMBlockFusedCell:
 
     def __call__(
         self,
-        inputs: Any,
+        inputs: TensorLike,
         initial_state: Any = None,
         dtype: DTypeLike | None = None,
-        sequence_length: Any = None,
-        scope: Any = None,
+        sequence_length: TensorLike | None = None,
+        scope: ScopeLike | None = None,
     ) -> tuple[Tensor, LSTMStateTuple]:
         """Run over a sequence; arguments and results as for `tf.nn.dynamic_rnn` with ``time_major=True``."""
         inputs = _stacked(inputs)
@@ -72,7 +76,7 @@ class LSTMBlockFusedCell:
         return outputs, state
 
 
-def _stacked(inputs: Any) -> Tensor:
+def _stacked(inputs: TensorLike) -> Tensor:
     return array_ops.stack(list(inputs)) if isinstance(inputs, (list, tuple)) else convert_to_tensor(inputs)
 
 
@@ -84,17 +88,17 @@ class FusedRNNCellAdaptor:
         use_dynamic_rnn: Run it in a loop; otherwise the graph holds it once for each step.
     """
 
-    def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
+    def __init__(self, cell: RNNCell, use_dynamic_rnn: bool = False) -> None:
         self._cell = cell
         self._dynamic = use_dynamic_rnn
 
     def __call__(
         self,
-        inputs: Any,
-        initial_state: Any = None,
+        inputs: Tensor | Sequence[TensorLike],
+        initial_state: Structure = None,
         dtype: DTypeLike | None = None,
-        sequence_length: Any = None,
-        scope: Any = None,
+        sequence_length: TensorLike | None = None,
+        scope: ScopeLike | None = None,
     ) -> tuple[Any, Any]:
         """Outputs and last state. A list of inputs gives a list of outputs."""
         if self._dynamic:
@@ -102,7 +106,7 @@ class FusedRNNCellAdaptor:
                 self._cell, _stacked(inputs), sequence_length, initial_state, dtype, time_major=True, scope=scope
             )
         as_list = isinstance(inputs, (list, tuple))
-        steps = list(inputs) if as_list else array_ops.unstack(convert_to_tensor(inputs))
+        steps = list(inputs) if isinstance(inputs, (list, tuple)) else array_ops.unstack(convert_to_tensor(inputs))
         outputs, state = static_rnn(self._cell, steps, initial_state, dtype, sequence_length, scope)
         return outputs if as_list else nest.map_structure(lambda *parts: array_ops.stack(list(parts)), *outputs), state
 
@@ -119,11 +123,11 @@ class TimeReversedFusedRNN:
 
     def __call__(
         self,
-        inputs: Any,
-        initial_state: Any = None,
+        inputs: TensorLike,
+        initial_state: Structure = None,
         dtype: DTypeLike | None = None,
-        sequence_length: Any = None,
-        scope: Any = None,
+        sequence_length: TensorLike | None = None,
+        scope: ScopeLike | None = None,
     ) -> tuple[Tensor, Any]:
         """Outputs in the order of `inputs`, and the state after the first step."""
         reverse = _reversal(sequence_length)
@@ -131,7 +135,7 @@ class TimeReversedFusedRNN:
         return reverse(_stacked(outputs)), state
 
 
-def _reversal(sequence_length: Any) -> Any:
+def _reversal(sequence_length: TensorLike | None) -> Any:
     if sequence_length is None:
         return lambda values: array_ops.reverse(values, [0])
     return lambda values: array_ops.reverse_sequence(values, sequence_length, seq_axis=0, batch_axis=1)

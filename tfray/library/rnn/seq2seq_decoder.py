@@ -10,11 +10,13 @@ from tfray.framework import dtypes, nest
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.library.layers.base_layer import Layer
 from tfray.library.rnn.rnn import swap_batch_and_time
-from tfray.library.rnn.rnn_cell_base import check_is_cell, with_batch, zeros_of
+from tfray.library.rnn.rnn_cell_base import RNNCell, check_is_cell, with_batch, zeros_of
 from tfray.library.rnn.seq2seq_helpers import Helper
-from tfray.library.variables.variable_scope import variable_scope
+from tfray.library.variables.variable_scope import ScopeLike, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import while_loop
 from tfray.ops.control.tensor_array_ops import TensorArray
@@ -48,11 +50,11 @@ class Decoder:
         """Which sequences are finished, the first inputs, and the first state."""
         raise AttributeError(f"{type(self).__name__} must define initialize")
 
-    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
+    def step(self, time: Tensor, inputs: TensorLike, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
         """One step: ``(outputs, next_state, next_inputs, finished)``."""
         raise AttributeError(f"{type(self).__name__} must define step")
 
-    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Tensor) -> tuple[Any, Any]:
+    def finalize(self, outputs: Any, final_state: Structure, sequence_lengths: Tensor) -> tuple[Any, Any]:
         """What to return for the stacked outputs and the last state; by default they themselves."""
         return outputs, final_state
 
@@ -73,7 +75,9 @@ class BasicDecoder(Decoder):
         output_layer: Layer over its outputs, such as ``tf.layers.Dense(vocabulary_size)``.
     """
 
-    def __init__(self, cell: Any, helper: Helper, initial_state: Any, output_layer: Any = None) -> None:
+    def __init__(
+        self, cell: RNNCell, helper: Helper, initial_state: Structure, output_layer: Layer | None = None
+    ) -> None:
         check_is_cell(cell, "BasicDecoder")
         if not hasattr(helper, "next_inputs"):
             raise TypeError(f"BasicDecoder: {helper!r} is no helper")
@@ -102,7 +106,7 @@ class BasicDecoder(Decoder):
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
         return (*self._helper.initialize(), self._initial_state)
 
-    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
+    def step(self, time: Tensor, inputs: TensorLike, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
         outputs, cell_state = self._cell(inputs, state)
         if self._output_layer is not None:
             outputs = self._output_layer(outputs)
@@ -113,7 +117,7 @@ class BasicDecoder(Decoder):
         return BasicDecoderOutput(outputs, sample_ids), next_state, next_inputs, finished
 
 
-def size_after(size: Any, layer: Any) -> Any:
+def size_after(size: ShapeLike, layer: Layer | None) -> Any:
     """Size of outputs of that size after a layer, which may be None."""
     if layer is None or not hasattr(layer, "compute_output_shape"):
         return size
@@ -125,10 +129,10 @@ def dynamic_decode(
     decoder: Decoder,
     output_time_major: bool = False,
     impute_finished: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     parallel_iterations: int = 32,
     swap_memory: bool = False,
-    scope: Any = None,
+    scope: ScopeLike | None = None,
 ) -> tuple[Any, Any, Tensor]:
     """Run a decoder until all its sequences are finished.
 
@@ -156,7 +160,7 @@ def dynamic_decode(
         return outputs, state, lengths
 
 
-def _limit(maximum_iterations: Any) -> Tensor | None:
+def _limit(maximum_iterations: TensorLike | None) -> Tensor | None:
     if maximum_iterations is None:
         return None
     limit = convert_to_tensor(maximum_iterations, dtypes.int32)
@@ -168,7 +172,7 @@ def _limit(maximum_iterations: Any) -> Tensor | None:
 class _Decoding:
     """One call of `dynamic_decode`."""
 
-    def __init__(self, decoder: Any, impute: bool, limit: Tensor | None) -> None:
+    def __init__(self, decoder: Decoder, impute: bool, limit: Tensor | None) -> None:
         self._decoder = decoder
         self._impute = impute
         self._limit = limit
@@ -210,7 +214,9 @@ class _Decoding:
         ]
         return nest.pack_sequence_as(self._sizes, flat)
 
-    def _step(self, time: Tensor, arrays: Any, state: Any, inputs: Any, finished: Tensor, lengths: Tensor) -> Any:
+    def _step(
+        self, time: Tensor, arrays: Any, state: Any, inputs: TensorLike, finished: Tensor, lengths: Tensor
+    ) -> Any:
         outputs, next_state, next_inputs, ends = self._decoder.step(time, inputs, state)
         if not self._decoder.tracks_own_finished:
             ends = math_ops.logical_or(ends, finished)
@@ -224,7 +230,7 @@ class _Decoding:
         return time + 1, arrays, next_state, next_inputs, ends, lengths
 
 
-def _as_part(value: Any) -> Any:
+def _as_part(value: TensorLike) -> Any:
     return value if nest.is_composite(value) else convert_to_tensor(value)
 
 

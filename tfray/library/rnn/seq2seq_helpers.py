@@ -10,7 +10,8 @@ from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Tensor
-from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn import swap_batch_and_time
 from tfray.library.rnn.rnn_cell_base import batch_size_of
 from tfray.ops.arrays import array_ops
@@ -76,7 +77,7 @@ class CustomHelper(Helper):
         initialize_fn: Callable[..., Any],
         sample_fn: Callable[..., Any],
         next_inputs_fn: Callable[..., Any],
-        sample_ids_shape: Any = None,
+        sample_ids_shape: ShapeLike = None,
         sample_ids_dtype: DTypeLike | None = None,
     ) -> None:
         self._initialize_fn = initialize_fn
@@ -133,7 +134,9 @@ class TrainingHelper(Helper):
         name: Name of the operations.
     """
 
-    def __init__(self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, inputs: TensorLike, sequence_length: TensorLike, time_major: bool = False, name: str | None = None
+    ) -> None:
         flat = [convert_to_tensor(tensor) for tensor in nest.flatten(inputs)]
         if not time_major:
             flat = [swap_batch_and_time(tensor) for tensor in flat]
@@ -202,10 +205,10 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
     def __init__(
         self,
-        inputs: Any,
-        sequence_length: Any,
-        embedding: Any,
-        sampling_probability: Any,
+        inputs: TensorLike,
+        sequence_length: TensorLike,
+        embedding: TensorLike | EmbeddingFunction,
+        sampling_probability: TensorLike,
         time_major: bool = False,
         seed: int | None = None,
         scheduling_seed: int | None = None,
@@ -251,13 +254,13 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
 
     def __init__(
         self,
-        inputs: Any,
-        sequence_length: Any,
-        sampling_probability: Any,
+        inputs: TensorLike,
+        sequence_length: TensorLike,
+        sampling_probability: TensorLike,
         time_major: bool = False,
         seed: int | None = None,
         next_inputs_fn: Callable[[Any], Any] | None = None,
-        auxiliary_inputs: Any = None,
+        auxiliary_inputs: Structure = None,
         name: str | None = None,
     ) -> None:
         own = convert_to_tensor(inputs)
@@ -296,7 +299,7 @@ def _sampled(logits: Tensor, seed: int | None) -> Tensor:
     return array_ops.cast(array_ops.squeeze(ids, [1]), dtypes.int32)
 
 
-def _embedding_function(embedding: Any) -> EmbeddingFunction:
+def _embedding_function(embedding: TensorLike | EmbeddingFunction) -> EmbeddingFunction:
     return embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
 
 
@@ -309,7 +312,9 @@ class GreedyEmbeddingHelper(Helper):
         end_token: int32 scalar: the id that ends a sequence.
     """
 
-    def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
+    def __init__(
+        self, embedding: TensorLike | EmbeddingFunction, start_tokens: TensorLike, end_token: TensorLike
+    ) -> None:
         self._embed = _embedding_function(embedding)
         self._start_tokens = convert_to_tensor(start_tokens, dtypes.int32)
         self._end_token = convert_to_tensor(end_token, dtypes.int32)
@@ -351,10 +356,10 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
     def __init__(
         self,
-        embedding: Any,
-        start_tokens: Any,
-        end_token: Any,
-        softmax_temperature: Any = None,
+        embedding: TensorLike | EmbeddingFunction,
+        start_tokens: TensorLike,
+        end_token: TensorLike,
+        softmax_temperature: TensorLike | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(embedding, start_tokens, end_token)
@@ -380,9 +385,9 @@ class InferenceHelper(Helper):
     def __init__(
         self,
         sample_fn: Callable[[Any], Any],
-        sample_shape: Any,
+        sample_shape: ShapeLike,
         sample_dtype: DTypeLike,
-        start_inputs: Any,
+        start_inputs: Structure,
         end_fn: Callable[[Any], Any],
         next_inputs_fn: Callable[[Any], Any] | None = None,
     ) -> None:

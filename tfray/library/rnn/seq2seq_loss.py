@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn.cross_entropy_ops import sparse_softmax_cross_entropy_with_logits
 
 
 def sequence_loss(
-    logits: Any,
-    targets: Any,
-    weights: Any,
+    logits: TensorLike,
+    targets: TensorLike,
+    weights: TensorLike,
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
     sum_over_timesteps: bool = False,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn.ctc_ops import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
@@ -15,7 +14,7 @@ from tfray.ops.sparse.sparse_ops import sparse_tensor_to_dense
 
 
 def dense_to_sparse(
-    tensor: Any, eos_token: int = 0, outputs_collections: Any = None, scope: str | None = None
+    tensor: TensorLike, eos_token: int = 0, outputs_collections: str | None = None, scope: str | None = None
 ) -> SparseTensor:
     """The elements of a tensor that are not `eos_token`.
 
@@ -41,7 +40,7 @@ def _elements(tensor: Tensor, chosen: Tensor) -> SparseTensor:
     return SparseTensor(places, array_ops.gather_nd(tensor, places), array_ops.shape(tensor, out_type=dtypes.int64))
 
 
-def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> SparseTensor:
+def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> SparseTensor:
     """Padded labels as `ctc_loss` takes them.
 
     Args:
@@ -52,7 +51,9 @@ def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> SparseTensor:
     return _elements(labels, array_ops.sequence_mask(label_lengths, array_ops.shape(labels)[1]))
 
 
-def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: Any) -> Tensor:
+def ctc_batch_cost(
+    y_true: TensorLike, y_pred: TensorLike, input_length: TensorLike, label_length: TensorLike
+) -> Tensor:
     """The CTC loss of each example, of probabilities.
 
     Args:
@@ -69,17 +70,17 @@ def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: An
     return array_ops.expand_dims(ctc_loss(sparse, _logits(y_pred), _vector(input_length)), 1)
 
 
-def _vector(lengths: Any) -> Tensor:
+def _vector(lengths: TensorLike) -> Tensor:
     return array_ops.reshape(array_ops.cast(convert_to_tensor(lengths), dtypes.int32), [-1])
 
 
-def _logits(probabilities: Any) -> Tensor:
+def _logits(probabilities: TensorLike) -> Tensor:
     """Logarithms ``[time, batch, classes]``; a small number keeps them finite."""
     return math_ops.log(array_ops.transpose(convert_to_tensor(probabilities), [1, 0, 2]) + 1e-7)
 
 
 def ctc_decode(
-    y_pred: Any, input_length: Any, greedy: bool = True, beam_width: int = 100, top_paths: int = 1
+    y_pred: TensorLike, input_length: TensorLike, greedy: bool = True, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[Tensor], Tensor]:
     """Decode probabilities.
 

@@ -11,11 +11,12 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Any:
     """Scale `t` down where needed so that its L2 norm is at most `clip_norm`.
 
     Args:
@@ -48,7 +49,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return _with_values(t, clipped)
 
 
-def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
     """Scale `t` down where needed so that its L2 norm, divided by its number of elements, is at most `clip_norm`.
 
     Args:
@@ -67,7 +68,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         return math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
 
 
-def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
+def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """The L2 norm of all elements of several tensors together.
 
     Args:
@@ -97,7 +98,10 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: Sequence[TensorLike | None],
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[list[Any], Tensor]:
     """Scale tensors down by one common factor where needed so that their global norm is at most `clip_norm`.
 
@@ -129,21 +133,21 @@ def clip_by_global_norm(
     return clipped, norm
 
 
-def _scaled(t: Any, scale: Tensor) -> Any:
+def _scaled(t: TensorLike, scale: Tensor) -> Any:
     values = _values(t)
     with values.graph.colocate_with(values, ignore_existing=True):
         return _with_values(t, math_ops.multiply(values, array_ops.cast(scale, values.dtype)))
 
 
-def _checked_list(t_list: Any) -> list[Any]:
+def _checked_list(t_list: Sequence[TensorLike | None]) -> list[Any]:
     if not isinstance(t_list, (list, tuple)):
         raise InvalidArgumentError(f"{t_list!r} is not a list of tensors")
     return list(t_list)
 
 
-def _values(t: Any) -> Tensor:
+def _values(t: TensorLike) -> Tensor:
     return t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t)
 
 
-def _with_values(t: Any, values: Tensor) -> Any:
+def _with_values(t: TensorLike, values: Tensor) -> Any:
     return IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values

@@ -13,6 +13,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.saveable_resource import SaveableResource
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
@@ -81,7 +82,7 @@ class DynamicEmbedding:
         """The operation that holds the rows."""
         return self.rows.op
 
-    def lookup(self, ids: Any, training: bool = True, name: str | None = None) -> Tensor:
+    def lookup(self, ids: TensorLike, training: bool = True, name: str | None = None) -> Tensor:
         """The rows of ids.
 
         Args:
@@ -134,7 +135,10 @@ def _small_normal(dtype: dtypes.DType) -> Callable[[Tensor], Tensor]:
 
 
 def dynamic_embedding_lookup(
-    params: DynamicEmbedding | Sequence[DynamicEmbedding], ids: Any, training: bool = True, name: str | None = None
+    params: DynamicEmbedding | Sequence[DynamicEmbedding],
+    ids: TensorLike,
+    training: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Look up the rows of ids in a dynamic table, or in several, each on a device of its own.
 

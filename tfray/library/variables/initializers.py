@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from tfray.framework.arguments import PositiveNumber, checked
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype, float32
 from tfray.framework.graph import Tensor
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import constant
 from tfray.ops.random import random_ops
@@ -38,7 +39,7 @@ class Initializer:
         self.dtype = as_dtype(dtype)
 
     def __call__(
-        self, shape: Any, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         """A tensor of initial values.
 
@@ -71,6 +72,10 @@ class Initializer:
         return cls(**config)
 
 
+InitializerLike = Callable[..., TensorLike] | type[Initializer] | TensorLike
+"""What makes the initial value of a variable: ``function(shape, dtype=..., partition_info=...)``, or the value."""
+
+
 class Zeros(Initializer):
     """All zeros."""
 
@@ -99,7 +104,7 @@ class Constant(Initializer):
         verify_shape: Require `value` to have the shape of the variable.
     """
 
-    def __init__(self, value: Any = 0, dtype: DTypeLike = float32, verify_shape: bool = False) -> None:
+    def __init__(self, value: TensorLike = 0, dtype: DTypeLike = float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise TypeError(f"a constant initializer takes a number, list or array, not {value!r}")
         super().__init__(dtype)

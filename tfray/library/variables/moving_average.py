@@ -6,15 +6,17 @@ from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import get_default_graph
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables import initializers
 from tfray.library.variables.variable_scope import get_variable, variable_scope
+from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.state import state_ops
 
 
 def assign_moving_average(
-    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+    variable: Variable, value: TensorLike, decay: TensorLike, zero_debias: bool = True, name: str | None = None
 ) -> Any:
     """Move a variable towards a value.
 
@@ -41,7 +43,7 @@ def assign_moving_average(
             return state_ops.assign_sub(variable, (variable.value() - value) * gain, name=scope)
 
 
-def _assign_debiased(variable: Any, value: Any, gain: Any, scope: str) -> Any:
+def _assign_debiased(variable: Variable, value: TensorLike, gain: Any, scope: str) -> Any:
     with variable_scope(variable.op.name):
         zeros = initializers.Zeros()
         biased = get_variable("biased", variable.shape, variable.dtype, zeros, trainable=False)

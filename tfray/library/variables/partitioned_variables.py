@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from tfray.framework.arguments import Count, Positive, checked
 from tfray.framework.convert import register_tensor_conversion_function
-from tfray.framework.dtypes import DType
+from tfray.framework.dtypes import DType, DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group
@@ -122,24 +123,26 @@ class PartitionedVariable:
                 self._as_tensor = array_ops.concat([part.value() for part in self._parts], self.axis, "concat")
         return self._as_tensor
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Set the whole. Returns the new values of the parts, or one operation without `read_value`."""
         return self._update("assign", value, read_value)
 
     def assign_add(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add to the whole; arguments and result as for `assign`."""
         return self._update("assign_add", value, read_value)
 
     def assign_sub(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtract from the whole; arguments and result as for `assign`."""
         return self._update("assign_sub", value, read_value)
 
-    def _update(self, method: str, value: Any, read_value: bool) -> Any:
-        sizes = [part.shape.as_list()[self.axis] for part in self._parts] if self._shape.rank else []
+    def _update(self, method: str, value: TensorLike, read_value: bool) -> Any:
+        sizes = [int(part.shape[self.axis]) for part in self._parts] if self._shape.rank else []
         values = array_ops.split(value, sizes, self.axis) if len(self._parts) > 1 else [value]
         updates = [getattr(part, method)(part_value) for part, part_value in zip(self._parts, values, strict=True)]
         return updates if read_value else group(*updates)
@@ -149,7 +152,7 @@ class PartitionedVariable:
 
 
 def _partitioned_to_tensor(
-    value: PartitionedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False
+    value: PartitionedVariable, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     return value.as_tensor()
 
@@ -194,7 +197,7 @@ def slices_of(shape: Sequence[int], partitions: Sequence[int]) -> list[tuple[lis
 def fixed_size_partitioner(num_shards: Positive, axis: int = 0) -> Partitioner:
     """Cut every variable into `num_shards` parts along `axis` (fewer where it has fewer rows)."""
 
-    def partitioner(shape: Any, dtype: DType, **unused: Any) -> list[int]:
+    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: object) -> list[int]:
         return _along(axis, shape, min(num_shards, int(shape[axis])))
 
     return partitioner
@@ -218,7 +221,7 @@ def variable_axis_size_partitioner(
     if max_shard_bytes < 1 or bytes_per_string_element < 1 or (max_shards is not None and max_shards < 1):
         raise ValueError("max_shard_bytes, bytes_per_string_element and max_shards must be positive")
 
-    def partitioner(shape: Any, dtype: DType, **unused: Any) -> list[int]:
+    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: object) -> list[int]:
         sizes = TensorShape(shape).as_list()
         row_bytes = _size_bytes(shape, dtype, bytes_per_string_element) // max(1, int(shape[axis]))
         rows = max(1, max_shard_bytes // max(1, row_bytes))
@@ -239,7 +242,7 @@ def min_max_variable_partitioner(
     if max_partitions < 1 or min_slice_size < 1 or bytes_per_string_element < 1:
         raise ValueError("max_partitions, min_slice_size and bytes_per_string_element must be positive")
 
-    def partitioner(shape: Any, dtype: DType, **unused: Any) -> list[int]:
+    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: object) -> list[int]:
         parts = -(-_size_bytes(shape, dtype, bytes_per_string_element) // min_slice_size)
         return _along(axis, shape, max(1, min(parts, max_partitions, int(shape[axis]))))
 
@@ -263,7 +266,7 @@ def balancing_partitioner(
     """
     share = max(1.0, total_bytes / num_shards)
 
-    def partitioner(shape: Any, dtype: DType, **unused: Any) -> list[int]:
+    def partitioner(shape: Sequence[int] | TensorShape, dtype: DType, **unused: object) -> list[int]:
         size_bytes = _size_bytes(shape, dtype, bytes_per_string_element)
         if len(shape) == 0 or size_bytes <= _CUT_FROM * share:
             return [1] * len(shape)
@@ -273,12 +276,12 @@ def balancing_partitioner(
     return partitioner
 
 
-def _along(axis: int, shape: Any, count: int) -> list[int]:
+def _along(axis: int, shape: Sequence[int] | TensorShape, count: int) -> list[int]:
     partitions = [1] * len(shape)
     partitions[axis] = count
     return partitions
 
 
-def _size_bytes(shape: Any, dtype: DType, bytes_per_string: int) -> int:
+def _size_bytes(shape: Sequence[int] | TensorShape, dtype: DType, bytes_per_string: int) -> int:
     element = bytes_per_string if dtype.kind == "string" else dtype.size
-    return math.prod(int(size) for size in shape) * element
+    return math.prod([int(size) for size in shape]) * element

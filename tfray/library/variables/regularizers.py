@@ -15,6 +15,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import name_scope
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.source_ops import constant
 from tfray.ops.math import math_ops
 from tfray.ops.nn import nn_ops
@@ -35,7 +36,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> RegularizerFunctio
     if _is_zero(scale):
         return _nothing
 
-    def l1(weights: Any) -> Tensor:
+    def l1(weights: TensorLike) -> Tensor:
         with name_scope(scope, "l1_regularizer", [weights]) as name:
             value = convert_to_tensor(weights)
             return math_ops.multiply(
@@ -50,7 +51,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> RegularizerFunctio
     if _is_zero(scale):
         return _nothing
 
-    def l2(weights: Any) -> Tensor:
+    def l2(weights: TensorLike) -> Tensor:
         with name_scope(scope, "l2_regularizer", [weights]) as name:
             value = convert_to_tensor(weights)
             return math_ops.multiply(constant(scale, value.dtype, name="scale"), nn_ops.l2_loss(value), name=name)
@@ -72,7 +73,9 @@ def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str |
     return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope or "l1_l2_regularizer")
 
 
-def sum_regularizer(regularizer_list: Iterable[Any], scope: str | None = None) -> RegularizerFunction:
+def sum_regularizer(
+    regularizer_list: Iterable[RegularizerFunction | None], scope: str | None = None
+) -> RegularizerFunction:
     """The sum of several regularizers.
 
     Args:
@@ -81,7 +84,7 @@ def sum_regularizer(regularizer_list: Iterable[Any], scope: str | None = None) -
     """
     regularizers = [regularizer for regularizer in regularizer_list if regularizer is not None]
 
-    def total(weights: Any) -> Tensor | None:
+    def total(weights: TensorLike) -> Tensor | None:
         with name_scope(scope, "sum_regularizer", [weights]) as name:
             losses = [loss for regularizer in regularizers if (loss := regularizer(weights)) is not None]
             return math_ops.add_n(losses, name=name) if losses else None
@@ -89,7 +92,7 @@ def sum_regularizer(regularizer_list: Iterable[Any], scope: str | None = None) -
     return total
 
 
-def apply_regularization(regularizer: RegularizerFunction, weights_list: Iterable[Any] | None = None) -> Tensor:
+def apply_regularization(regularizer: RegularizerFunction, weights_list: Iterable[TensorLike] | None = None) -> Tensor:
     """Regularise several weights after they were made.
 
     Args:
@@ -117,7 +120,7 @@ def apply_regularization(regularizer: RegularizerFunction, weights_list: Iterabl
     return total
 
 
-def _is_zero(scale: Any) -> bool:
+def _is_zero(scale: TensorLike) -> bool:
     if isinstance(scale, numbers.Integral) or not isinstance(scale, numbers.Real):
         raise ValueError(f"the scale of a regularizer must be a float, not {scale!r}")
     if scale < 0:
@@ -125,7 +128,7 @@ def _is_zero(scale: Any) -> bool:
     return scale == 0
 
 
-def _nothing(_: Any) -> None:
+def _nothing(_: object) -> None:
     return None
 
 
@@ -135,7 +138,7 @@ def _nothing(_: Any) -> None:
 class Regularizer:
     """Base of regularizers that are objects: called with weights, they return a scalar loss."""
 
-    def __call__(self, x: Any) -> Tensor:
+    def __call__(self, x: TensorLike) -> Tensor:
         """The loss of the weights `x`."""
         raise TypeError(f"{type(self).__name__} is not a regularizer by itself")
 
@@ -152,7 +155,7 @@ class L1L2(Regularizer):
         self.l1 = float(l1)
         self.l2 = float(l2)
 
-    def __call__(self, x: Any) -> Tensor:
+    def __call__(self, x: TensorLike) -> Tensor:
         x = convert_to_tensor(x)
         losses = []
         if self.l1:

@@ -14,11 +14,16 @@ from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype, float32
-from tfray.framework.graph import Graph, get_default_graph
+from tfray.framework.graph import DeviceLike, Graph, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.tensor_shape import ShapeLike
+from tfray.framework.type_aliases import TensorLike
+from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.partitioned_variables import Partitioner
+from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_store import (
     AUTO_REUSE,
+    Reuse,
     VariableRequest,
     VariableStore,
     call_getter,
@@ -58,11 +63,11 @@ class VariableScope:
 
     def __init__(
         self,
-        reuse: Any,
+        reuse: Reuse | None,
         name: str = "",
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
+        initializer: InitializerLike | None = None,
+        regularizer: RegularizerFunction | None = None,
+        caching_device: DeviceLike | None = None,
         partitioner: Partitioner | None = None,
         custom_getter: Callable[..., Any] | None = None,
         name_scope: str = "",
@@ -86,15 +91,15 @@ class VariableScope:
         """From now on variables of this scope must exist."""
         self.reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: InitializerLike | None) -> None:
         """Set the default initializer."""
         self.initializer = initializer
 
-    def set_regularizer(self, regularizer: Any) -> None:
+    def set_regularizer(self, regularizer: RegularizerFunction | None) -> None:
         """Set the default regularizer."""
         self.regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: DeviceLike | None) -> None:
         """Set the default device for cached reads."""
         self.caching_device = caching_device
 
@@ -129,14 +134,14 @@ class VariableScope:
     def get_variable(
         self,
         name: str,
-        shape: Any = None,
+        shape: ShapeLike = None,
         dtype: DTypeLike | None = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
+        initializer: InitializerLike | None = None,
+        regularizer: RegularizerFunction | None = None,
+        reuse: Reuse | None = None,
         trainable: bool | None = None,
         collections: Iterable[str] | None = None,
-        caching_device: Any = None,
+        caching_device: DeviceLike | None = None,
         partitioner: Partitioner | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
@@ -172,7 +177,11 @@ class VariableScope:
         return f"<tf.VariableScope {self.name!r} reuse={self.reuse!r}>"
 
 
-def _check_value_dtype(name: str, value: Any, dtype: DType) -> None:
+ScopeLike = str | VariableScope
+"""A variable scope, or the name of one."""
+
+
+def _check_value_dtype(name: str, value: TensorLike, dtype: DType) -> None:
     found = getattr(value, "dtype", None)
     found = as_dtype(found) if found is not None else None
     if found is not None and found is not dtype:
@@ -181,7 +190,7 @@ def _check_value_dtype(name: str, value: Any, dtype: DType) -> None:
         convert_to_tensor(value, dtype)
 
 
-def no_regularizer(_: Any) -> None:
+def no_regularizer(_: object) -> None:
     """A regularizer that adds no loss: it stands in for the scope's."""
     return None
 
@@ -233,13 +242,13 @@ def get_variable_scope() -> VariableScope:
 def variable_scope(
     name_or_scope: str | VariableScope | None,
     default_name: str | None = None,
-    values: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
+    values: Iterable[TensorLike] | None = None,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
+    caching_device: DeviceLike | None = None,
     partitioner: Partitioner | None = None,
     custom_getter: Callable[..., Any] | None = None,
-    reuse: Any = None,
+    reuse: Reuse | None = None,
     dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
     constraint: Constraint | None = None,
@@ -314,7 +323,7 @@ def _name_scope(graph: Graph, name: str, auxiliary: bool) -> Iterator[str]:
 
 @contextmanager
 def _entered(
-    scopes: _ScopesOfGraph, target: str | VariableScope, name_scope: str, reuse: Any, settings: dict[str, Any]
+    scopes: _ScopesOfGraph, target: str | VariableScope, name_scope: str, reuse: Reuse | None, settings: dict[str, Any]
 ) -> Iterator[VariableScope]:
     """Make the scope of that name within the current one, or a copy of a scope object, the current scope."""
     outer = scopes.current
@@ -336,7 +345,9 @@ def _entered(
         scopes.current = outer
 
 
-def _derived(base: VariableScope, name: str, name_scope: str, reuse: Any, settings: dict[str, Any]) -> VariableScope:
+def _derived(
+    base: VariableScope, name: str, name_scope: str, reuse: Reuse | None, settings: dict[str, Any]
+) -> VariableScope:
     """A scope with the settings of `base` where `settings` have none."""
     chosen = {key: getattr(base, key) if settings[key] is None else settings[key] for key in _INHERITED}
     if settings["custom_getter"] is not None and base.custom_getter is not None:
@@ -358,7 +369,10 @@ def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Call
 
 @contextmanager
 def variable_op_scope(
-    values: Any, name_or_scope: Any, default_name: str | None = None, **settings: Any
+    values: Iterable[TensorLike] | None,
+    name_or_scope: ScopeLike | None,
+    default_name: str | None = None,
+    **settings: Any,
 ) -> Iterator[VariableScope]:
     """The older form of `variable_scope`: `values` come first."""
     with variable_scope(name_or_scope, default_name, values, **settings) as scope:
@@ -370,13 +384,13 @@ def variable_op_scope(
 
 def get_variable(
     name: str,
-    shape: Any = None,
+    shape: ShapeLike = None,
     dtype: DTypeLike | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
     trainable: bool | None = None,
     collections: Iterable[str] | None = None,
-    caching_device: Any = None,
+    caching_device: DeviceLike | None = None,
     partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
@@ -429,10 +443,10 @@ def get_variable(
 
 def get_local_variable(
     name: str,
-    shape: Any = None,
+    shape: ShapeLike = None,
     dtype: DTypeLike | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
     trainable: bool = False,
     collections: Iterable[str] | None = None,
     **settings: Any,

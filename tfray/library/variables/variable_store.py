@@ -33,6 +33,9 @@ class _AutoReuse:
 AUTO_REUSE: Final = _AutoReuse()
 """As ``reuse``: find a variable that exists, make one that does not."""
 
+Reuse = bool | _AutoReuse
+"""True to find a variable, False to make it, `AUTO_REUSE` for either."""
+
 
 @dataclass(frozen=True)
 class VariableRequest:

@@ -13,12 +13,13 @@ from tfray.framework.convert import (
     register_tensor_conversion_function,
 )
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype, string
-from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph, get_default_session
+from tfray.framework.graph import DeviceLike, Graph, Operation, Tensor, get_default_graph, get_default_session
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.region import outermost
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.math import math_ops
@@ -83,11 +84,11 @@ class Variable:
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | Callable[[], TensorLike] | None = None,
         trainable: bool | None = None,
         collections: Iterable[str] | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: DeviceLike | None = None,
         name: str | None = None,
         variable_def: VariableDef | None = None,
         dtype: DTypeLike | None = None,
@@ -119,11 +120,11 @@ class Variable:
     def _create(
         self,
         graph: Graph,
-        initial_value: Any,
+        initial_value: TensorLike | Callable[[], TensorLike],
         dtype: DType | None,
         name: str,
         validate_shape: bool,
-        caching_device: Any,
+        caching_device: DeviceLike | None,
     ) -> None:
         with graph.name_scope(name) as scope:
             if callable(initial_value):
@@ -252,7 +253,7 @@ class Variable:
         """The value in `session`, or in the default session, as an array."""
         return self._snapshot.eval(session=session)
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Rows of the value: no others are read, and their gradient has no others."""
         return sparse_state_ops.resource_gather(self, indices, name)
 
@@ -264,7 +265,9 @@ class Variable:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Set the value.
 
         Args:
@@ -276,13 +279,13 @@ class Variable:
         return _value_or_op(state_ops.assign(self, value, name=name), read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add `delta` to the value; arguments and result as for `assign`."""
         return _value_or_op(state_ops.assign_add(self, delta, name=name), read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtract `delta` from the value; arguments and result as for `assign`."""
         return _value_or_op(state_ops.assign_sub(self, delta, name=name), read_value)
@@ -303,19 +306,19 @@ class Variable:
         """Subtract `sparse_delta`. Returns the new value."""
         return sparse_state_ops.scatter_sub(self, sparse_delta.indices, sparse_delta.values, name=name)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Set elements or slices by their indices; see `tf.scatter_nd_update`."""
         return sparse_state_ops.scatter_nd_update(self, indices, updates, name=name)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Add to elements or slices by their indices."""
         return sparse_state_ops.scatter_nd_add(self, indices, updates, name=name)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Subtract from elements or slices by their indices."""
         return sparse_state_ops.scatter_nd_sub(self, indices, updates, name=name)
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: Any = None) -> None:
         """Set the value in a session at once, without adding operations to the graph."""
         session = session or get_default_session()
         if session is None:
@@ -364,7 +367,9 @@ def _value_or_op(value: Tensor, read_value: bool) -> Tensor | Operation:
     return value if read_value else value.op
 
 
-def _variable_to_tensor(value: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _variable_to_tensor(
+    value: Variable, dtype: DTypeLike | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     return value.value()
 
 

@@ -48,7 +48,7 @@ class ExponentialMovingAverage:
         name: str = "ExponentialMovingAverage",
     ) -> None:
         self._decay = decay
-        self._num_updates = num_updates
+        self._num_updates: Any = num_updates
         self._zero_debias = zero_debias
         self._name = name
         self._averages: dict[Any, Any] = {}

@@ -234,7 +234,7 @@ class Optimizer:
 
     # -- slots -----------------------------------------------------------------------------------
 
-    def get_slot(self, var: Any, name: str) -> Any | None:
+    def get_slot(self, var: Any, name: str) -> Any:
         """The slot `name` of a variable, or None where there is none.
 
         Args:
