@@ -53,8 +53,9 @@ from tfray.framework.graph import (
     get_default_session as get_default_session,
     reset_default_graph as reset_default_graph,
 )
-from tfray.framework.graph_def import GraphDef as GraphDef, NodeDef as NodeDef, import_graph_def as import_graph_def
+from tfray.framework.graph_def import GraphDef as GraphDef, NodeDef as NodeDef
 from tfray.framework.graph_keys import GraphKeys as GraphKeys
+from tfray.framework.importer import import_graph_def as import_graph_def
 from tfray.framework.indexed_slices import (
     IndexedSlices as IndexedSlices,
     IndexedSlicesValue as IndexedSlicesValue,
