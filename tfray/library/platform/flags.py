@@ -12,6 +12,15 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+# fmt: off
+__all__ = [
+    "FLAGS", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float", "DEFINE_integer", "DEFINE_list",
+    "DEFINE_multi_float", "DEFINE_multi_integer", "DEFINE_multi_string", "DEFINE_spaceseplist", "DEFINE_string",
+    "DuplicateFlagError", "Error", "Flag", "FlagValues", "IllegalFlagValueError", "UnparsedFlagAccessError",
+    "UnrecognizedFlagError", "ValidationError", "mark_flag_as_required", "mark_flags_as_required", "register_validator",
+]
+# fmt: on
+
 
 class Error(Exception):
     """Base of the errors of flags."""

@@ -29,6 +29,13 @@ from tfray.ops.arrays.source_ops import placeholder
 from tfray.runtime.device import gpu_count
 from tfray.session import Session
 
+# fmt: off
+__all__ = [
+    "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error", "get_temp_dir",
+    "gpu_device_name", "is_built_with_cuda", "is_gpu_available", "main", "mock", "test_src_dir_path",
+]
+# fmt: on
+
 # -- test cases ----------------------------------------------------------------------------------------
 
 
