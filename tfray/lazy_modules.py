@@ -89,6 +89,9 @@ class LazyPackage(ModuleType):
 
     __all__: Sequence[str]
 
+    def __dir__(self) -> list[str]:
+        return sorted(self.__all__)
+
     def __setattr__(self, name: str, value: Any) -> None:
         # Python sets a module as an attribute of its package once it is complete.
         if name in self.__all__ and isinstance(value, ModuleType):
