@@ -25,6 +25,7 @@ from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
+from tfray.framework import graph as _graph
 from tfray.framework import op_def as _op_def
 from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
 from tfray.framework.device_spec import DeviceSpec
@@ -606,6 +607,7 @@ if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not listed doe
         return _lazy_modules.load(__name__, name)
 
 
+_graph.draw_with("tfray.library.inspect.notebook")
 _op_def.load_later("tfray.ops.families")
 _lazy_modules.publish(_sys.modules[__name__])
 newaxis = None

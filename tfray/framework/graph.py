@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -316,6 +317,13 @@ class Graph:
     def as_graph_def(self) -> GraphDef:
         """This graph as plain data."""
         return GraphDef([op.node_def for op in self.get_operations()], seed=self.seed)
+
+    def _repr_html_(self) -> str | None:
+        """This graph as a notebook shows it; None when no module draws graphs, and the notebook takes `repr`."""
+        if _drawing_module is None:
+            return None
+        html: str = importlib.import_module(_drawing_module).graph_html(self)
+        return html
 
     def as_default(self) -> Any:
         """Context manager under which new operations go to this graph."""
@@ -646,6 +654,15 @@ class Graph:
         if key not in self._extra:
             self._extra[key] = factory()
         return self._extra[key]
+
+
+_drawing_module: str | None = None
+
+
+def draw_with(module: str) -> None:
+    """Let `module`, which has a function ``graph_html(graph)``, draw graphs in notebooks; imported when one is shown."""
+    global _drawing_module
+    _drawing_module = module
 
 
 # -- the default graph ---------------------------------------------------------------------------------
