@@ -28,8 +28,8 @@ WIDE: Final = 100
 class TrainingProgress:
     """Shows a run on standard error. Give its `update` every step's record; use it as a context manager.
 
-    On a terminal, and in a notebook with ipywidgets, it is a live bar, which gets out of the way when ``breakpoint()`` starts a debugger. Elsewhere it
-    is a few plain lines.
+    On a terminal, and in a notebook with ipywidgets, it is a live bar, which gets out of the way when ``breakpoint()``
+    starts a debugger. Elsewhere it is a few plain lines.
 
     Args:
         steps: Number of steps of the whole run.

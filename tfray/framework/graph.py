@@ -660,7 +660,7 @@ _drawing_module: str | None = None
 
 
 def draw_with(module: str) -> None:
-    """Let `module`, which has a function ``graph_html(graph)``, draw graphs in notebooks; imported when one is shown."""
+    """Let the function ``graph_html`` of `module`, imported when first needed, draw graphs in notebooks."""
     global _drawing_module
     _drawing_module = module
 
