@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from processes import PATIENCE_S
 
 import tfray as tf
 from tfray.library.inspect import notebook
@@ -164,3 +165,17 @@ def test_long_runs_show_as_many_points_as_a_panel_has_room_for():
     path = curve(parsed(result([float(step) for step in range(5000)])._repr_html_()), 0)
     assert path.count("L") < 400
     assert notebook.chosen(5000)[0] == 0 and notebook.chosen(5000)[-1] == 4999
+
+
+@pytest.mark.slow
+def test_a_kernel_of_jupyter_shows_drawings():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    code = "import tfray as tf\nx = tf.negative(tf.placeholder(tf.float32, [2]), name='x')\n"
+    program = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(code + "x"), nbformat.v4.new_code_cell("x.graph")]
+    )
+    nbclient.NotebookClient(program, timeout=PATIENCE_S, kernel_name="python3").execute()
+    (tensor,), (graph,) = (cell.outputs for cell in program.cells)
+    assert tensor["data"]["text/plain"] == "<tf.Tensor 'x:0' shape=(2,) dtype=float32>"
+    assert "x (Neg)\nfloat32 (2,)" in hints(parsed(graph["data"]["text/html"]))
