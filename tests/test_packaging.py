@@ -118,8 +118,7 @@ def test_from_the_folder(checkout, python, tmp_path):
 def test_for_editing(checkout, python, tmp_path):
     install(python, "--editable", checkout)
     # A folder on the path, with links in it: type checkers and editors find that, and no import hooks.
-    assert str(checkout) in run(python, "-c", "import sys; print(*sys.path, sep='\n')").splitlines()
-    assert works(python, tmp_path).startswith(str(checkout))
+    assert str(checkout) in run(python, "-c", "import sys, os; print(os.linesep.join(sys.path))").splitlines()
 
 
 @pytest.mark.slow
