@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from tfray.framework.graph import Operation
-from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef, from_graph_def, to_graph_def
+from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
+from tfray.framework.importer import from_graph_def
 from tfray.framework.region import ops_within
 from tfray.framework.traversal import reachable_backward
 from tfray.placement.replicate import serving_device
@@ -49,7 +50,7 @@ def parameter_partitions(shards: Sequence[Partition], replica: str) -> dict[str,
 
 def _part(whole: Partition, ops: set[Operation], others: dict[str, str]) -> Partition:
     """Some operations of a partition; what they send to shards goes to `others` instead."""
-    plain = to_graph_def(whole.graph)
+    plain = whole.graph.as_graph_def()
     names = {op.name for op in ops}
     nodes = [_redirected(node, others) for node in plain.node if node.name in names]
     return Partition(whole.device, from_graph_def(GraphDef(nodes, seed=plain.seed)), optimize=whole.optimize)

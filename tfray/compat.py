@@ -10,6 +10,15 @@ import numpy as np
 
 from tfray.errors import UnimplementedError
 
+# fmt: off
+__all__ = [
+    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types", "disable_control_flow_v2",
+    "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
+    "enable_eager_execution", "executing_eagerly", "forward_compatible", "integral_types", "path_to_bytes",
+    "path_to_str", "real_types", "v1",
+]
+# fmt: on
+
 v1: Final = sys.modules["tfray"]  # which is being imported, and imports this module
 # ``import tfray.compat.v1 as tf`` looks here.
 sys.modules[f"{__name__}.v1"] = v1

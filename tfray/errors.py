@@ -28,6 +28,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+# fmt: off
+__all__ = [
+    "AbortedError", "AlreadyExistsError", "ArgumentError", "CancelledError", "DataLossError", "DeadlineExceededError",
+    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError", "OutOfRangeError",
+    "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+    "UnknownError",
+]
+# fmt: on
+
 
 class NotAnError(BaseException):
     """Base of what leaves a kernel, or an iterator over a dataset, though nothing has gone wrong."""

@@ -1,9 +1,11 @@
-"""Parts of the facade that load when they are first used, to keep ``import tfray`` fast."""
+"""The namespaces of the facade: those that load when they are first used, and what makes a module one of them."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, Final
 
 from tfray.framework.call_errors import explain_calls
@@ -59,6 +61,39 @@ def load(facade: str, name: str) -> Any:
     if name not in LAZY:
         raise AttributeError(f"module {facade!r} has no attribute {name!r}")
     module = importlib.import_module(LAZY[name])
-    explain_calls(module)
+    publish(module)
     setattr(sys.modules[facade], name, module)
     return module
+
+
+def publish(namespace: ModuleType) -> None:
+    """Make a module a public namespace, and those that are in it.
+
+    Errors of its functions and classes name their arguments, and `dir` gives its ``__all__``, not what it imports.
+    """
+    explain_calls(namespace)
+    _list_public_names(namespace)
+
+
+def _list_public_names(namespace: ModuleType) -> None:
+    names = vars(namespace)
+    names["__dir__"] = lambda: sorted(names["__all__"])
+    for name in names["__all__"]:
+        value = names.get(name)
+        if isinstance(value, ModuleType) and value.__name__.startswith("tfray.") and "__dir__" not in vars(value):
+            _list_public_names(value)
+
+
+class LazyPackage(ModuleType):
+    """A package of namespaces: each is published as soon as it is loaded, however it is imported."""
+
+    __all__: Sequence[str]
+
+    def __dir__(self) -> list[str]:
+        return sorted(self.__all__)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Python sets a module as an attribute of its package once it is complete.
+        if name in self.__all__ and isinstance(value, ModuleType):
+            publish(value)
+        super().__setattr__(name, value)

@@ -29,7 +29,6 @@ from tfray.framework.graph import (
     default_session_scope,
     get_default_graph,
 )
-from tfray.framework.graph_def import to_graph_def
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
@@ -346,7 +345,7 @@ class _PreparedStep:
         elif self._registered is not None:
             outputs = self._registered.run(feeds, timeout_s)
         if options.output_partition_graphs:
-            graphs = [to_graph_proto(to_graph_def(partition.graph)) for partition in self._partitions]
+            graphs = [to_graph_proto(partition.graph.as_graph_def()) for partition in self._partitions]
             run_metadata.partition_graphs.extend(graphs)
         return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import tfray as tf
 from tests.support.random_graphs import programs
 from tfray.errors import DataLossError, InvalidArgumentError, OpError
-from tfray.framework.graph_def import from_graph_def, to_graph_def
+from tfray.framework.importer import from_graph_def
 
 
 def round_trip(graph):
-    return from_graph_def(tf.GraphDef.FromString(to_graph_def(graph).SerializeToString()))
+    return from_graph_def(tf.GraphDef.FromString(graph.as_graph_def().SerializeToString()))
 
 
 def example_graph():
@@ -44,8 +44,8 @@ def example_graph():
 def test_everything_survives():
     graph = example_graph()
     again = round_trip(graph)
-    assert to_graph_def(again).to_plain() == to_graph_def(graph).to_plain()
-    assert to_graph_def(again) == to_graph_def(graph)
+    assert again.as_graph_def().to_plain() == graph.as_graph_def().to_plain()
+    assert again.as_graph_def() == graph.as_graph_def()
     assert again.seed == 5
     for op in graph.get_operations():
         copy = again.get_operation_by_name(op.name)
@@ -59,7 +59,7 @@ def test_everything_survives():
 @given(programs(devices=3, stateful=True))
 def test_random_graphs_survive(program):
     again = round_trip(program.graph)
-    assert to_graph_def(again) == to_graph_def(program.graph)
+    assert again.as_graph_def() == program.graph.as_graph_def()
     feeds = program.feeds(2, 0)
     values = program.initial_values()
     results = []
@@ -118,20 +118,20 @@ def test_a_value_that_is_not_plain_is_refused():
     with graph.attr_scope({"_value": object()}):
         tf.no_op(name="culprit")
     with pytest.raises(InvalidArgumentError, match="object"):
-        to_graph_def(graph).SerializeToString()
+        graph.as_graph_def().SerializeToString()
 
 
 def test_parse_replaces():
     graph_def = tf.GraphDef()
-    graph_def.ParseFromString(to_graph_def(example_graph()).SerializeToString())
-    assert graph_def == to_graph_def(example_graph())
+    graph_def.ParseFromString(example_graph().as_graph_def().SerializeToString())
+    assert graph_def == example_graph().as_graph_def()
 
 
 # -- importing -----------------------------------------------------------------------------------------
 
 
 def test_import_prefixes_and_returns_elements():
-    graph_def = to_graph_def(example_graph())
+    graph_def = example_graph().as_graph_def()
     first = tf.import_graph_def(graph_def, return_elements=["layer/w", "y:0", "split:2"])
     tf.import_graph_def(graph_def, name="again")
     tf.import_graph_def(graph_def)
@@ -142,7 +142,7 @@ def test_import_prefixes_and_returns_elements():
 
 
 def test_import_replaces_inputs():
-    graph_def = to_graph_def(example_graph())
+    graph_def = example_graph().as_graph_def()
     mine = tf.constant([[1.0, 2.0, 3.0]], name="mine")
     (y,) = tf.import_graph_def(graph_def, {"x": mine}, ["y:0"])
     assert y.op.inputs[0] is mine
@@ -185,7 +185,7 @@ def test_a_bad_operation_is_named(node, message):
 
 
 def test_an_element_that_is_not_there_is_named():
-    graph_def = to_graph_def(example_graph())
+    graph_def = example_graph().as_graph_def()
     for missing in ("nowhere", "y:3", "y:x"):
         with pytest.raises(InvalidArgumentError, match=missing):
             tf.import_graph_def(graph_def, return_elements=[missing])
@@ -249,7 +249,7 @@ def replaced(plain, path, value):
     return copy
 
 
-EXAMPLE = json.loads(to_graph_def(example_graph()).SerializeToString())
+EXAMPLE = json.loads(example_graph().as_graph_def().SerializeToString())
 EXAMPLE_PATHS = list(paths(EXAMPLE))
 
 
@@ -274,7 +274,7 @@ def test_a_damaged_graph_is_refused_or_is_a_graph(path, value):
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_flipped_byte_is_refused_or_is_a_graph(data):
-    good = to_graph_def(example_graph()).SerializeToString()
+    good = example_graph().as_graph_def().SerializeToString()
     index = data.draw(st.integers(0, len(good) - 1))
     damaged = good[:index] + bytes([data.draw(st.integers(0, 255))]) + good[index + 1 :]
     with contextlib.suppress(OpError):

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 import tfray as tf
 from tests.support.random_graphs import programs
 from tfray.errors import InvalidArgumentError
-from tfray.framework.graph_def import to_graph_def
 from tfray.ops.state import state_ops
 from tfray.ops.system.script_ops import py_func
 from tfray.placement.partition import MAX_COPIED_CONSTANT_BYTES
@@ -185,10 +184,10 @@ def test_an_identity_that_is_skipped_still_orders():
 @settings(max_examples=30, deadline=None)
 @given(programs(devices=2, stateful=True))
 def test_the_users_graph_is_not_touched(program):
-    before, version = to_graph_def(program.graph).to_plain(), program.graph.version
+    before, version = program.graph.as_graph_def().to_plain(), program.graph.version
     devices = [f"/job:localhost/task:0/device:CPU:{i}" for i in range(2)]
     compile_step(program.fetches, [], [t for t, _ in program.placeholders], devices)
-    assert to_graph_def(program.graph).to_plain() == before
+    assert program.graph.as_graph_def().to_plain() == before
     assert program.graph.version == version
 
 
@@ -515,7 +514,7 @@ def test_partitions_of_random_programs_are_sound(program):
     for device, part in parts.items():
         assert all(op.device == device for op in part.graph.get_operations())
         wire = Partition.from_wire(part.to_wire())
-        assert to_graph_def(wire.graph) == to_graph_def(part.graph)
+        assert wire.graph.as_graph_def() == part.graph.as_graph_def()
 
 
 def test_creation_lines_survive_compilation():

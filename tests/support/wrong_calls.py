@@ -256,7 +256,7 @@ def public_names() -> dict[str, typing.Any]:
         for name in sorted(held, key=lambda name: (isinstance(held[name], types.ModuleType), name in LAST, name)):
             value = held[name]
             if isinstance(value, types.ModuleType):
-                parts = name in vars(module).get("_MODULES", ()) or path == "tf.contrib" or name in INNER
+                parts = path in ("tf.contrib", "tf.keras") or name in INNER
                 is_namespace = name in NAMESPACES if depth == 0 else parts
                 own = value.__name__.startswith(("tfray.library", "tfray.contrib", "tfray.keras", "tfray.training"))
                 if is_namespace and own and depth < 3 and id(value) not in seen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pdb
 import sys
@@ -27,8 +28,8 @@ WIDE: Final = 100
 class TrainingProgress:
     """Shows a run on standard error. Give its `update` every step's record; use it as a context manager.
 
-    On a terminal it is a live bar, which gets out of the way when ``breakpoint()`` starts a debugger. Elsewhere it
-    is a few plain lines.
+    On a terminal, and in a notebook with ipywidgets, it is a live bar, which gets out of the way when ``breakpoint()``
+    starts a debugger. Elsewhere it is a few plain lines.
 
     Args:
         steps: Number of steps of the whole run.
@@ -40,7 +41,7 @@ class TrainingProgress:
         self._steps = steps
         self._enabled = enabled
         self._console = console or Console(stderr=True, highlight=False)
-        self._bar = _bar(self._console) if enabled and self._console.is_terminal else None
+        self._bar = _bar(self._console) if enabled and _is_live(self._console) else None
         self._task: TaskID | None = None
         self._shown = 0.0
         self._speed = _Speed()
@@ -93,6 +94,11 @@ class TrainingProgress:
 def format_speed(per_second: float) -> str:
     """Steps per second, to three digits."""
     return f"{per_second:.0f} steps/s" if per_second >= 100 else f"{per_second:.3g} steps/s"
+
+
+def _is_live(console: Console) -> bool:
+    # In a notebook rich redraws with ipywidgets, and without them shows nothing but a warning: then lines are better.
+    return console.is_terminal or (console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None)
 
 
 def _bar(console: Console) -> Progress:

@@ -6,11 +6,38 @@ Modules load when they are first used. Names that are not there say what to use 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tfray.framework.call_errors import ExplainedPackage
+from tfray.lazy_modules import LazyPackage
+
+if TYPE_CHECKING:
+    from tfray.contrib import (
+        data,
+        distributions,
+        estimator,
+        framework,
+        layers,
+        learn,
+        legacy_seq2seq,
+        lookup,
+        losses,
+        metrics,
+        opt,
+        rnn,
+        seq2seq,
+        slim,
+        staging,
+        training,
+        util,
+    )
+
+# fmt: off
+__all__ = [
+    "data", "distributions", "estimator", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses",
+    "metrics", "opt", "rnn", "seq2seq", "slim", "staging", "training", "util",
+]
+# fmt: on
 
 REPLACEMENTS: Final = {
     "cudnn_rnn": "tf.nn.rnn_cell.LSTMCell with tf.nn.dynamic_rnn",
@@ -28,23 +55,17 @@ REPLACEMENTS: Final = {
 """Modules that are not there, and what does their work."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in _modules():
-        return importlib.import_module(f"{__name__}.{name}")
-    message = f"tf.contrib.{name} does not exist in tfray"
-    if name in REPLACEMENTS:
-        message += f": use {REPLACEMENTS[name]} instead"
-    else:
-        message += f"; there are {', '.join(sorted(_modules()))}"
-    raise AttributeError(message)
+if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name in __all__:
+            return importlib.import_module(f"{__name__}.{name}")
+        message = f"tf.contrib.{name} does not exist in tfray"
+        if name in REPLACEMENTS:
+            message += f": use {REPLACEMENTS[name]} instead"
+        else:
+            message += f"; there are {', '.join(__all__)}"
+        raise AttributeError(message)
 
 
-def __dir__() -> list[str]:
-    return sorted(_modules())
-
-
-def _modules() -> set[str]:
-    return {info.name for info in pkgutil.iter_modules(__path__)}
-
-
-sys.modules[__name__].__class__ = ExplainedPackage
+sys.modules[__name__].__class__ = LazyPackage

@@ -1,19 +1,25 @@
 """``tf.contrib.distributions``: the names of `tf.distributions`."""
 
-# isort: skip_file
 from tfray.library.distributions.distributions import (
-    Bernoulli as Bernoulli,
-    Beta as Beta,
-    Categorical as Categorical,
-    Dirichlet as Dirichlet,
-    Distribution as Distribution,
-    Exponential as Exponential,
-    Gamma as Gamma,
-    Laplace as Laplace,
-    Multinomial as Multinomial,
-    Normal as Normal,
-    RegisterKL as RegisterKL,
-    StudentT as StudentT,
-    Uniform as Uniform,
-    kl_divergence as kl_divergence,
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Distribution,
+    Exponential,
+    Gamma,
+    Laplace,
+    Multinomial,
+    Normal,
+    RegisterKL,
+    StudentT,
+    Uniform,
+    kl_divergence,
 )
+
+# fmt: off
+__all__ = [
+    "Bernoulli", "Beta", "Categorical", "Dirichlet", "Distribution", "Exponential", "Gamma", "Laplace", "Multinomial",
+    "Normal", "RegisterKL", "StudentT", "Uniform", "kl_divergence",
+]
+# fmt: on

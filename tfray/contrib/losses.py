@@ -1,6 +1,5 @@
 """``tf.contrib.losses``: the losses of ``tf.losses`` with their older order of arguments, predictions first."""
 
-# isort: skip_file
 from __future__ import annotations
 
 from typing import Any
@@ -8,12 +7,20 @@ from typing import Any
 from tfray.framework.graph import Tensor
 from tfray.library.layers import losses
 from tfray.library.layers.losses import (
-    add_loss as add_loss,
-    compute_weighted_loss as compute_weighted_loss,
-    get_losses as get_losses,
-    get_regularization_losses as get_regularization_losses,
-    get_total_loss as get_total_loss,
+    add_loss,
+    compute_weighted_loss,
+    get_losses,
+    get_regularization_losses,
+    get_total_loss,
 )
+
+# fmt: off
+__all__ = [
+    "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
+    "get_regularization_losses", "get_total_loss", "hinge_loss", "log_loss", "mean_pairwise_squared_error",
+    "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
+]
+# fmt: on
 
 
 def absolute_difference(predictions: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
@@ -56,11 +63,7 @@ def cosine_distance(
 
 
 def sigmoid_cross_entropy(
-    logits: Any,
-    multi_class_labels: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: str | None = None,
+    logits: Any, multi_class_labels: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None
 ) -> Tensor:
     """As `tf.losses.sigmoid_cross_entropy`, with the same shapes; the logits come first."""
     return losses.sigmoid_cross_entropy(multi_class_labels, logits, weights, label_smoothing, scope)

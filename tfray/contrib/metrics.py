@@ -11,6 +11,14 @@ from tfray.library.namespaces import metrics
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 
+# fmt: off
+__all__ = [
+    "accuracy", "aggregate_metric_map", "aggregate_metrics", "streaming_accuracy", "streaming_auc", "streaming_mean",
+    "streaming_mean_absolute_error", "streaming_mean_iou", "streaming_mean_squared_error", "streaming_precision",
+    "streaming_recall", "streaming_root_mean_squared_error",
+]
+# fmt: on
+
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
     """How often predictions equal labels, in this batch alone.

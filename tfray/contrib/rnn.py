@@ -1,37 +1,42 @@
 """The names of ``tf.contrib.rnn``."""
 
-# isort: skip_file
 from tfray.library.rnn.rnn import (
-    stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn,
-    static_bidirectional_rnn as static_bidirectional_rnn,
-    static_rnn as static_rnn,
-    static_state_saving_rnn as static_state_saving_rnn,
-    stack_bidirectional_rnn as stack_bidirectional_rnn,
+    stack_bidirectional_dynamic_rnn,
+    stack_bidirectional_rnn,
+    static_bidirectional_rnn,
+    static_rnn,
+    static_state_saving_rnn,
 )
-from tfray.library.rnn.rnn_cell_base import LayerRNNCell as LayerRNNCell, RNNCell as RNNCell
+from tfray.library.rnn.rnn_cell_base import LayerRNNCell, RNNCell
 from tfray.library.rnn.rnn_cell_wrappers import (
-    DeviceWrapper as DeviceWrapper,
-    DropoutWrapper as DropoutWrapper,
-    EmbeddingWrapper as EmbeddingWrapper,
-    HighwayWrapper as HighwayWrapper,
-    InputProjectionWrapper as InputProjectionWrapper,
-    MultiRNNCell as MultiRNNCell,
-    OutputProjectionWrapper as OutputProjectionWrapper,
-    ResidualWrapper as ResidualWrapper,
+    DeviceWrapper,
+    DropoutWrapper,
+    EmbeddingWrapper,
+    HighwayWrapper,
+    InputProjectionWrapper,
+    MultiRNNCell,
+    OutputProjectionWrapper,
+    ResidualWrapper,
 )
 from tfray.library.rnn.rnn_cells import (
-    BasicLSTMCell as BasicLSTMCell,
-    BasicRNNCell as BasicRNNCell,
-    GRUBlockCell as GRUBlockCell,
-    GRUBlockCellV2 as GRUBlockCellV2,
-    GRUCell as GRUCell,
-    LayerNormBasicLSTMCell as LayerNormBasicLSTMCell,
-    LSTMBlockCell as LSTMBlockCell,
-    LSTMCell as LSTMCell,
-    LSTMStateTuple as LSTMStateTuple,
+    BasicLSTMCell,
+    BasicRNNCell,
+    GRUBlockCell,
+    GRUBlockCellV2,
+    GRUCell,
+    LayerNormBasicLSTMCell,
+    LSTMBlockCell,
+    LSTMCell,
+    LSTMStateTuple,
 )
-from tfray.library.rnn.rnn_fused import (
-    FusedRNNCellAdaptor as FusedRNNCellAdaptor,
-    LSTMBlockFusedCell as LSTMBlockFusedCell,
-    TimeReversedFusedRNN as TimeReversedFusedRNN,
-)
+from tfray.library.rnn.rnn_fused import FusedRNNCellAdaptor, LSTMBlockFusedCell, TimeReversedFusedRNN
+
+# fmt: off
+__all__ = [
+    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "FusedRNNCellAdaptor",
+    "GRUBlockCell", "GRUBlockCellV2", "GRUCell", "HighwayWrapper", "InputProjectionWrapper", "LSTMBlockCell",
+    "LSTMBlockFusedCell", "LSTMCell", "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell", "MultiRNNCell",
+    "OutputProjectionWrapper", "RNNCell", "ResidualWrapper", "TimeReversedFusedRNN", "stack_bidirectional_dynamic_rnn",
+    "stack_bidirectional_rnn", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
+]
+# fmt: on

@@ -1,4 +1,5 @@
 """The names of ``tf.contrib.staging``."""
 
-# isort: skip_file
-from tfray.library.input.staging import MapStagingArea as MapStagingArea, StagingArea as StagingArea
+from tfray.library.input.staging import MapStagingArea, StagingArea
+
+__all__ = ["MapStagingArea", "StagingArea"]

@@ -55,16 +55,6 @@ def explain_calls(namespace: ModuleType) -> None:
     _explain_namespace(namespace, {namespace.__name__})
 
 
-class ExplainedPackage(ModuleType):
-    """A package of namespaces: `explain_calls` is called for each as soon as it is loaded, however it is imported."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # Python sets a module as an attribute of its package once it is complete.
-        if isinstance(value, ModuleType):
-            explain_calls(value)
-        super().__setattr__(name, value)
-
-
 def _explain_namespace(namespace: ModuleType, seen: set[str]) -> None:
     for name, value in list(vars(namespace).items()):
         if isinstance(value, ModuleType) and value.__name__.startswith(_NAMESPACES) and value.__name__ not in seen:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tfray.framework.graph import Graph
+from typing import Any
 
 
 class DefaultStack(threading.local):
@@ -50,7 +47,7 @@ def default_session_scope(session: Any) -> Any:
     return _default_sessions.activate(session)
 
 
-def session_or_default(session: Any, graph: Graph) -> Any:
+def session_or_default(session: Any, graph: object) -> Any:
     """`session`, or the default session. Raises `ValueError` when there is none, or it runs another graph."""
     session = session or get_default_session()
     if session is None:

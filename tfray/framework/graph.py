@@ -1,31 +1,207 @@
-"""The dataflow graph, and the scopes under which operations are made."""
+"""The dataflow graph: its operations, the tensors between them, and the scopes under which operations are made."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes, op_def
 from tfray.framework.call_site import user_site
-from tfray.framework.default_stack import DefaultStack
+from tfray.framework.default_stack import DefaultStack, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
-from tfray.framework.operation import Operation as Operation
-from tfray.framework.operation import Tensor as Tensor
-from tfray.framework.operation import register_operator as register_operator
-from tfray.framework.signature import resolve_attrs
-from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.framework.graph_def import GraphDef, NodeDef
+from tfray.framework.op_def import OpDef
+from tfray.framework.signature import output_dtypes, resolve_attrs
+from tfray.framework.tensor_operators import TensorOperators
+from tfray.framework.tensor_operators import register_operator as register_operator
+from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
+
+_NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
+
+
+class Tensor(TensorOperators["Tensor"]):
+    """One output of an operation: a value that exists while a step runs.
+
+    Attributes:
+        op: The operation that computes it.
+        value_index: Which of the operation's outputs it is.
+        dtype: Type of its elements.
+    """
+
+    __slots__ = ("__weakref__", "_shape", "dtype", "op", "value_index")
+
+    def __init__(self, op: Operation, value_index: int, dtype: dtypes.DType) -> None:
+        self.op: Final = op
+        self.value_index: Final = value_index
+        self.dtype: Final = dtype
+        self._shape = TensorShape(None)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds it."""
+        return self.op.graph
+
+    @property
+    def name(self) -> str:
+        """``operation:index``."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def device(self) -> str:
+        """The device asked for, ``""`` when left to the placer."""
+        return self.op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape: what is known before a step runs."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """The static shape (TensorFlow 1's spelling of `shape`)."""
+        return self._shape
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Merge what the caller knows into the static shape.
+
+        Raises:
+            ValueError: `shape` contradicts what is known.
+        """
+        self._shape = self._shape.merge_with(shape)
+        self.graph._changed()
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor as an input."""
+        return list(dict.fromkeys(op for op in self.graph._consumers.get(self, ())))
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """Run this tensor in `session`, or in the default session."""
+        return session_or_default(session, self.graph).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{self!r} has no truth value until it is run: use tf.cond for a choice in the graph, "
+            "or compare with None by `is`"
+        )
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._shape.rank is None or self._shape.rank == 0 or self._shape.sizes[0] is None:
+            raise TypeError(f"{self!r} cannot be iterated over: its first dimension is not known; use tf.unstack")
+        return iter([self[i] for i in range(self._shape.sizes[0])])
+
+    def __len__(self) -> int:
+        raise TypeError(f"{self!r} has no length until it is run: use tf.shape or tensor.shape")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError(f"{self!r} is symbolic: run it in a session to get an array")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        # Identity, as in TensorFlow 1, so that tensors serve as dictionary keys; tf.equal compares values.
+        return self is other
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        # It is a place in its graph: copies of what refers to it, such as a layer, refer to the same.
+        return self
+
+
+class Operation:
+    """A node of the graph: a type, its inputs, attributes and control inputs, and the tensors it computes.
+
+    Attributes:
+        graph: The graph that holds it.
+        op_def: Its type.
+        name: Unique in the graph.
+        inputs: The tensors it takes.
+        outputs: The tensors it computes.
+        attrs: Attribute values by name, type variables included.
+        id: Order of creation in the graph.
+        site: ``file:line, in function`` of the user's code that made it.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        definition: OpDef,
+        name: str,
+        inputs: Sequence[Tensor],
+        attrs: dict[str, Any],
+        control_inputs: Iterable[Operation],
+        site: str,
+    ) -> None:
+        self.graph: Final = graph
+        self.op_def: Final = definition
+        self.name: Final = name
+        self.inputs: Final = tuple(inputs)
+        self.attrs: Final = attrs
+        self.id: Final = graph._next_id()
+        self.site = site
+        self._control_inputs: dict[Operation, None] = dict.fromkeys(control_inputs)
+        self._device = ""
+        self.outputs: Final[list[Tensor]] = [
+            Tensor(self, index, dtype) for index, dtype in enumerate(output_dtypes(definition, attrs))
+        ]
+
+    @property
+    def type(self) -> str:
+        """Name of its `OpDef`."""
+        return self.op_def.name
+
+    @property
+    def device(self) -> str:
+        """The device asked for, ``""`` when left to the placer."""
+        return self._device
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """Operations that must run before it although it takes no value from them."""
+        return list(self._control_inputs)
+
+    @property
+    def node_def(self) -> NodeDef:
+        """Its form in a `GraphDef`."""
+        inputs = [tensor.name for tensor in self.inputs] + [f"^{control.name}" for control in self.control_inputs]
+        shapes = [tensor.shape for tensor in self.outputs]
+        attrs = {**self.attrs, **{name: self.attrs[name].as_region_def() for name in self.op_def.regions}}
+        return NodeDef(self.name, self.type, inputs, self.device, attrs, self.site, shapes)
+
+    def attr(self, name: str) -> Any:
+        """Value of an attribute. Raises `KeyError` when the type has no such attribute."""
+        return self.attrs[name]
+
+    get_attr = attr
+
+    def colocation_groups(self) -> list[str]:
+        """Names of the operations that it must share a device with."""
+        return list(self.attrs.get("_class", ()))
+
+    def add_control_inputs(self, ops: Iterable[Operation]) -> None:
+        """Make it run after `ops` too (the caller ensures that no cycle arises)."""
+        self._control_inputs.update(dict.fromkeys(ops))
+        self.graph._changed()
+
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Run this operation in `session`, or in the default session."""
+        session_or_default(session, self.graph).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
 
 DeviceFunction = Callable[[Operation], str | None]
 
 DeviceLike = str | DeviceSpec | DeviceFunction
 """A device: its name, possibly partial, or a function that names one for each operation."""
-
-_NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
 
 
 class Graph:
@@ -141,11 +317,16 @@ class Graph:
 
     is_fetchable = is_feedable
 
-    def as_graph_def(self) -> Any:
-        """This graph as plain data, a `GraphDef`."""
-        from tfray.framework.graph_def import to_graph_def
+    def as_graph_def(self) -> GraphDef:
+        """This graph as plain data."""
+        return GraphDef([op.node_def for op in self.get_operations()], seed=self.seed)
 
-        return to_graph_def(self)
+    def _repr_html_(self) -> str | None:
+        """This graph as a notebook shows it; None when no module draws graphs, and the notebook takes `repr`."""
+        if _drawing_module is None:
+            return None
+        html: str = importlib.import_module(_drawing_module).graph_html(self)
+        return html
 
     def as_default(self) -> Any:
         """Context manager under which new operations go to this graph."""
@@ -476,6 +657,15 @@ class Graph:
         if key not in self._extra:
             self._extra[key] = factory()
         return self._extra[key]
+
+
+_drawing_module: str | None = None
+
+
+def draw_with(module: str) -> None:
+    """Let the function ``graph_html`` of `module`, imported when first needed, draw graphs in notebooks."""
+    global _drawing_module
+    _drawing_module = module
 
 
 # -- the default graph ---------------------------------------------------------------------------------

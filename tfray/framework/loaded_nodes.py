@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, PermissionDeniedError
+from tfray.framework.graph_def import NodeDef
 from tfray.framework.op_def import Reach, lookup
-
-if TYPE_CHECKING:
-    from tfray.framework.graph_def import NodeDef
 
 KINDS: Final = ("files", "python")
 """What can be allowed: to read and write files; to call Python functions of this process."""

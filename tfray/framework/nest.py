@@ -10,6 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+__all__ = [
+    "assert_same_structure",
+    "flatten",
+    "flatten_up_to",
+    "is_composite",
+    "is_nested",
+    "is_sequence",
+    "map_structure",
+    "pack_sequence_as",
+]
+
 
 def is_nested(value: Any) -> bool:
     """Whether `value` is a list, tuple, named tuple or dictionary."""

@@ -1,4 +1,8 @@
-"""What an operation type is: signature, shape function, kernels and gradient, checked and registered."""
+"""What an operation type is: signature, shape function, kernels and gradient, checked and registered.
+
+Graphs are made of what is defined here, so this module does not know them: functions that are given an `Operation` are
+declared with `Any` in its place.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import TensorShape
-
-if TYPE_CHECKING:
-    from tfray.framework.graph import Operation
 
 Array = np.ndarray[Any, Any]
 """An array of a kernel's. CuPy's arrays, and NumPy's scalars of rank 0, have the same methods and count as such."""
@@ -31,8 +32,8 @@ NumpyDType = np.dtype[Any]
 NumpyDTypeLike = NumpyDType | type
 """The dtype of an array to make: a dtype, or a scalar type such as ``np.float32``."""
 
-ShapeFunction = Callable[["Operation"], Sequence[TensorShape]]
-"""From an operation, its inputs and attributes set, to one static shape per output.
+ShapeFunction = Callable[[Any], Sequence[TensorShape]]
+"""From an `Operation`, its inputs and attributes set, to one static shape per output.
 
 Raises `ValueError` when the input shapes cannot meet; the graph adds the operation's name."""
 
@@ -130,7 +131,7 @@ class Kernel:
     ufunc: str | None = None
     infix: str | None = None
     inline: str | None = None
-    elementwise: bool | Callable[[Operation], bool] = False
+    elementwise: bool | Callable[[Any], bool] = False
     element_ns: float = 0.2
 
 
@@ -157,7 +158,7 @@ def ufunc_kernel(name: str, infix: str | None = None, arity: int = 2) -> Kernel:
 def out_kernel(
     function: KernelFunction,
     may_overwrite: tuple[int, ...] = (),
-    elementwise: bool | Callable[[Operation], bool] = False,
+    elementwise: bool | Callable[[Any], bool] = False,
     element_ns: float = 0.5,
 ) -> Kernel:
     """A kernel whose function takes ``out=`` (see `Kernel`)."""
@@ -179,7 +180,7 @@ def _as_kernel(kernel: KernelFunction | Kernel) -> Kernel:
     return kernel if isinstance(kernel, Kernel) else Kernel(kernel)
 
 
-def not_differentiable(op: Operation, *d_outputs: Any) -> list[None]:
+def not_differentiable(op: Any, *d_outputs: Any) -> list[None]:
     """A gradient function: no gradient flows through the operation, which is no error."""
     return [None] * len(op.inputs)
 
@@ -276,7 +277,7 @@ class OpDef:
     forwards_input: bool = False
     regions: tuple[str, ...] = ()
     defers_regions: bool = False
-    shape_value: Callable[[Operation], list[int | None] | None] | None = None
+    shape_value: Callable[[Any], list[int | None] | None] | None = None
 
     input_arguments: tuple[Argument, ...] = field(init=False)
     output_arguments: tuple[Argument, ...] = field(init=False)

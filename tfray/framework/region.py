@@ -15,6 +15,7 @@ from typing import Any, Final
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.graph_def import RegionDef
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_COPIED_CONSTANT_BYTES: Final = 1 << 12
@@ -154,6 +155,11 @@ class Region(Graph):
     @property
     def op_count(self) -> int:
         return self.outer.op_count
+
+    def as_region_def(self) -> RegionDef:
+        """This region as plain data."""
+        nodes = [op.node_def for op in self.get_operations()]
+        return RegionDef(nodes, [tensor.name for tensor in self.inputs], [tensor.name for tensor in self.outputs])
 
     def set_inputs(self, inputs: Sequence[Tensor]) -> None:
         """Fix the order of the inputs, once it is built."""

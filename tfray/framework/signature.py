@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.op_def import Argument, OpDef
 
-if TYPE_CHECKING:
-    from tfray.framework.operation import Tensor
-
 MAX_OUTPUTS: Final = 1 << 20
+
+
+class Input(Protocol):
+    """What is looked at of a tensor that an operation is to take."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the graph."""
+
+    @property
+    def dtype(self) -> DType:
+        """Type of its elements."""
 
 
 def resolve_attrs(
     definition: OpDef,
-    inputs: Sequence[Tensor],
+    inputs: Sequence[Input],
     attrs: dict[str, Any],
     blame: Callable[[str], InvalidArgumentError],
 ) -> dict[str, Any]:

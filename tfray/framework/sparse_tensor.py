@@ -11,7 +11,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.default_stack import session_or_default
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.operation import operate
+from tfray.framework.tensor_operators import operate
 from tfray.framework.tensor_shape import TensorShape
 
 

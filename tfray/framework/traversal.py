@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from tfray.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from tfray.framework.graph import Operation
+from tfray.framework.graph import Operation
 
 
 def predecessors(op: Operation) -> list[Operation]:

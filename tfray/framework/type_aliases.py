@@ -14,9 +14,9 @@ import numpy as np
 
 from tfray.framework.dtypes import DType
 from tfray.framework.dtypes import DTypeLike as DTypeLike
+from tfray.framework.graph import Tensor
 from tfray.framework.op_def import Array as Array
 from tfray.framework.op_def import ArrayModule as ArrayModule
-from tfray.framework.operation import Tensor
 from tfray.framework.tensor_shape import Dimension, TensorShape
 from tfray.framework.tensor_shape import ShapeLike as ShapeLike
 

@@ -4,36 +4,45 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tfray.framework.call_errors import ExplainedPackage
+from tfray.lazy_modules import LazyPackage
 
-_MODULES: Final = (
-    "activations",
-    "backend",
-    "callbacks",
-    "initializers",
-    "layers",
-    "losses",
-    "metrics",
-    "models",
-    "optimizers",
-    "regularizers",
-    "utils",
-)
+if TYPE_CHECKING:
+    from tfray.keras import (
+        activations,
+        backend,
+        callbacks,
+        initializers,
+        layers,
+        losses,
+        metrics,
+        models,
+        optimizers,
+        regularizers,
+        utils,
+    )
+    from tfray.keras.layers import Input
+    from tfray.keras.models import Model, Sequential
+
+# fmt: off
+__all__ = [
+    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "initializers", "layers", "losses",
+    "metrics", "models", "optimizers", "regularizers", "utils",
+]
+# fmt: on
+
 _NAMES: Final = {"Input": "layers", "Model": "models", "Sequential": "models"}
+"""Names of the package itself, and the modules that have them."""
+
+if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name in _NAMES:
+            return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
+        if name in __all__:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"tf.keras.{name} does not exist in tfray; there are {', '.join(__all__)}")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in _NAMES:
-        return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
-    raise AttributeError(f"tf.keras.{name} does not exist in tfray; there are {', '.join(__dir__())}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*_MODULES, *_NAMES])
-
-
-sys.modules[__name__].__class__ = ExplainedPackage
+sys.modules[__name__].__class__ = LazyPackage

@@ -18,6 +18,13 @@ from tfray.ops.nn.activation_ops import softplus as softplus
 from tfray.ops.nn.activation_ops import softsign as softsign
 from tfray.ops.nn.cross_entropy_ops import softmax as softmax
 
+# fmt: off
+__all__ = [
+    "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu", "sigmoid", "softmax", "softplus", "softsign",
+    "tanh",
+]
+# fmt: on
+
 
 def linear(x: Any) -> Any:
     """The identity."""

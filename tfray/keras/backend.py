@@ -17,6 +17,13 @@ from tfray.library.variables.variables import (
 from tfray.ops.arrays.source_ops import constant, placeholder_with_default
 from tfray.session import Session
 
+# fmt: off
+__all__ = [
+    "clear_session", "ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse", "epsilon", "floatx", "get_session",
+    "get_value", "image_data_format", "int_shape", "learning_phase", "set_learning_phase", "set_session", "set_value",
+]
+# fmt: on
+
 _EPSILON = 1e-7
 
 

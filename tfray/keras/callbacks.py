@@ -15,6 +15,13 @@ from tfray.keras import backend
 from tfray.library.inspect.event_writer import FileWriter
 from tfray.ops.system.summary_ops import encode_image, make_histogram
 
+# fmt: off
+__all__ = [
+    "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
+    "ModelCheckpoint", "ReduceLROnPlateau", "TensorBoard", "TerminateOnNaN",
+]
+# fmt: on
+
 
 class Callback:
     """Base of callbacks: override what is to happen when.

@@ -20,6 +20,13 @@ from tfray.library.variables.initializers import he_uniform as he_uniform
 from tfray.library.variables.initializers import lecun_normal as lecun_normal
 from tfray.library.variables.initializers import lecun_uniform as lecun_uniform
 
+# fmt: off
+__all__ = [
+    "Constant", "Identity", "Ones", "Orthogonal", "VarianceScaling", "Zeros", "get", "glorot_normal", "glorot_uniform",
+    "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "random_normal", "random_uniform", "truncated_normal",
+]
+# fmt: on
+
 
 def random_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> RandomNormal:
     """Normal numbers."""

@@ -27,6 +27,17 @@ from tfray.ops.math import math_ops
 from tfray.ops.nn import activation_ops, embedding_ops, normalization_ops
 from tfray.ops.random import random_ops
 
+# fmt: off
+__all__ = [
+    "Activation", "Add", "Average", "AveragePooling1D", "AveragePooling2D", "AvgPool2D", "BatchNormalization",
+    "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Convolution2D", "Cropping2D", "Dense", "Dot", "Dropout",
+    "Embedding", "Flatten", "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalMaxPooling1D",
+    "GlobalMaxPooling2D", "Input", "InputLayer", "Lambda", "Layer", "LeakyReLU", "MaxPool2D", "MaxPooling1D",
+    "MaxPooling2D", "Maximum", "Minimum", "Multiply", "Permute", "ReLU", "RepeatVector", "Reshape", "SeparableConv2D",
+    "Softmax", "Subtract", "UpSampling2D", "ZeroPadding2D", "add", "average", "concatenate", "multiply",
+]
+# fmt: on
+
 
 def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:
     """For outputs of layers in the current graph: the layer, its inputs and its further arguments."""

@@ -13,6 +13,16 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn import activation_ops, cross_entropy_ops, normalization_ops
 
+# fmt: off
+__all__ = [
+    "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy", "Huber", "Loss",
+    "MeanAbsoluteError", "MeanSquaredError", "SparseCategoricalCrossentropy", "binary_crossentropy",
+    "categorical_crossentropy", "cosine_proximity", "get", "hinge", "huber", "kld", "kullback_leibler_divergence",
+    "logcosh", "mae", "mape", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
+    "mean_squared_logarithmic_error", "mse", "msle", "poisson", "sparse_categorical_crossentropy", "squared_hinge",
+]
+# fmt: on
+
 
 def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
     y_pred = convert_to_tensor(y_pred)

@@ -12,6 +12,12 @@ from tfray.keras import losses
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops, search_ops
 
+# fmt: off
+__all__ = [
+    "binary_accuracy", "categorical_accuracy", "get", "sparse_categorical_accuracy", "top_k_categorical_accuracy",
+]
+# fmt: on
+
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
     """How often predictions are on the right side of a threshold, along the last dimension."""

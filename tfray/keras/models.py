@@ -20,6 +20,8 @@ from tfray.keras.layers import Input, InputLayer, Layer, history
 from tfray.keras.training import Trainable
 from tfray.library.layers import base_layer
 
+__all__ = ["Model", "Sequential"]
+
 
 class Model(Trainable, Layer):
     """A model: made of inputs and outputs, or by deriving from it and defining `call`.

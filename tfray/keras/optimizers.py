@@ -20,6 +20,8 @@ from tfray.training.optimizers.nadam import NadamOptimizer
 from tfray.training.optimizers.optimizer import Optimizer as TrainOptimizer
 from tfray.training.optimizers.rms_prop import RMSPropOptimizer
 
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Nadam", "Optimizer", "RMSprop", "get"]
+
 
 class Optimizer:
     """An optimizer of ``tf.train`` whose learning rate is a variable.

@@ -8,3 +8,5 @@ from tfray.library.variables.regularizers import (
     l1_l2 as l1_l2,
     l2 as l2,
 )
+
+__all__ = ["L1L2", "Regularizer", "l1", "l1_l2", "l2"]

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["normalize", "to_categorical"]
+
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> np.ndarray:
     """Classes as vectors with a single 1.

@@ -18,7 +18,7 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.graph_def import from_graph_def, to_graph_def
+from tfray.framework.importer import from_graph_def
 from tfray.framework.region import ops_within
 from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.runtime.codegen import CompiledBody
@@ -79,7 +79,15 @@ class Partition:
 
     def to_wire(self) -> tuple[Any, ...]:
         """Plain data for another process."""
-        return self.device, to_graph_def(self.graph), self.feeds, self.fetches, self.optimize, self.is_woken, self.wakes
+        return (
+            self.device,
+            self.graph.as_graph_def(),
+            self.feeds,
+            self.fetches,
+            self.optimize,
+            self.is_woken,
+            self.wakes,
+        )
 
     @classmethod
     def from_wire(cls, wire: tuple[Any, ...]) -> Partition:

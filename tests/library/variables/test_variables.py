@@ -11,8 +11,8 @@ from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph
-from tfray.framework.graph_def import import_graph_def
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.importer import import_graph_def
 from tfray.library.variables import variables
 from tfray.library.variables.variables import (
     Variable,

@@ -13,7 +13,7 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_shape, constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Tensor
-from tfray.framework.graph_def import import_graph_def
+from tfray.framework.importer import import_graph_def
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.tensor_shape import TensorShape
 from tfray.gradients import gradients

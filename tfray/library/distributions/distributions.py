@@ -23,3 +23,10 @@ from tfray.library.distributions.distribution import (
     RegisterKL as RegisterKL,
     kl_divergence as kl_divergence,
 )
+
+# fmt: off
+__all__ = [
+    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "Bernoulli", "Beta", "Categorical", "Dirichlet", "Distribution",
+    "Exponential", "Gamma", "Laplace", "Multinomial", "Normal", "RegisterKL", "StudentT", "Uniform", "kl_divergence",
+]
+# fmt: on

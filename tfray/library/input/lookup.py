@@ -22,6 +22,17 @@ from tfray.ops.dataflow import lookup_ops
 from tfray.ops.math import math_ops
 from tfray.ops.strings import string_number_ops
 
+# fmt: off
+__all__ = [
+    "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets", "InitializableLookupTableBase",
+    "KeyValueTensorInitializer", "LookupInterface", "MutableHashTable", "StaticHashTable", "StaticVocabularyTable",
+    "StrongHashSpec", "TableInitializerBase", "TextFileIdTableInitializer", "TextFileIndex", "TextFileInitializer",
+    "TextFileStringTableInitializer", "index_table_from_file", "index_table_from_tensor",
+    "index_to_string_table_from_file", "index_to_string_table_from_tensor", "initialize_all_tables",
+    "tables_initializer",
+]
+# fmt: on
+
 # -- contents ------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.formats.files import failures_of, given_path
 
+__all__ = ["CategoricalVocabulary", "VocabularyProcessor", "tokenizer"]
+
 _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+", re.UNICODE)
 
 

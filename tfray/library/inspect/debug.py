@@ -37,6 +37,13 @@ from tfray.library.inspect.graph_tree import show as show
 from tfray.runtime.traced_op import TracedOp
 from tfray.session import Session
 
+# fmt: off
+__all__ = [
+    "DebugDump", "DebugDumpDir", "DumpingDebugWrapperSession", "Filter", "LocalCLIDebugWrapperSession",
+    "LocalDebugSession", "TensorDatum", "describe", "dump", "graph_tree", "has_inf_or_nan", "show", "watch",
+]
+# fmt: on
+
 Filter = Callable[[Any, Any], bool]
 """``filter(datum, value)``: whether a tensor is remarkable. `datum` is a `TensorDatum`."""
 

@@ -14,6 +14,8 @@ from tfray.framework.dtypes import DType
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.tensor_shape import TensorShape
 
+__all__ = ["convert_variables_to_constants", "extract_sub_graph", "freeze", "remove_training_nodes"]
+
 
 def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDef:
     """What `dest_nodes`, and all that they need, make of a graph.

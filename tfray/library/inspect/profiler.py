@@ -58,6 +58,13 @@ from tfray.library.inspect.step_spans import (
 from tfray.placement.float_operations import float_operations
 from tfray.placement.float_operations import total_float_operations as total_float_operations
 
+# fmt: off
+__all__ = [
+    "PeakMemory", "ProfileNode", "ProfileOptionBuilder", "Profiler", "Row", "Scope", "as_table", "as_tree", "coverage",
+    "memory_table", "peak_memory", "profile", "rows", "scopes", "show", "total_float_operations",
+]
+# fmt: on
+
 _TRAINABLE: Final = "trainable_variables"
 
 _ORDERS: Final = {

@@ -16,6 +16,8 @@ from tfray.formats.files import PathLike, given_path, write_bytes
 from tfray.formats.step_stats import RunMetadata, StepStats
 from tfray.library.inspect.step_spans import StepSpan, as_json_value, flows, memory_changes, spans_of, stats_of
 
+__all__ = ["Timeline"]
+
 
 class Timeline:
     """The timeline of a step.

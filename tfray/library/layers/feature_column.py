@@ -35,6 +35,16 @@ from tfray.ops.sparse import sparse_ops
 from tfray.ops.strings import string_number_ops, string_ops
 from tfray.ops.strings.parsing_ops import FixedLenFeature, VarLenFeature
 
+# fmt: off
+__all__ = [
+    "BucketizedColumn", "CategoricalColumn", "CrossedCategories", "DenseColumn", "EmbeddingColumn", "FeatureColumn",
+    "HashedCategories", "IdentityCategories", "IndicatorColumn", "NumericColumn", "VocabularyCategories",
+    "bucketized_column", "categorical_column_with_hash_bucket", "categorical_column_with_identity",
+    "categorical_column_with_vocabulary_list", "crossed_column", "embedding_column", "indicator_column", "input_layer",
+    "linear_model", "make_parse_example_spec", "numeric_column",
+]
+# fmt: on
+
 Features = Mapping[Any, Any]
 
 

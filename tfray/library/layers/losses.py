@@ -21,6 +21,15 @@ from tfray.ops.arrays.source_ops import constant
 from tfray.ops.math import math_ops
 from tfray.ops.nn import cross_entropy_ops, nn_ops
 
+# fmt: off
+__all__ = [
+    "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
+    "get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss", "log_loss",
+    "mean_pairwise_squared_error", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
+]
+# fmt: on
+
 
 class Reduction:
     """How the weighted losses of all elements become one number.

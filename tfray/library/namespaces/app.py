@@ -8,7 +8,9 @@ from typing import Any, NoReturn
 
 from absl import app
 
-from tfray.library.platform import flags as flags
+from tfray.library.platform import flags
+
+__all__ = ["flags", "run"]
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:

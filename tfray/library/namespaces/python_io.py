@@ -1,9 +1,5 @@
 """The names of ``tf.python_io``."""
 
-# isort: skip_file
-from tfray.formats.tfrecord import (
-    TFRecordCompressionType as TFRecordCompressionType,
-    TFRecordOptions as TFRecordOptions,
-    TFRecordWriter as TFRecordWriter,
-    tf_record_iterator as tf_record_iterator,
-)
+from tfray.formats.tfrecord import TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator
+
+__all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]

@@ -1,10 +1,5 @@
 """The names of ``tf.queue``."""
 
-# isort: skip_file
-from tfray.library.input.queues import (
-    FIFOQueue as FIFOQueue,
-    PaddingFIFOQueue as PaddingFIFOQueue,
-    PriorityQueue as PriorityQueue,
-    QueueBase as QueueBase,
-    RandomShuffleQueue as RandomShuffleQueue,
-)
+from tfray.library.input.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
+
+__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]

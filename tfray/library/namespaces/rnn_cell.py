@@ -1,20 +1,21 @@
 """The names of ``tf.nn.rnn_cell``."""
 
-# isort: skip_file
-from tfray.library.rnn.rnn_cell_base import RNNCell as RNNCell
+from tfray.library.rnn.rnn_cell_base import RNNCell
 from tfray.library.rnn.rnn_cell_wrappers import (
-    DeviceWrapper as DeviceWrapper,
-    DropoutWrapper as DropoutWrapper,
-    EmbeddingWrapper as EmbeddingWrapper,
-    InputProjectionWrapper as InputProjectionWrapper,
-    MultiRNNCell as MultiRNNCell,
-    OutputProjectionWrapper as OutputProjectionWrapper,
-    ResidualWrapper as ResidualWrapper,
+    DeviceWrapper,
+    DropoutWrapper,
+    EmbeddingWrapper,
+    InputProjectionWrapper,
+    MultiRNNCell,
+    OutputProjectionWrapper,
+    ResidualWrapper,
 )
-from tfray.library.rnn.rnn_cells import (
-    BasicLSTMCell as BasicLSTMCell,
-    BasicRNNCell as BasicRNNCell,
-    GRUCell as GRUCell,
-    LSTMCell as LSTMCell,
-    LSTMStateTuple as LSTMStateTuple,
-)
+from tfray.library.rnn.rnn_cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple
+
+# fmt: off
+__all__ = [
+    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "GRUCell",
+    "InputProjectionWrapper", "LSTMCell", "LSTMStateTuple", "MultiRNNCell", "OutputProjectionWrapper", "RNNCell",
+    "ResidualWrapper",
+]
+# fmt: on

@@ -1,26 +1,24 @@
 """The names of ``tf.strings``."""
 
-# isort: skip_file
-from tfray.ops.strings.string_number_ops import (
-    as_string as as_string,
-    string_to_hash_bucket as to_hash_bucket,
-    string_to_hash_bucket_fast as to_hash_bucket_fast,
-    string_to_hash_bucket_strong as to_hash_bucket_strong,
-    string_to_number as to_number,
-)
-from tfray.ops.strings.string_ops import (
-    regex_full_match as regex_full_match,
-    regex_replace as regex_replace,
-    string_join as join,
-    string_length as length,
-    string_lower as lower,
-    string_strip as strip,
-    string_upper as upper,
-    substr as substr,
-    unicode_transcode as unicode_transcode,
-)
-from tfray.ops.strings.string_split_ops import (
-    reduce_join as reduce_join,
-    string_bytes_split as bytes_split,
-    string_split_v2 as split,
-)
+from tfray.ops.strings.string_number_ops import as_string
+from tfray.ops.strings.string_number_ops import string_to_hash_bucket as to_hash_bucket
+from tfray.ops.strings.string_number_ops import string_to_hash_bucket_fast as to_hash_bucket_fast
+from tfray.ops.strings.string_number_ops import string_to_hash_bucket_strong as to_hash_bucket_strong
+from tfray.ops.strings.string_number_ops import string_to_number as to_number
+from tfray.ops.strings.string_ops import regex_full_match, regex_replace, substr, unicode_transcode
+from tfray.ops.strings.string_ops import string_join as join
+from tfray.ops.strings.string_ops import string_length as length
+from tfray.ops.strings.string_ops import string_lower as lower
+from tfray.ops.strings.string_ops import string_strip as strip
+from tfray.ops.strings.string_ops import string_upper as upper
+from tfray.ops.strings.string_split_ops import reduce_join
+from tfray.ops.strings.string_split_ops import string_bytes_split as bytes_split
+from tfray.ops.strings.string_split_ops import string_split_v2 as split
+
+# fmt: off
+__all__ = [
+    "as_string", "bytes_split", "join", "length", "lower", "reduce_join", "regex_full_match", "regex_replace", "split",
+    "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number",
+    "unicode_transcode", "upper",
+]
+# fmt: on

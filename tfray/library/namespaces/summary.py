@@ -1,23 +1,23 @@
 """The names of ``tf.summary``."""
 
-# isort: skip_file
-from tfray.formats.events import (
-    Event as Event,
-    SessionLog as SessionLog,
-    Summary as Summary,
-    SummaryDescription as SummaryDescription,
-    TaggedRunMetadata as TaggedRunMetadata,
-    summary_iterator as summary_iterator,
-)
-from tfray.library.inspect.event_writer import FileWriter as FileWriter, FileWriterCache as FileWriterCache
+from tfray.formats.events import Event, SessionLog, Summary, SummaryDescription, TaggedRunMetadata, summary_iterator
+from tfray.library.inspect.event_writer import FileWriter, FileWriterCache
 from tfray.library.inspect.summaries import (
-    audio as audio,
-    get_summary_description as get_summary_description,
-    histogram as histogram,
-    image as image,
-    merge as merge,
-    merge_all as merge_all,
-    scalar as scalar,
-    tensor_summary as tensor_summary,
-    text as text,
+    audio,
+    get_summary_description,
+    histogram,
+    image,
+    merge,
+    merge_all,
+    scalar,
+    tensor_summary,
+    text,
 )
+
+# fmt: off
+__all__ = [
+    "Event", "FileWriter", "FileWriterCache", "SessionLog", "Summary", "SummaryDescription", "TaggedRunMetadata",
+    "audio", "get_summary_description", "histogram", "image", "merge", "merge_all", "scalar", "summary_iterator",
+    "tensor_summary", "text",
+]
+# fmt: on

@@ -16,6 +16,14 @@ from tfray.formats.files import FileStatistics as FileStatistics
 from tfray.formats.files import PathLike
 from tfray.formats.files import register_file_system as register_file_system
 
+# fmt: off
+__all__ = [
+    "Copy", "DeleteRecursively", "Exists", "FastGFile", "FileStatistics", "GFile", "Glob", "IsDirectory",
+    "ListDirectory", "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk", "copy", "exists", "glob", "isdir",
+    "listdir", "makedirs", "mkdir", "register_file_system", "remove", "rename", "rmtree", "stat", "walk",
+]
+# fmt: on
+
 
 class GFile:
     """An open file. It is opened when it is first used.

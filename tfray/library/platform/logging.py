@@ -8,6 +8,14 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any, Final
 
+# fmt: off
+__all__ = [
+    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "WARNING", "TaskLevelStatusMessage", "debug", "error", "fatal", "flush",
+    "get_logger", "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog",
+    "warn", "warning",
+]
+# fmt: on
+
 DEBUG: Final = _logging.DEBUG
 INFO: Final = _logging.INFO
 WARN: Final = _logging.WARNING

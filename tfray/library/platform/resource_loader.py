@@ -8,6 +8,13 @@ from types import FrameType
 
 from tfray.formats import files
 
+# fmt: off
+__all__ = [
+    "get_data_files_path", "get_path_to_datafile", "get_root_dir_with_all_resources", "load_resource",
+    "readahead_file_path",
+]
+# fmt: on
+
 
 def load_resource(path: str) -> bytes:
     """The contents of a file whose path is relative to the file that calls this."""

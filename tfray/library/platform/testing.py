@@ -24,12 +24,19 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_
 from tfray.framework.graph_def import GraphDef
 from tfray.framework.op_def import Array
 from tfray.framework.random_seed import set_random_seed
-from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
 from tfray.framework.type_aliases import TensorLike
 from tfray.gradients import gradients
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.runtime.device import gpu_count
 from tfray.session import Session
+
+# fmt: off
+__all__ = [
+    "TestCase", "assert_equal_graph_def", "compute_gradient", "compute_gradient_error", "get_temp_dir",
+    "gpu_device_name", "is_built_with_cuda", "is_gpu_available", "main", "mock", "test_src_dir_path",
+]
+# fmt: on
 
 # -- test cases ----------------------------------------------------------------------------------------
 
@@ -355,7 +362,7 @@ def compute_gradient(
 def _start(shape: ShapeLike, value: TensorLike) -> Any:
     if value is not None:
         return np.asarray(value)
-    return np.random.random_sample(tuple(shape))
+    return np.random.random_sample(as_shape(shape).as_list())
 
 
 def _jacobians(session: Session, x: Tensor, y: Tensor, y_shape: Any, delta: float, feeds: dict[Any, Any]) -> Any:

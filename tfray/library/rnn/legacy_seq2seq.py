@@ -25,6 +25,14 @@ from tfray.ops.nn import nn_ops
 from tfray.ops.nn.cross_entropy_ops import softmax, sparse_softmax_cross_entropy_with_logits
 from tfray.ops.nn.embedding_ops import embedding_lookup
 
+# fmt: off
+__all__ = [
+    "attention_decoder", "basic_rnn_seq2seq", "embedding_attention_decoder", "embedding_attention_seq2seq",
+    "embedding_rnn_decoder", "embedding_rnn_seq2seq", "model_with_buckets", "rnn_decoder", "sequence_loss",
+    "sequence_loss_by_example", "tied_rnn_seq2seq",
+]
+# fmt: on
+
 LoopFunction = Callable[[Tensor, int], Tensor]
 """From the output of a step and its number to the next input."""
 

@@ -20,6 +20,13 @@ from tfray.ops.arrays.source_ops import constant
 from tfray.ops.math import math_ops
 from tfray.ops.nn import nn_ops
 
+# fmt: off
+__all__ = [
+    "L1L2", "Regularizer", "apply_regularization", "l1", "l1_l2", "l1_l2_regularizer", "l1_regularizer", "l2",
+    "l2_regularizer", "sum_regularizer",
+]
+# fmt: on
+
 RegularizerFunction = Callable[[Any], "Tensor | None"]
 
 

@@ -10,8 +10,8 @@ from tfray.errors import DataLossError
 from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.framework.graph import Graph, Tensor, get_default_graph
-from tfray.framework.graph_def import import_graph_def
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.importer import import_graph_def
 from tfray.library.variables.partitioned_variables import SaveSliceInfo
 from tfray.library.variables.variables import Variable, VariableDef
 from tfray.training.checkpoints.meta_graph import MetaGraphDef, clear_devices_of, saver_from_plain

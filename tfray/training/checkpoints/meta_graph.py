@@ -13,7 +13,7 @@ from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef, to_graph_def
+from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables.variables import Variable
 from tfray.training.threads.queue_runner import QueueRunner
@@ -130,7 +130,7 @@ def _meta_graph_of(
     graph: Graph, saver_def: SaverDef | None, names: Sequence[str] | None, scope: str | None = None
 ) -> MetaGraphDef:
     prefix = scope.rstrip("/") + "/" if scope else ""
-    graph_def = to_graph_def(graph)
+    graph_def = graph.as_graph_def()
     if prefix:
         graph_def.node = [_within(node, prefix) for node in graph_def.node if node.name.startswith(prefix)]
     collections = {}

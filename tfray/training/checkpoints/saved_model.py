@@ -37,6 +37,16 @@ from tfray.session import Session
 from tfray.training.checkpoints.import_meta_graph import import_meta_graph
 from tfray.training.checkpoints.meta_graph import MetaGraphDef, clear_devices_of, export_meta_graph
 
+# fmt: off
+__all__ = [
+    "FILE_NAME", "FORMAT_VERSION", "LoadedModel", "SavedGraph", "SavedModelBuilder", "SignatureDef", "TensorInfo",
+    "build_signature_def", "build_tensor_info", "builder", "classification_signature_def", "constants", "export",
+    "get_tensor_from_tensor_info", "load", "load_model", "loader", "maybe_saved_model_directory",
+    "predict_signature_def", "read_saved_model", "regression_signature_def", "signature_constants",
+    "signature_def_utils", "simple_save", "tag_constants", "utils",
+]
+# fmt: on
+
 FILE_NAME: Final = "saved_model.json"
 FORMAT_VERSION: Final = 1
 _VALUES: Final = "variables/variables"

@@ -26,6 +26,8 @@ from tfray.training.optimizers.optimizer import Optimizer
 from tfray.training.sessions.supervisor import USE_DEFAULT, Supervisor
 from tfray.training.threads.global_step import get_or_create_global_step
 
+__all__ = ["create_train_op", "train", "train_step"]
+
 
 def create_train_op(
     total_loss: Any,

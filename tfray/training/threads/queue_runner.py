@@ -17,6 +17,8 @@ from tfray.library.input.queues import QueueBase
 from tfray.library.platform import logging
 from tfray.training.threads.coordinator import Coordinator
 
+__all__ = ["QueueRunner", "QueueRunnerDef", "add_queue_runner", "start_queue_runners"]
+
 
 @dataclass(frozen=True)
 class QueueRunnerDef:

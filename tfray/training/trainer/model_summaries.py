@@ -14,8 +14,9 @@ from typing import Any, Final
 from tfray.framework import dtypes
 from tfray.framework.effects import access_of, is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.graph_def import GraphDef, import_graph_def, node_from_operation
+from tfray.framework.graph_def import GraphDef
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.importer import import_graph_def
 from tfray.framework.traversal import reachable_backward
 from tfray.library.inspect import summaries
 from tfray.library.platform import logging
@@ -132,7 +133,7 @@ def _copied(found: Sequence[Tensor], own: set[Operation]) -> Tensor:
     """One summary of copies of `own` in the current graph, which takes everything else from outside."""
     nodes = []
     for op in sorted(own, key=lambda op: op.id):
-        node = node_from_operation(op)
+        node = op.node_def
         node.input = [text for text in node.input if not text.startswith("^")]
         node.attr = {name: value for name, value in node.attr.items() if name != "_class"}
         nodes.append(node)

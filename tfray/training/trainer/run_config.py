@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
@@ -11,6 +12,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.formats.files import PathLike, given_path
 from tfray.framework.arguments import Count, NonNegative, OneOf, Positive, Seconds, checked
+from tfray.library.inspect.notebook import chosen, curves_html
 from tfray.library.variables.partitioned_variables import Partitioner
 from tfray.placement.contributions import BadGradients, ReplicaOptions, WireDtype
 from tfray.training.input.inputs import InputContext
@@ -256,6 +258,14 @@ class Result:
     def statistics(self) -> RunStatistics:
         """Step times, of each replica too, and how often gradients, workers or data were lost."""
         return RunStatistics.of(self.history, self.events)
+
+    def _repr_html_(self) -> str:
+        """The curves of loss, metrics and step times, as a notebook shows them."""
+        records = [self.history[position] for position in chosen(len(self.history))]
+        curves = {name: [record.metrics.get(name, math.nan) for record in records] for name in self.metrics}
+        curves["milliseconds per step"] = [record.duration_s * 1e3 for record in records]
+        title = f"{self.steps} steps in {self.duration_s:.1f} s, {self.dropped} late gradients dropped"
+        return curves_html(title, [record.step for record in records], curves)
 
     def __repr__(self) -> str:
         size_bytes = sum(array.nbytes for array in self.variables.values())

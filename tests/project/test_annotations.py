@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support import ROOT
 from tfray.framework import type_aliases
 
-ROOT = Path(__file__).resolve().parent.parent
 TREES = [ast.parse(path.read_text()) for folder in ("ops", "tfray/library") for path in (ROOT / folder).rglob("*.py")]
 
 MOST_ANY = 0.08
