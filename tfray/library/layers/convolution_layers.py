@@ -6,7 +6,7 @@ Their inputs are ``[batch, ..., channels]``, or with ``data_format="channels_fir
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
@@ -64,9 +64,11 @@ _CONVOLUTIONS: Final[dict[int, Callable[..., Tensor]]] = {
 class ConvolutionLayer(Layer):
     """What convolutional layers have in common; `Conv2D` documents the arguments."""
 
+    rank: ClassVar[int]
+    """Number of spatial axes."""
+
     def __init__(
         self,
-        rank: int,
         filters: int,
         kernel_size: Any,
         strides: Any = 1,
@@ -87,13 +89,12 @@ class ConvolutionLayer(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
-        self.rank = rank
         self.filters = int(filters)
-        self.kernel_size = per_axis(kernel_size, rank, "kernel_size")
-        self.strides = per_axis(strides, rank, "strides")
+        self.kernel_size = per_axis(kernel_size, self.rank, "kernel_size")
+        self.strides = per_axis(strides, self.rank, "strides")
         self.padding = padding_of(padding)
         self.data_format = data_format
-        self.dilation_rate = per_axis(dilation_rate, rank, "dilation_rate")
+        self.dilation_rate = per_axis(dilation_rate, self.rank, "dilation_rate")
         self.activation = activation
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
@@ -103,7 +104,7 @@ class ConvolutionLayer(Layer):
         self.kernel_constraint = kernel_constraint
         self.bias_constraint = bias_constraint
         self.bias: Any = None
-        self._layout = layout_of(data_format, rank)
+        self._layout = layout_of(data_format, self.rank)
 
     def build(self, input_shape: Any) -> None:
         self._add_kernel(self.kernel_shape(self._channels(input_shape)))
@@ -175,8 +176,7 @@ class ConvolutionLayer(Layer):
 class Conv1D(ConvolutionLayer):
     """Convolves sequences ``[batch, width, channels]``; arguments as for `Conv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(1, filters, kernel_size, *args, **kwargs)
+    rank = 1
 
 
 class Conv2D(ConvolutionLayer):
@@ -203,15 +203,13 @@ class Conv2D(ConvolutionLayer):
         **kwargs: As for `Layer`.
     """
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, *args, **kwargs)
+    rank = 2
 
 
 class Conv3D(ConvolutionLayer):
     """Convolves volumes ``[batch, depth, height, width, channels]``; arguments as for `Conv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, filters, kernel_size, *args, **kwargs)
+    rank = 3
 
 
 class TransposedConvolutionLayer(ConvolutionLayer):
@@ -219,7 +217,6 @@ class TransposedConvolutionLayer(ConvolutionLayer):
 
     def __init__(
         self,
-        rank: int,
         filters: int,
         kernel_size: Any,
         strides: Any = 1,
@@ -228,7 +225,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        super().__init__(rank, filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
+        super().__init__(filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
 
     def kernel_shape(self, channels: int) -> list[int]:
         return [*self.kernel_size, self.filters, channels]
@@ -257,15 +254,13 @@ class TransposedConvolutionLayer(ConvolutionLayer):
 class Conv2DTranspose(TransposedConvolutionLayer):
     """The transpose of a convolution, which enlarges images; arguments as for `Conv2D`, without dilation."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, *args, **kwargs)
+    rank = 2
 
 
 class Conv3DTranspose(TransposedConvolutionLayer):
     """The same for volumes; arguments as for `Conv2D`, without dilation."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, filters, kernel_size, *args, **kwargs)
+    rank = 3
 
 
 class SeparableConvolutionLayer(ConvolutionLayer):
@@ -273,7 +268,6 @@ class SeparableConvolutionLayer(ConvolutionLayer):
 
     def __init__(
         self,
-        rank: int,
         filters: int,
         kernel_size: Any,
         strides: Any = 1,
@@ -298,7 +292,6 @@ class SeparableConvolutionLayer(ConvolutionLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            rank,
             filters,
             kernel_size,
             strides,
@@ -364,8 +357,7 @@ class SeparableConv2D(SeparableConvolutionLayer):
         **kwargs: As for `Layer`.
     """
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, *args, **kwargs)
+    rank = 2
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         return self._finish(
@@ -384,8 +376,7 @@ class SeparableConv2D(SeparableConvolutionLayer):
 class SeparableConv1D(SeparableConvolutionLayer):
     """The same for sequences; arguments as for `SeparableConv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(1, filters, kernel_size, *args, **kwargs)
+    rank = 1
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         # A sequence is an image of height 1.
