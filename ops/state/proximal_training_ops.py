@@ -18,7 +18,7 @@ from tfray.ops.state.updates import Formula, add_either, register_updates
 def apply_proximal_gradient_descent(
     var: Any, alpha: Any, l1: Any, l2: Any, delta: Any, indices: Any = None, name: str | None = None
 ) -> Any:
-    """Update by proximal gradient descent::
+    """Update by proximal gradient descent:
 
         moved = var - alpha * delta
         var = sign(moved) * max(abs(moved) - alpha * l1, 0) / (1 + alpha * l2)
@@ -68,7 +68,7 @@ _PROXIMAL_GRADIENT_DESCENT: Final = register_updates(
 def apply_proximal_adagrad(
     var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any, indices: Any = None, name: str | None = None
 ) -> Any:
-    """Update by Adagrad with penalties::
+    """Update by Adagrad with penalties:
 
         accum += grad ** 2
         rate = lr / sqrt(accum)
@@ -136,7 +136,7 @@ def apply_adagrad_da(
     indices: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Update by Adagrad with dual averaging::
+    """Update by Adagrad with dual averaging:
 
         gradient_accumulator += grad
         gradient_squared_accumulator += grad ** 2
@@ -211,7 +211,7 @@ def apply_ftrl(
     indices: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Update by FTRL-Proximal ("follow the regularised leader")::
+    """Update by FTRL-Proximal ("follow the regularised leader"):
 
         new_accum = accum + grad ** 2
         linear += grad + 2 * l2_shrinkage * var - (new_accum ** -lr_power - accum ** -lr_power) / lr * var

@@ -24,8 +24,6 @@ from tfray.library.layers import base_layer
 class Model(Trainable, Layer):
     """A model: made of inputs and outputs, or by deriving from it and defining `call`.
 
-    ::
-
         x = tf.keras.Input([784])
         y = tf.keras.layers.Dense(10, activation="softmax")(tf.keras.layers.Dense(64, activation="relu")(x))
         model = tf.keras.Model(x, y)
@@ -180,8 +178,6 @@ class Model(Trainable, Layer):
 
 class Sequential(Model):
     """Layers one after the other.
-
-    ::
 
         model = tf.keras.Sequential([tf.keras.layers.Dense(64, activation="relu", input_shape=(784,)),
                                      tf.keras.layers.Dense(10, activation="softmax")])
