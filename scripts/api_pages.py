@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,7 +134,9 @@ def _documentation(symbol: Symbol) -> str:
         path = f"{symbol.value.__module__}.{symbol.value.__qualname__}"
         options = f"    options:\n      heading: {symbol.name}\n      toc_label: {symbol.name.rpartition('.')[2]}\n"
         return f"{anchor}\n\n::: {path}\n{options}"
-    call = f"```python\n{symbol.name.rpartition('.')[2]}{inspect.signature(symbol.value)}\n```"
+    # Annotations are not evaluated: a signature shows them as strings.
+    signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(symbol.value)))
+    call = f"```python\n{symbol.name.rpartition('.')[2]}{signature}\n```"
     return f"{anchor}\n\n## {symbol.name}\n\n{call}\n\n{inspect.getdoc(symbol.value) or ''}\n"
 
 

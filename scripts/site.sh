@@ -8,7 +8,7 @@ source scripts/environment.sh
 environment=${TFRAY_VENV:-.venv-site}
 install_into "$environment" docs
 
-"$environment/bin/python" scripts/site_pages.py build/documentation/pages
+"$environment/bin/python" scripts/site_pages.py build/pages
 export NO_MKDOCS_2_WARNING=1 # an advertisement of a successor, which is not ready
-"$environment/bin/mkdocs" build --strict --config-file build/documentation/mkdocs.yml "$@"
+"$environment/bin/mkdocs" build --strict --config-file build/mkdocs.yml "$@"
 echo "built build/site/index.html"
