@@ -9,6 +9,7 @@ environment=${TFRAY_VENV:-.venv-site}
 install_into "$environment" docs
 
 "$environment/bin/python" scripts/site_pages.py build/pages
-export NO_MKDOCS_2_WARNING=1 # an advertisement of a successor, which is not ready
+# Else Material for MkDocs announces at each build that it ends in May 2027. Zensical follows it, and builds this too.
+export NO_MKDOCS_2_WARNING=1
 "$environment/bin/mkdocs" build --strict --config-file build/mkdocs.yml "$@"
 echo "built build/site/index.html"
