@@ -1,5 +1,7 @@
 #!/usr/bin/env python
-"""Write ``tests/golden/summaries.json``: what TensorFlow's summaries hold for the calls in ``tests/summary_cases.py``.
+"""Write ``tests/golden/summaries.json``: what TensorFlow's summaries hold.
+
+The calls stand in ``tests/support/summary_cases.py``.
 
 Run it with an interpreter that has TensorFlow; tfray itself is not needed:
 
@@ -19,9 +21,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow.compat.v1 as tf
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT))
 
-from summary_cases import CASES  # noqa: E402
+from tests.support.summary_cases import CASES  # noqa: E402
 
 
 def main() -> None:

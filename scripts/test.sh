@@ -10,7 +10,7 @@ install_into "$environment" "${TFRAY_EXTRA:-test}"
 # Two threads are what kernels need to show that they share work; more would only fight with Ray's processes.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
 
-# A run in which something hangs ends itself (tests/hung_runs.py); this ends one that cannot even begin.
+# A run in which something hangs ends itself (tests/support/hung_runs.py); this ends one that cannot even begin.
 run_tests() {
     timeout --foreground --kill-after=60 15000 "$environment/bin/python" -m pytest "$@"
 }

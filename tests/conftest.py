@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from processes import PATIENCE_S
 
+from tests.support import ROOT
+from tests.support.local_ray import start_local_ray
 from tfray.framework.graph import get_default_graph, reset_default_graph
 
 # What tests define must be importable in Ray's processes too, and tfray from wherever they run.
-TESTS = Path(__file__).parent
-os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 # Every process of Ray would compile tfray anew, which takes longer than all else that it does to start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Trainers write event files where a test says so, and nowhere else.
 os.environ["TFRAY_LOGDIR"] = ""
 
-pytest_plugins = ["hung_runs"]
+pytest_plugins = ["tests.support.hung_runs"]
 
 # A busy machine is no failure: neither that an example takes long, nor that it takes long to make one.
 settings.register_profile("however busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("however busy")
-
-RAY_CPUS = 8
-"""What the local Ray offers, whatever the machine has: the tasks share it."""
 
 FAST_HEALTH_CHECKS = {
     "RAY_health_check_period_ms": "500",
@@ -71,24 +66,6 @@ def _ray_of_the_session():
     ray = pytest.importorskip("ray")
     yield ray
     ray.shutdown()
-
-
-def start_local_ray(ray):
-    """Start Ray on this machine unless this process is connected already."""
-    ends = time.monotonic() + PATIENCE_S
-    while not ray.is_initialized():
-        try:
-            ray.init(
-                address="local",
-                num_cpus=RAY_CPUS,
-                include_dashboard=False,
-                object_store_memory=512 << 20,
-                logging_level="warning",
-            )
-        except Exception as error:  # of no kind of its own: Ray gives itself half a minute, however busy the machine is
-            ray.shutdown()
-            if "timed out" not in str(error).lower() or time.monotonic() > ends:
-                raise
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from processes import PATIENCE_S
 
 import tfray
+from tests.support.processes import PATIENCE_S
 from tfray.framework.traversal import reachable_backward
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +57,8 @@ LAYERS = (
 
 RANKS = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 LARGEST_FOLDER = 30
+MIRRORS = {"contrib", "keras", "namespaces"}
+"""Folders whose modules are named as TensorFlow names them."""
 
 HEAVY = ("ray", "cupy", "scipy", "pyarrow", "pandas", "sklearn", "matplotlib", "rich", "click", "cloudpickle")
 IMPORT_BUDGET = 2.75
@@ -196,6 +199,22 @@ def git(*arguments: str) -> str:
 def test_folders_stay_small():
     folders = [path.parent for path in FILES.values()]
     assert {folder for folder in folders if folders.count(folder) > LARGEST_FOLDER} == set()
+
+
+def test_a_name_stands_for_one_module():
+    """Save for the folders that mirror namespaces of TensorFlow, in which a name means what it means there."""
+    names = Counter(path.stem for path in FILES.values() if not set(path.parent.parts) & MIRRORS)
+    assert {name for name, count in names.items() if count > 1} == {"__init__"}
+
+
+def test_rooms_of_tests_share_by_support_alone():
+    """No test imports another: what several need stands in `tests.support`."""
+    paths = list((ROOT / "tests").rglob("*.py"))
+    folders = [path.parent for path in paths]
+    assert {folder for folder in folders if folders.count(folder) > LARGEST_FOLDER} == set()
+    for path in paths:
+        for name, line in imports(path):
+            assert name.split(".")[0] != "tests" or name.split(".")[1] == "support", f"{path}:{line} imports {name}"
 
 
 def test_files_and_functions_stay_small():

@@ -7,10 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from processes import PATIENCE_S
 
 import tfray as tf
 import tfray.contrib.slim as slim
+from tests.support.processes import PATIENCE_S
 from tfray.errors import InvalidArgumentError
 
 IMAGES = np.random.default_rng(0).normal(size=(2, 8, 8, 3)).astype(np.float32)

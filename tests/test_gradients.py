@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from tests.gradient_check import check_gradients
-from tests.interpreter import interpret
+from tests.support.gradient_check import check_gradients
+from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor

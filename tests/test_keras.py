@@ -7,10 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from processes import PATIENCE_S
-from test_event_files import tensorboard_view
 
 import tfray as tf
+from tests.support.event_reading import tensorboard_view
+from tests.support.processes import PATIENCE_S
 from tfray.errors import InvalidArgumentError
 
 keras = tf.keras

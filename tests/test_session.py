@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import ml_dtypes
 import numpy as np
 import pytest
-from processes import PATIENCE_S
-from waiting import timed_out
 
 import tfray as tf
+from tests.support.processes import PATIENCE_S
+from tests.support.waiting import timed_out
 from tfray.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
 from tfray.ops.state import state_ops
 from tfray.ops.system.script_ops import py_func

@@ -280,7 +280,7 @@ from tfray.ops.arrays.slice_ops import (
     slice_ as slice,
     strided_slice as strided_slice,
 )
-from tfray.ops.arrays.space_ops import (
+from tfray.ops.arrays.space_block_ops import (
     batch_to_space as batch_to_space,
     batch_to_space_nd as batch_to_space_nd,
     depth_to_space as depth_to_space,
@@ -429,14 +429,14 @@ from tfray.library.variables.variables import (
 from tfray.ops.arrays.construction_ops import lin_space as lin_space
 from tfray.ops.math.rounding_ops import mod as mod
 from tfray.session import InteractiveSession as InteractiveSession, Session as Session
-from tfray.ops.checks.control_ops import (
+from tfray.ops.checks.print_assert_ops import (
     Assert as Assert,
     Print as Print,
     add_check_numerics_ops as add_check_numerics_ops,
     check_numerics as check_numerics,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
-from tfray.ops.checks.control_ops import (
+from tfray.ops.checks.print_assert_ops import (
     print_ as print,
 )
 from tfray.ops.checks.check_ops import (
@@ -568,7 +568,7 @@ from tfray.ops.math.sorting_ops import (
     sort as sort,
     unravel_index as unravel_index,
 )
-from tfray.ops.arrays.space_ops import required_space_to_batch_paddings as required_space_to_batch_paddings
+from tfray.ops.arrays.space_block_ops import required_space_to_batch_paddings as required_space_to_batch_paddings
 from tfray.ops.arrays.tensor_scatter_ops import (
     tensor_scatter_add as tensor_scatter_add,
     tensor_scatter_add as tensor_scatter_nd_add,

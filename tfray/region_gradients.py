@@ -20,7 +20,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays import array_ops
 from tfray.ops.control import tensor_array_ops
 from tfray.ops.control.control_flow_ops import add_cond, add_while, export_from_branch, stack_over_iterations
-from tfray.ops.math import math_ops, stacked_ops
+from tfray.ops.math import math_ops, stacked_product_ops
 
 Gradient = Tensor | IndexedSlices
 
@@ -208,7 +208,7 @@ class _BackwardLoop:
             d_inputs[position] = d_input
         for position, product in self._products.items():
             left, right = (stack_over_iterations(made, tensor) for tensor in product.inputs)
-            d_inputs[position] = stacked_ops.product_of_stacks(left, right, graph.own(op.inputs[position]))
+            d_inputs[position] = stacked_product_ops.product_of_stacks(left, right, graph.own(op.inputs[position]))
         return d_inputs
 
     def _initial_gradient(self, index: int) -> Tensor:

@@ -30,7 +30,7 @@ from tfray.framework.graph import (
 )
 from tfray.framework.graph_def import to_graph_def
 from tfray.placement.pipeline import CompiledStep, compile_step
-from tfray.runtime.local import LocalRunner, LocalStep
+from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
 from tfray.runtime.runner import RegisteredStep, Runner
 from tfray.runtime.step_report import step_stats

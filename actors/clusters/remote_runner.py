@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import ray
 
-from tfray.actors.links.answers import Answers, LinkAnswer, frame_of, tell, unpack
+from tfray.actors.links.awaited_answers import Answers, LinkAnswer, frame_of, tell, unpack
 from tfray.actors.links.clocks import in_drivers_time
 from tfray.actors.links.frames import fits
 from tfray.actors.links.messages import StepCall, StepKey, StepRequest

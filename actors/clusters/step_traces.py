@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from tfray.actors.links.answers import unpack
+from tfray.actors.links.awaited_answers import unpack
 from tfray.actors.links.clocks import in_drivers_time
 from tfray.runtime.tracing import DeviceRecord, with_call
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
-from tfray.actors.devices.metrics import SentBytes
+from tfray.actors.devices.device_metrics import SentBytes
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.devices.step_threads import StepThreads

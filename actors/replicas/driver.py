@@ -21,8 +21,8 @@ import numpy as np
 from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.clusters.remote_runner import register
 from tfray.actors.clusters.step_traces import StepTraces
-from tfray.actors.devices.metrics import StepMetrics
-from tfray.actors.links.answers import SILENT, Answers, frame_of, tell, unpack
+from tfray.actors.devices.device_metrics import StepMetrics
+from tfray.actors.links.awaited_answers import SILENT, Answers, frame_of, tell, unpack
 from tfray.actors.links.messages import REPLICA_DEVICE, SERVED, StepCall, StepKey, StepRequest
 from tfray.actors.links.peers import next_number
 from tfray.actors.replicas import random_states

@@ -20,7 +20,7 @@ import ray
 
 from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.clusters.remote_runner import register
-from tfray.actors.links.answers import SILENT, unpack
+from tfray.actors.links.awaited_answers import SILENT, unpack
 from tfray.actors.links.messages import InputShare, OpenInput
 from tfray.actors.replicas.replica_protocol import Decision, ReplicaProtocol
 from tfray.errors import InvalidArgumentError, OpError, UnavailableError

@@ -9,7 +9,7 @@ from typing import Any, Final
 import ray
 
 from tfray.actors.clusters.cluster import Cluster
-from tfray.actors.links.answers import SILENT, unpack
+from tfray.actors.links.awaited_answers import SILENT, unpack
 from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.kernels.random_streams import RANDOM_STATE
 

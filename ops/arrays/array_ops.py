@@ -70,7 +70,7 @@ from tfray.ops.arrays.shape_ops import (
 )
 from tfray.ops.arrays.slice_ops import empty_or, getitem, newaxis, strided_slice
 from tfray.ops.arrays.slice_ops import slice_ as slice
-from tfray.ops.arrays.space_ops import (
+from tfray.ops.arrays.space_block_ops import (
     batch_to_space,
     batch_to_space_nd,
     depth_to_space,

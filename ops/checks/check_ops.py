@@ -24,7 +24,7 @@ from tfray.ops.arrays.grouping_ops import no_op
 from tfray.ops.arrays.shape_ops import rank as rank_of
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.slice_ops import getitem
-from tfray.ops.checks.control_ops import Assert
+from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math import comparison_ops
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import add, multiply, subtract

@@ -21,7 +21,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.region import Region, building, unify_inputs
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
-from tfray.ops.checks.control_ops import Assert
+from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math.comparison_ops import logical_and, logical_not
 from tfray.ops.math.reduction_ops import reduce_any
 

@@ -27,7 +27,7 @@ from tfray.framework.op_def import (
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
-from tfray.ops.resources.accumulators import REDUCTIONS, Accumulator, SparseAccumulator
+from tfray.ops.resources.accumulator_resource import REDUCTIONS, Accumulator, SparseAccumulator
 from tfray.ops.state.state_ops import colocated_with
 
 _ATTRS = ("shape", "reduction_type", "container", "shared_name")

@@ -15,7 +15,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiab
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
-from tfray.ops.resources.barriers import Barrier
+from tfray.ops.resources.barrier_resource import Barrier
 from tfray.ops.state.state_ops import colocated_with
 
 

@@ -1,4 +1,7 @@
-"""Datasets as values of the graph: each operation gives a dataset, made of others (`tfray.ops.resources.datasets`)."""
+"""Datasets as values of the graph: each operation gives a dataset made of others.
+
+What a dataset is at run time stands in `tfray.ops.resources.dataset_values`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from tfray.framework.region import Region, ops_within
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
 from tfray.ops.resources.dataset_sources import as_string, slices
-from tfray.ops.resources.datasets import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
+from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
 from tfray.ops.system.script_ops import lookup_function
 
 

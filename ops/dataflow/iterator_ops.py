@@ -13,7 +13,7 @@ from tfray.framework.op_def import KernelContext, OpDef, not_differentiable, on_
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.resources.dataset_sources import as_string
-from tfray.ops.resources.datasets import DatasetValue, IteratorResource
+from tfray.ops.resources.dataset_values import DatasetValue, IteratorResource
 
 
 def _resource(ctx: KernelContext, name: str) -> IteratorResource:

@@ -19,7 +19,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
-from tfray.ops.resources.queues import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
+from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 from tfray.ops.state.state_ops import colocated_with
 
 _QUEUE_ATTRS = ("capacity", "component_types", "shapes", "container", "shared_name")

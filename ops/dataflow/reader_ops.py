@@ -14,9 +14,9 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, not_diffe
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.dataflow.queue_ops import shared_resource
-from tfray.ops.resources import readers
-from tfray.ops.resources.queues import Queue
-from tfray.ops.resources.readers import OpenWork, Reader
+from tfray.ops.resources import reader_resource
+from tfray.ops.resources.queue_resource import Queue
+from tfray.ops.resources.reader_resource import OpenWork, Reader
 from tfray.ops.state.state_ops import colocated_with
 
 
@@ -50,7 +50,7 @@ def text_line_reader(
 
 
 def _text_line_reader_kernel(ctx: KernelContext) -> Array:
-    return _reader(ctx, "TextLineReader", readers.lines, ctx.attr("skip_header_lines"))
+    return _reader(ctx, "TextLineReader", reader_resource.lines, ctx.attr("skip_header_lines"))
 
 
 TEXT_LINE_READER = register(
@@ -106,7 +106,7 @@ def fixed_length_record_reader(
 def _fixed_length_record_reader_kernel(ctx: KernelContext) -> Array:
     lengths = [ctx.attr(name) for name in ("record_bytes", "header_bytes", "footer_bytes", "hop_bytes")]
     is_zlib = ctx.attr("encoding") == "ZLIB"
-    return _reader(ctx, "FixedLengthRecordReader", readers.fixed_length_records, *lengths, is_zlib)
+    return _reader(ctx, "FixedLengthRecordReader", reader_resource.fixed_length_records, *lengths, is_zlib)
 
 
 FIXED_LENGTH_RECORD_READER = register(
@@ -139,7 +139,7 @@ def tf_record_reader(
 
 
 def _tf_record_reader_kernel(ctx: KernelContext) -> Array:
-    return _reader(ctx, "TFRecordReader", readers.tf_records, ctx.attr("compression_type"))
+    return _reader(ctx, "TFRecordReader", reader_resource.tf_records, ctx.attr("compression_type"))
 
 
 TF_RECORD_READER = register(
@@ -168,7 +168,7 @@ def whole_file_reader(container: str = "", shared_name: str = "", name: str | No
 
 
 def _whole_file_reader_kernel(ctx: KernelContext) -> Array:
-    return _reader(ctx, "WholeFileReader", lambda: readers.whole_files)
+    return _reader(ctx, "WholeFileReader", lambda: reader_resource.whole_files)
 
 
 WHOLE_FILE_READER = register(
@@ -197,7 +197,7 @@ def identity_reader(container: str = "", shared_name: str = "", name: str | None
 
 
 def _identity_reader_kernel(ctx: KernelContext) -> Array:
-    return _reader(ctx, "IdentityReader", lambda: readers.identity)
+    return _reader(ctx, "IdentityReader", lambda: reader_resource.identity)
 
 
 IDENTITY_READER = register(

@@ -17,7 +17,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiab
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
-from tfray.ops.resources.staging import MapStagingArea, StagingArea
+from tfray.ops.resources.staging_resource import MapStagingArea, StagingArea
 from tfray.ops.state.state_ops import colocated_with
 
 _ATTRS = ("capacity", "memory_limit", "component_count", "container", "shared_name")

@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.ops.resources.dataset_sources import Listed, Slices, slices
-from tfray.ops.resources.datasets import DatasetValue, Element, ElementFunction, Walk, chained
+from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, Walk, chained
 
 
 class Batched(DatasetValue):

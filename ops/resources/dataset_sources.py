@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError, NotAnError, UnknownError, is_interrupt
 from tfray.framework.op_def import Array
-from tfray.ops.resources.datasets import DatasetValue, Element, Walk
+from tfray.ops.resources.dataset_values import DatasetValue, Element, Walk
 
 
 class Listed(DatasetValue):

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import CancelledError, UnknownError
-from tfray.ops.resources.datasets import (
+from tfray.ops.resources.dataset_values import (
     LOOK_S,
     DatasetValue,
     Element,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import CancelledError, InvalidArgumentError
-from tfray.ops.resources.datasets import DatasetValue, Element, ElementFunction, OpenedFunction, Walk, chained
+from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, OpenedFunction, Walk, chained
 
 # -- functions of elements -----------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from rich.table import Table
 
 import tfray
 from tfray.actors.clusters import ray_runtime
-from tfray.cli import listing, plan_report, report
+from tfray.cli import ops_command, plan_report, report
 from tfray.cli.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
 from tfray.cli.launch_command import launch
 from tfray.cli.program_function import Build, built_by, built_trainer, called, load_function
@@ -604,7 +604,7 @@ def checkpoint(path: str, as_json: bool, verify: bool, debug: bool) -> None:
 def ops(as_json: bool, missing: bool) -> None:
     """List the operations, or what of TensorFlow 1 is missing."""
     if missing:
-        symbols = listing.missing_symbols(tfray)
+        symbols = ops_command.missing_symbols(tfray)
         if as_json:
             click.echo(json.dumps([{"name": name, "files": count} for name, count in symbols]))
             return
@@ -612,7 +612,7 @@ def ops(as_json: bool, missing: bool) -> None:
         for name, count in symbols:
             table.add_row(name, str(count))
     else:
-        records = listing.operations()
+        records = ops_command.operations()
         if as_json:
             click.echo(json.dumps([asdict(record) for record in records]))
             return

@@ -25,7 +25,7 @@ import numpy as np
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import FileEntry, ShardFile, ShardRecord, SliceEntry, checksum
-from tfray.formats.sizes import check_disjoint, element_count
+from tfray.formats.declared_sizes import check_disjoint, element_count
 from tfray.framework.dtypes import DType, as_dtype
 
 INDEX_SUFFIX: Final = ".index"

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final, cast
 import numpy as np
 
 from tfray.errors import DataLossError
-from tfray.formats.sizes import element_count
+from tfray.formats.declared_sizes import element_count
 
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 

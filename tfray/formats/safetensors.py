@@ -14,9 +14,9 @@ from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpE
 from tfray.formats import files
 from tfray.formats.checkpoint import TensorEntry, assemble, find_tensor
 from tfray.formats.checkpoint_shard import SliceEntry, from_octets, to_octets
+from tfray.formats.declared_sizes import element_count
 from tfray.formats.files import PathLike, as_path
 from tfray.formats.mapped_file import MappedFile
-from tfray.formats.sizes import element_count
 from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
 

@@ -17,9 +17,9 @@ import numpy as np
 from tfray.errors import DataLossError, UnimplementedError
 from tfray.formats.checkpoint import TensorEntry, assemble, find_tensor
 from tfray.formats.checkpoint_shard import SliceEntry, from_octets
+from tfray.formats.declared_sizes import element_count
 from tfray.formats.mapped_file import MappedFile
 from tfray.formats.message import Field, Message
-from tfray.formats.sizes import element_count
 from tfray.formats.sorted_table import read_table
 from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeProto
 from tfray.formats.tfrecord import masked_checksum

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.formats.declared_sizes import element_count
 from tfray.formats.message import Field, Message
-from tfray.formats.sizes import element_count
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype

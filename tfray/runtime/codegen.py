@@ -46,7 +46,6 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
 from tfray.framework.region import Region
 from tfray.framework.tensor_list import TensorList
-from tfray.runtime.body import Body, region_body
 from tfray.runtime.device import Device, OpContext
 from tfray.runtime.fusion import (
     FusedGroup,
@@ -59,6 +58,7 @@ from tfray.runtime.fusion import (
     scratch_slots,
 )
 from tfray.runtime.memory import plan_memory
+from tfray.runtime.segment_body import Body, region_body
 from tfray.runtime.traced_op import describe
 
 _IDLE_FRAMES: Final = 2

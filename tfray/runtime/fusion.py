@@ -18,7 +18,7 @@ import numpy as np
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
-from tfray.runtime.body import Body
+from tfray.runtime.segment_body import Body
 
 MIN_ELEMENTS: Final = 1 << 17
 """Smaller arrays stay in the cache anyhow."""

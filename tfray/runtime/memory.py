@@ -19,8 +19,8 @@ from tfray.framework import dtypes
 from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
-from tfray.runtime.body import Body
 from tfray.runtime.fusion import FusedGroup
+from tfray.runtime.segment_body import Body
 
 _ALIGNMENT = 64
 

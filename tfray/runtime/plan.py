@@ -21,9 +21,9 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.graph_def import from_graph_def, to_graph_def
 from tfray.framework.region import ops_within
 from tfray.framework.traversal import predecessors, reachable_backward
-from tfray.runtime.body import Body, depends_on_input_shapes, generic_body, specialize
 from tfray.runtime.codegen import CompiledBody
 from tfray.runtime.device import Device
+from tfray.runtime.segment_body import Body, depends_on_input_shapes, generic_body, specialize
 
 MAX_SPECIALIZATIONS: Final = 8
 """Input shapes for which a segment is compiled anew; later ones share the generic form."""

@@ -29,7 +29,7 @@ from tfray.framework.tensor_shape import TensorShape, as_shape
 from tfray.framework.traversal import reachable_backward
 from tfray.library.input.function_effects import with_effects
 from tfray.ops.dataflow import dataset_ops, iterator_ops
-from tfray.ops.resources.datasets import AUTOTUNE as AUTOTUNE
+from tfray.ops.resources.dataset_values import AUTOTUNE as AUTOTUNE
 from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse, serialize_many_sparse, serialize_sparse
 from tfray.ops.system.script_ops import function_token
 from tfray.session import Session

@@ -9,15 +9,15 @@ from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.layers.base_layer import Layer
 from tfray.library.layers.convolution_layers import layout_of, padding_of, per_axis, window_count
-from tfray.ops.nn import pooling_ops, spatial_ops
+from tfray.ops.nn import any_rank_conv_ops, pooling_ops
 
 _FUNCTIONS: Final[dict[tuple[str, int], Callable[..., Tensor]]] = {
     ("MAX", 1): pooling_ops.max_pool1d,
     ("MAX", 2): pooling_ops.max_pool,
-    ("MAX", 3): spatial_ops.max_pool3d,
+    ("MAX", 3): any_rank_conv_ops.max_pool3d,
     ("AVG", 1): pooling_ops.avg_pool1d,
     ("AVG", 2): pooling_ops.avg_pool,
-    ("AVG", 3): spatial_ops.avg_pool3d,
+    ("AVG", 3): any_rank_conv_ops.avg_pool3d,
 }
 """Operations by kind and number of spatial axes."""
 

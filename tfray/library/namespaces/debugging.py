@@ -25,7 +25,7 @@ from tfray.ops.checks.check_ops import (
     is_strictly_increasing as is_strictly_increasing,
 )
 from tfray.ops.math.comparison_ops import is_finite as is_finite, is_inf as is_inf, is_nan as is_nan
-from tfray.ops.checks.control_ops import (
+from tfray.ops.checks.print_assert_ops import (
     Assert as Assert,
     check_numerics as check_numerics,
     verify_tensor_all_finite as assert_all_finite,

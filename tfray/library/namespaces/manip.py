@@ -13,7 +13,7 @@ from tfray.ops.arrays.layout_ops import (
 from tfray.ops.arrays.shape_ops import (
     reshape as reshape,
 )
-from tfray.ops.arrays.space_ops import (
+from tfray.ops.arrays.space_block_ops import (
     batch_to_space_nd as batch_to_space_nd,
     space_to_batch_nd as space_to_batch_nd,
 )

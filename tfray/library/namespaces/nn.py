@@ -72,7 +72,7 @@ from tfray.ops.nn.conv3d_ops import (
     conv3d_backprop_filter as conv3d_backprop_filter,
     conv3d_transpose as conv3d_transpose,
 )
-from tfray.ops.nn.spatial_ops import (
+from tfray.ops.nn.any_rank_conv_ops import (
     avg_pool3d as avg_pool3d,
     conv1d_transpose as conv1d_transpose,
     conv_transpose as conv_transpose,
@@ -93,7 +93,7 @@ from tfray.ops.nn.moments_ops import (
 from tfray.ops.math.sorting_ops import (
     nth_element as nth_element,
 )
-from tfray.ops.arrays.space_ops import (
+from tfray.ops.arrays.space_block_ops import (
     depth_to_space as depth_to_space,
     space_to_batch as space_to_batch,
     space_to_depth as space_to_depth,

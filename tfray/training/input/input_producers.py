@@ -15,7 +15,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.library.input.queues import FIFOQueue
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, source_ops
-from tfray.ops.checks.control_ops import Assert
+from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.random import random_ops
 from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner
 

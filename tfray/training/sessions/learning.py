@@ -19,7 +19,7 @@ from tfray.library.platform import logging
 from tfray.library.variables.clip import clip_by_norm
 from tfray.library.variables.variables import trainable_variables
 from tfray.ops.arrays import array_ops, grouping_ops
-from tfray.ops.checks import control_ops
+from tfray.ops.checks import print_assert_ops
 from tfray.ops.math import comparison_ops, math_ops
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.optimizers.optimizer import Optimizer
@@ -83,7 +83,7 @@ def create_train_op(
         ]
     updated = optimizer.apply_gradients(pairs, step)
     with graph.name_scope("train_op"), graph.control_dependencies([updated]):
-        train_op = control_ops.check_numerics(loss, "LossTensor is inf or nan") if check_numerics else loss
+        train_op = print_assert_ops.check_numerics(loss, "LossTensor is inf or nan") if check_numerics else loss
         train_op = array_ops.identity(train_op)
     graph.add_to_collection(GraphKeys.TRAIN_OP, train_op)
     return train_op

@@ -26,11 +26,11 @@ from tfray.training.trainer.bad_gradients import BadGradientsWarning
 from tfray.training.trainer.batch_scale import scale_variable
 from tfray.training.trainer.model import BuiltModel
 from tfray.training.trainer.model_summaries import Branch, ModelSummaries, is_due
-from tfray.training.trainer.model_variables import initializer, variables_of, whole_values
 from tfray.training.trainer.run_checkpoints import RunCheckpoints
 from tfray.training.trainer.run_config import RunConfig, ScalingConfig
 from tfray.training.trainer.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, RunEvents
 from tfray.training.trainer.step_history import StepRecord
+from tfray.training.trainer.trained_variables import initializer, variables_of, whole_values
 
 STEPS_AHEAD: Final = 2
 """Steps that devices have in hand, so that none waits for the driver between two."""

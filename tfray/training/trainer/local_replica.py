@@ -17,7 +17,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.replicate import compile_replica_step
 from tfray.runtime.executor import PlanRun, advance_all, wait_for_more
-from tfray.runtime.local import LocalRunner
+from tfray.runtime.local_runner import LocalRunner
 from tfray.runtime.plan import Plan
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step

@@ -22,7 +22,7 @@ from tfray.framework.graph import Graph
 from tfray.library.platform import logging
 from tfray.ops.kernels.random_streams import RANDOM_STATE, restore_states, states_of
 from tfray.runtime.device import Device
-from tfray.runtime.local import LocalRunner
+from tfray.runtime.local_runner import LocalRunner
 from tfray.session import Session
 from tfray.training.checkpoints import checkpoint_management
 from tfray.training.checkpoints.checkpoint_interval import AutomaticInterval, FailureRecord

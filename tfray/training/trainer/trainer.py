@@ -24,12 +24,12 @@ from tfray.training.trainer.local_replica import to_shard
 from tfray.training.trainer.local_steps import LocalStep, LocalSteps
 from tfray.training.trainer.model import BuiltModel, ModeKeys, ModelFunction, build_model
 from tfray.training.trainer.model_summaries import ModelSummaries
-from tfray.training.trainer.model_variables import initializer, load, variables_of
 from tfray.training.trainer.run_checkpoints import RunCheckpoints, random_states, restore_random_states
 from tfray.training.trainer.run_config import Result, RunConfig, ScalingConfig
 from tfray.training.trainer.run_events import RunEvents
 from tfray.training.trainer.run_log import RunLog, run_folder
 from tfray.training.trainer.step_history import StepHistory, StepRecord
+from tfray.training.trainer.trained_variables import initializer, load, variables_of
 
 if TYPE_CHECKING:
     from tfray.placement.cost import Machine

@@ -1,0 +1,277 @@
+"""Convolution and pooling of sequences, images and volumes alike, by the rank of what they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.shape_ops import expand_dims, index_tensor, reshape, shape, squeeze, transpose
+from tfray.ops.arrays.space_block_ops import batch_to_space_nd, required_space_to_batch_paddings, space_to_batch_nd
+from tfray.ops.nn import conv_ops, pooling_ops
+from tfray.ops.nn.conv3d_ops import conv3d, conv3d_transpose
+from tfray.ops.nn.conv_ops import conv2d_transpose, either
+from tfray.ops.nn.pooling_ops import avg_pool, max_pool
+from tfray.ops.nn.volumes import checked_volume_layout, per_volume_axis
+
+# -- pooling of volumes --------------------------------------------------------------------------------
+
+
+def max_pool3d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+) -> Tensor:
+    """Take the greatest element of each window of a volume, channel by channel.
+
+    Args:
+        input: ``[batch, depth, height, width, channels]``, or in the order of `data_format`; a real dtype.
+        ksize: Size of the window: 1, 3 (depth, height, width) or 5 integers, in the order of `data_format`.
+        strides: Distance between windows, in the form of `ksize`.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NDHWC"`` or ``"NCDHW"``.
+        name: Name scope of the operations.
+
+    Returns:
+        ``[batch, out depth, out height, out width, channels]``.
+    """
+    return _pool_volumes("max_pool3d", max_pool, input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool3d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NDHWC",
+    name: str | None = None,
+) -> Tensor:
+    """Take the mean of each window of a volume, channel by channel. Padding does not count (see `max_pool3d`)."""
+    return _pool_volumes("avg_pool3d", avg_pool, input, ksize, strides, padding, data_format, name)
+
+
+def _pool_volumes(
+    op: str, pool2d: Any, input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None, name: str | None
+) -> Tensor:
+    layout = checked_volume_layout(op, data_format)
+    window, step = (per_volume_axis(op, what, v, layout) for what, v in (("ksize", ksize), ("strides", strides)))
+    with get_default_graph().name_scope(name or op):
+        volumes = convert_to_tensor(input, name="input")
+        if volumes.shape.rank not in (None, 5):
+            raise InvalidArgumentError(f"{op}: the volumes have shape {volumes.shape}, expected rank 5")
+        if layout == "NCDHW":
+            volumes = transpose(volumes, [0, 2, 3, 4, 1])
+        pooled = _pool_by_planes(pool2d, volumes, window, step, padding)
+        return transpose(pooled, [0, 4, 1, 2, 3]) if layout == "NCDHW" else pooled
+
+
+def _pool_by_planes(pool2d: Any, volumes: Tensor, window: list[int], step: list[int], padding: Any) -> Tensor:
+    """Pool every slice, and then the slices: extremes and means of windows are those of their slices'."""
+    sizes = shape(volumes)
+    slices = reshape(volumes, concat([[-1], sizes[2:]], 0))
+    slices.set_shape([None, *volumes.shape.with_rank(5).sizes[2:]])
+    planes = pool2d(slices, window[1:], step[1:], padding)
+    inner = shape(planes)[1:]
+    lines = reshape(planes, concat([sizes[:2], [inner[0] * inner[1]], inner[2:]], 0))
+    pooled = pool2d(lines, [window[0], 1], [step[0], 1], padding)
+    result = reshape(pooled, concat([shape(pooled)[:2], inner], 0))
+    depth = pooled.shape.sizes[1] if pooled.shape.rank else None
+    result.set_shape([volumes.shape.sizes[0] if volumes.shape.rank else None, depth, *planes.shape.sizes[1:]])
+    return result
+
+
+# -- by rank -------------------------------------------------------------------------------------------
+
+
+def convolution(
+    input: Any,
+    filter: Any = None,
+    padding: Any = None,
+    strides: Any = None,
+    dilation_rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Convolve sequences (rank 3), images (rank 4) or volumes (rank 5), as `conv1d`, `conv2d` and `conv3d`.
+
+    Args:
+        input: ``[batch, ..., channels]`` with one to three spatial axes, in the order of `data_format`.
+        filter: ``[..., channels, outputs]`` with as many.
+        padding: ``"SAME"`` or ``"VALID"``.
+        strides: One integer per spatial axis; 1 when None.
+        dilation_rate: Likewise.
+        name: Name of the operation.
+        data_format: ``NWC``, ``NCW``, ``NHWC``, ``NCHW``, ``NDHWC`` or ``NCDHW``.
+        filters: Another spelling of `filter`.
+        dilations: Another spelling of `dilation_rate`.
+
+    Raises:
+        InvalidArgumentError: `filter` has another rank than 3, 4 or 5.
+    """
+    filter = convert_to_tensor(either("convolution", filter, filters, "filter and filters"))
+    dilation_rate = dilations if dilation_rate is None else dilation_rate
+    if filter.shape.rank != 5:
+        return conv_ops.convolution(input, filter, padding, strides, dilation_rate, name, data_format)
+    return conv3d(input, filter, _list(strides), padding, data_format or "NDHWC", _list(dilation_rate), name)
+
+
+def _list(values: Any) -> list[int]:
+    return [1] if values is None else [int(value) for value in np.ravel(values)]
+
+
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Compute the transpose of `conv1d` (its gradient).
+
+    Args:
+        input: ``[batch, width, channels]``, or ``[batch, channels, width]`` for NCW.
+        filters: ``[width, outputs, channels]``.
+        output_shape: Shape of the result, an integer vector of 3.
+        strides: Distance between windows: 1 or 3 integers.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NWC"`` or ``"NCW"``.
+        dilations: Distance between the elements of a window: 1 or 3 integers.
+        name: Name of the last operation.
+
+    Returns:
+        Shape `output_shape`.
+    """
+    layout = {"NWC": "NHWC", "NCW": "NCHW"}.get(data_format, data_format)
+    if layout not in ("NHWC", "NCHW"):
+        raise InvalidArgumentError(f"conv1d_transpose: data_format is {data_format!r}, expected NWC or NCW")
+    axis = 1 if layout == "NHWC" else 2
+    along_width = [values[0] if len(values) == 1 else values[axis] for values in (_list(strides), _list(dilations))]
+    sizes = index_tensor(output_shape)
+    outputs = conv2d_transpose(
+        expand_dims(input, axis),
+        expand_dims(filters, 0),
+        concat([sizes[:axis], [1], sizes[axis:]], 0),
+        [1, along_width[0]],
+        padding,
+        layout,
+        dilations=[1, along_width[1]],
+    )
+    return squeeze(outputs, [axis], name or "conv1d_transpose")
+
+
+def conv_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Compute the transpose of `convolution`, by the length of `output_shape`.
+
+    Args:
+        input: ``[batch, ..., channels]`` with one to three spatial axes, in the order of `data_format`.
+        filters: ``[..., outputs, channels]``.
+        output_shape: Shape of the result, an integer vector of 3 to 5.
+        strides: One integer per spatial axis, or one for all.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: As for `convolution`.
+        dilations: In the form of `strides`.
+        name: Name of the operation.
+    """
+    filters = convert_to_tensor(filters)
+    functions: dict[int | None, tuple[Any, str]] = {
+        3: (conv1d_transpose, "NWC"),
+        4: (conv2d_transpose, "NHWC"),
+        5: (conv3d_transpose, "NDHWC"),
+    }
+    if filters.shape.rank not in functions:
+        raise InvalidArgumentError(f"conv_transpose: the filters have shape {filters.shape}, expected rank 3, 4 or 5")
+    function, layout = functions[filters.shape.rank]
+    return function(
+        input,
+        filters,
+        output_shape,
+        _list(strides),
+        padding,
+        data_format or layout,
+        dilations=_list(dilations),
+        name=name,
+    )
+
+
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    padding: Any,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Pool sequences (rank 3), images (rank 4) or volumes (rank 5).
+
+    Args:
+        input: ``[batch, ..., channels]`` with one to three spatial axes, in the order of `data_format`.
+        window_shape: Size of the window, one integer per spatial axis.
+        pooling_type: ``"MAX"`` or ``"AVG"``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        dilation_rate: Distance between the elements of a window, one integer per axis. Above 1 it needs strides of
+            1, padding VALID and channels at the end.
+        strides: Distance between windows, in the form of `window_shape`; 1 when None.
+        name: Name of the operation.
+        data_format: ``NWC``, ``NCW``, ``NHWC``, ``NCHW``, ``NDHWC`` or ``NCDHW``.
+        dilations: Another spelling of `dilation_rate`.
+
+    Raises:
+        InvalidArgumentError: Another pooling type or rank, or gaps together with strides or SAME.
+    """
+    window = _list(window_shape)
+    rates = _list(dilation_rate if dilations is None else dilations)
+    if any(rate != 1 for rate in rates):
+        return _pool_with_gaps(input, window, pooling_type, padding, rates, strides, name, data_format)
+    if len(window) != 3:
+        return pooling_ops.pool(input, window, pooling_type, padding, None, strides, name, data_format)
+    functions = {"MAX": max_pool3d, "AVG": avg_pool3d}
+    if pooling_type not in functions:
+        raise InvalidArgumentError(f"pool: pooling_type is {pooling_type!r}, expected MAX or AVG")
+    return functions[pooling_type](input, window, _list(strides), padding, data_format, name)
+
+
+def _pool_with_gaps(
+    input: Any,
+    window: list[int],
+    pooling_type: str,
+    padding: Any,
+    rates: list[int],
+    strides: Any,
+    name: str | None,
+    data_format: str | None,
+) -> Tensor:
+    """Every rate-th element makes an image of its own, whose windows have no gaps."""
+    is_valid = str(padding).upper() == "VALID"
+    if not is_valid or any(stride != 1 for stride in _list(strides)) or (data_format or "").startswith("NC"):
+        raise InvalidArgumentError(
+            "pool: a dilation_rate above 1 needs strides of 1, padding VALID and channels at the end"
+        )
+    with get_default_graph().name_scope(name or "pool"):
+        sizes = shape(input)[1 : 1 + len(window)]
+        paddings, crops = required_space_to_batch_paddings(sizes, rates)
+        images = space_to_batch_nd(input, rates, paddings)
+        return batch_to_space_nd(pool(images, window, pooling_type, "VALID"), rates, crops)

@@ -1,0 +1,233 @@
+"""What lives on a device for a reader: the file that it is in, and the operations that wait for the next one."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError, OpError, UnknownError
+from tfray.formats import files
+from tfray.formats.tfrecord import read_records
+from tfray.framework import dtypes
+from tfray.ops.resources.attempts import Attempt, SharedResource, wake
+from tfray.ops.resources.queue_resource import Queue
+
+Record = tuple[bytes, bytes]
+"""Key and value."""
+
+OpenWork = Callable[[bytes], Iterator[Record]]
+"""From a work unit, the name of a file mostly, to its records."""
+
+_LINE: Final = 0
+
+
+class Reader(SharedResource):
+    """Gives records of one work unit after another, which it takes from a queue.
+
+    Args:
+        name: Name to show.
+        spec: What kind of reader it is, to be compared with what another step expects.
+        open_work: Opens a work unit.
+
+    Attributes:
+        records_produced: Number of records given so far.
+        works_completed: Number of work units that were read to their end.
+    """
+
+    def __init__(self, name: str, spec: tuple[Any, ...], open_work: OpenWork) -> None:
+        super().__init__(line_count=1)
+        self.name = name
+        self.spec = spec
+        self._open = open_work
+        self._fetching = False
+        self._pending: Attempt | None = None
+        self.reset()
+
+    def describe(self) -> str:
+        """How messages name the reader."""
+        return f"reader {self.name!r}"
+
+    def reset(self) -> None:
+        """Forget everything: as new."""
+        self.records_produced = self.works_completed = 0
+        self._work: bytes | None = None
+        self._records: Iterator[Record] = iter(())
+        self._position = 0
+
+    def read(self, queue: Queue, count: int | None) -> Attempt:
+        """Take the next record, or up to `count` records of one work unit."""
+        if queue.dtypes != [dtypes.string]:
+            raise InvalidArgumentError(f"{self.describe()} takes work from a queue of strings, not {queue.describe()}")
+        attempt = _Read(self, queue, count)
+        self.submit(attempt, _LINE)
+        self._fetch()
+        return attempt
+
+    # -- the next work unit ------------------------------------------------------------------------
+
+    def _fetch(self) -> None:
+        """While reads wait and no work unit is at hand, take one from the queue of the first, which may take long."""
+        while True:
+            with self.lock:
+                first = self._lines[_LINE][0] if self._lines[_LINE] else None
+                if not isinstance(first, _Read) or self._work is not None or self._fetching:
+                    return
+                self._fetching = True
+            self._pending = pending = first.queue.dequeue()
+            pending.when_done = self._arrived
+            if not pending.done or not self._take():
+                return
+
+    def _arrived(self) -> None:
+        if self._take():
+            self._fetch()
+
+    def _take(self) -> bool:
+        """Start with what the queue gave. Returns whether it was not another thread that did."""
+        with self.lock:
+            pending, self._pending = self._pending, None
+            if pending is None:
+                return False
+            self._fetching = False
+            finished: list[Attempt] = []
+            try:
+                self._start(pending.result()[0].item())
+            except OpError as error:  # the queue is closed, or there is no such file
+                if self._lines[_LINE]:
+                    first = self._lines[_LINE].popleft()
+                    first.fail(error)
+                    finished.append(first)
+            finished += self._serve()
+        wake(finished)
+        return True
+
+    def drop_unused_fetch(self) -> None:
+        """Let the queue keep its elements when nobody waits for a record any more."""
+        with self.lock:
+            if self._lines[_LINE] or self._pending is None:
+                return
+            pending, self._pending = self._pending, None
+            self._fetching = False
+        pending.cancel()
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def _start(self, work: bytes, position: int = 0) -> None:
+        self._records = islice(self._open(work), position, None)
+        self._work, self._position = work, position
+
+    def next_records(self, count: int) -> list[Record]:
+        """Up to `count` records, none when there is no work unit with more. Call with the lock held."""
+        if self._work is None:
+            return []
+        try:
+            records = list(islice(self._records, count))
+        except BaseException:
+            self._work = None
+            raise
+        self._position += len(records)
+        self.records_produced += len(records)
+        if not records:
+            self._work = None
+            self.works_completed += 1
+        return records
+
+    # -- state -------------------------------------------------------------------------------------
+
+    def state(self) -> bytes:
+        """Where the reader is, for `restore`."""
+        work = None if self._work is None else self._work.decode("latin-1")
+        state = [work, self._position, self.records_produced, self.works_completed]
+        return json.dumps(state).encode()
+
+    def restore(self, state: bytes) -> None:
+        """Go back to where a reader of the same kind was. Raises `InvalidArgumentError` for anything else."""
+        try:
+            work, position, records_produced, works_completed = json.loads(state)
+            position, records_produced, works_completed = map(int, (position, records_produced, works_completed))
+            work = None if work is None else str(work).encode("latin-1")
+        except (ValueError, TypeError) as error:
+            raise InvalidArgumentError(f"{self.describe()} cannot be restored from {state[:80]!r}: {error}") from error
+        self.reset()
+        if work is not None:
+            self._start(work, position)
+        self.records_produced, self.works_completed = records_produced, works_completed
+
+
+class _Read(Attempt):
+    __slots__ = ("_count", "queue")
+    resource: Reader
+
+    def __init__(self, reader: Reader, queue: Queue, count: int | None) -> None:
+        super().__init__(reader)
+        self.queue = queue
+        self._count = count
+
+    def advance(self) -> bool:
+        try:
+            records = self.resource.next_records(self._count or 1)
+        except OpError as error:
+            return self.fail(error)
+        except Exception as error:  # noqa: BLE001 (whoever serves the line is not to blame)
+            return self.fail(UnknownError(f"{self.resource.describe()} failed: {type(error).__name__}: {error}"))
+        return bool(records) and self.finish(records)
+
+    def cancel(self) -> None:
+        super().cancel()
+        self.resource.drop_unused_fetch()
+
+
+# -- kinds ---------------------------------------------------------------------------------------------
+
+
+def lines(skip_header_lines: int) -> OpenWork:
+    """Work units are text files, and records their lines."""
+
+    def open_work(work: bytes) -> Iterator[Record]:
+        with files.open_file(work) as file, files.failures_of(work):
+            for number, line in enumerate(file, 1):
+                if number > skip_header_lines:
+                    yield b"%s:%d" % (work, number), line.rstrip(b"\n").rstrip(b"\r")
+
+    return open_work
+
+
+def fixed_length_records(
+    record_bytes: int, header_bytes: int, footer_bytes: int, hop_bytes: int, zlib_: bool
+) -> OpenWork:
+    """Work units are files, and records stretches of equal length, a hop after one another."""
+
+    def open_work(work: bytes) -> Iterator[Record]:
+        data = files.read_bytes(work)
+        if zlib_:
+            data = zlib.decompress(data)
+        starts = range(header_bytes, len(data) - footer_bytes - record_bytes + 1, hop_bytes or record_bytes)
+        for number, start in enumerate(starts):
+            yield b"%s:%d" % (work, number), data[start : start + record_bytes]
+
+    return open_work
+
+
+def tf_records(compression: str) -> OpenWork:
+    """Work units are TFRecord files."""
+
+    def open_work(work: bytes) -> Iterator[Record]:
+        start = 0
+        for record, end in read_records(work, compression):
+            yield b"%s:%d" % (work, start), record
+            start = end
+
+    return open_work
+
+
+def whole_files(work: bytes) -> Iterator[Record]:
+    """Work units are files, each one record."""
+    yield work, files.read_bytes(work)
+
+
+def identity(work: bytes) -> Iterator[Record]:
+    """Work units are records themselves."""
+    yield work, work

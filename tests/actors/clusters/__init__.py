@@ -1,0 +1,1 @@
+"""Tests of clusters, and of sessions on them."""

@@ -1,0 +1,1 @@
+"""Tests of programs whose tasks are processes."""

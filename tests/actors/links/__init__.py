@@ -1,0 +1,1 @@
+"""Tests of links between actors and of what travels over them."""

@@ -1,0 +1,262 @@
+"""Processes that are frozen (SIGSTOP), and nodes that only Ray knows to be dead: whatever waits for them ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.processes import PATIENCE_S, is_alive, kill_actor, wait_for
+from tests.support.training_models import (
+    OPTIMIZERS,
+    classification_data,
+    dense_model,
+    noting_input,
+    scaling,
+    together_input,
+)
+from tests.support.waiting import Task
+from tfray.actors.links import peer_link
+from tfray.actors.links.peer_link import MAX_UNSENT_BYTES, Link
+from tfray.actors.replicas import driver, random_states
+from tfray.errors import DeadlineExceededError, UnavailableError
+
+pytestmark = pytest.mark.ray
+
+SMALL = tf.JobSpec(1, num_cpus=0.1)
+
+
+@pytest.fixture
+def freeze():
+    """Freezes processes, and lets them go on when the test is over."""
+    frozen = []
+
+    def stop(pid):
+        os.kill(pid, signal.SIGSTOP)
+        frozen.append(pid)
+
+    yield stop
+    for pid in filter(is_alive, frozen):
+        os.kill(pid, signal.SIGCONT)
+
+
+def noted_pid(folder, replica):
+    """The process of a worker that has begun, which its input has noted."""
+    pid = int((folder / f"pid{replica}").read_text())
+    assert pid != os.getpid(), "the worker has not begun"
+    return pid
+
+
+def run_with_a_frozen_worker(folder, freeze, steps=40, **options):
+    """A run whose last replica freezes for good after the tenth step, with a save at every tenth."""
+
+    def on_step(record):
+        if record.step == 10:
+            freeze(noted_pid(folder, 2))
+
+    return tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(together_input(tf.train.array_input(*classification_data(), batch_size=24), folder, 3), folder),
+        scaling(3, 2, **options),
+        tf.train.RunConfig(
+            steps=steps, on_step=on_step, checkpoint_dir=str(folder / "saved"), save_every_steps=10, keep_checkpoints=9
+        ),
+    ).fit()
+
+
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A worker stands still: its process is frozen.",
+    happens="Backup and asynchronous runs go on without it, as if it were slow.",
+    promise="No save and no step waits for it.",
+)
+def test_a_frozen_backup_worker_stops_no_save(ray_local, tmp_path, freeze):
+    result = run_with_a_frozen_worker(tmp_path, freeze, backup_workers=1)
+    assert [record.step for record in result.history] == list(range(1, 41))
+    assert result.variables["global_step"] == 40
+    assert len(tf.train.get_checkpoint_state(str(tmp_path / "saved")).all_model_checkpoint_paths) == 4
+
+
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A worker stands still: its process is frozen.",
+    happens="Backup and asynchronous runs go on without it, as if it were slow.",
+    promise="No save and no step waits for it.",
+)
+def test_a_frozen_worker_of_asynchronous_training_stops_no_save(ray_local, tmp_path, freeze, monkeypatch, capfd):
+    """The step that it had is another's: every step is done once."""
+    monkeypatch.setattr(driver, "HELD_UP_S", 1.0)
+    result = run_with_a_frozen_worker(tmp_path, freeze, steps=60, mode="async")
+    assert [record.step for record in result.history] == list(range(1, 61))
+    assert result.variables["global_step"] == 60
+    assert len(tf.train.get_checkpoint_state(str(tmp_path / "saved")).all_model_checkpoint_paths) == 6
+
+
+def killed(folder, replica):
+    """End a worker's process, and wait until it is gone."""
+    pid = noted_pid(folder, replica)
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not is_alive(pid))
+
+
+def test_a_frozen_backup_worker_keeps_no_other_out(ray_local, tmp_path, freeze):
+    """Without the one that takes the place of the dead there would be too few: it need not know the frozen one."""
+
+    def on_step(record):
+        if record.step == 10:
+            freeze(noted_pid(tmp_path, 2))
+            killed(tmp_path, 1)
+
+    result = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(
+            together_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path, 3), tmp_path
+        ),
+        scaling(3, 2, backup_workers=1),
+        tf.train.RunConfig(steps=40, on_step=on_step, step_timeout_s=30),
+    ).fit()
+    assert [record.step for record in result.history] == list(range(1, 41))
+    assert result.history[-1].members == (0, 1)
+
+
+def test_a_shard_is_replaced_beside_a_frozen_backup_worker(ray_local, tmp_path, freeze, clusters):
+    """The run goes back to its checkpoint, and begins with those that are needed."""
+    waits, struck = [], []
+
+    def on_step(record):
+        if record.step == 25 and not struck:
+            freeze(noted_pid(tmp_path, 2))
+            kill_actor(ray_local, clusters[-1], "/job:ps/task:1/device:CPU:0")
+            struck.append(time.monotonic())
+        elif struck and not waits:
+            waits.append(time.monotonic() - struck[0])
+
+    result = tf.train.Trainer(
+        dense_model(OPTIMIZERS["sgd"]),
+        noting_input(
+            together_input(tf.train.array_input(*classification_data(), batch_size=24), tmp_path, 3), tmp_path
+        ),
+        scaling(3, 2, backup_workers=1, start_timeout_s=240),
+        tf.train.RunConfig(steps=40, on_step=on_step, checkpoint_dir=str(tmp_path / "saved"), save_every_steps=10),
+    ).fit()
+    assert [record.step for record in result.history] == list(range(1, 41))
+    assert result.variables["global_step"] == 40
+    assert waits[0] < 200, "a worker that does not get ready is given up after 240 s"
+
+
+def test_dead_actors_are_replaced_beside_a_frozen_one(ray_local, freeze):
+    import ray
+
+    with tf.Cluster({"ps": SMALL, "worker": SMALL}) as cluster:
+        worker, shard = cluster.devices
+        freeze(ray.get(cluster.actor(worker).ready.remote()).pid)
+        kill_actor(ray, cluster, shard)
+        assert Task(cluster.replace_dead).result() == [shard]
+
+
+def test_a_step_in_which_a_worker_was_frozen_is_soon_no_measure():
+    """A worker that is slow in every step remains one, however many steps others take."""
+    paces = driver.Paces()
+    paces.took(0, 60.0)
+    paces.took(1, 5.0)
+    assert paces.longest([0, 1]) == 60 and paces.longest([1]) == 5 and paces.longest([2]) == 0
+    for _ in range(30):
+        paces.took(0, 0.1)
+    assert paces.longest([0]) < 3 and paces.longest([0, 1]) == 5
+
+
+def test_random_states_of_a_frozen_worker_that_is_needed_are_waited_for_no_longer_than_said(ray_local, freeze):
+    import ray
+
+    with tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.1)}) as cluster:
+        shards, workers = [cluster.devices[-1]], cluster.devices[:2]
+        freeze(ray.get(cluster.actor(workers[1]).ready.remote()).pid)
+        assert random_states.collect(cluster, shards, workers, 1, None) == {}
+        with pytest.raises(
+            DeadlineExceededError, match=r"worker/task:1.* did not answer within 0.5 s: its process is fr"
+        ):
+            random_states.collect(cluster, shards, workers, 2, 0.5)
+
+
+def test_a_session_that_is_closed_waits_for_no_frozen_device(ray_local, freeze):
+    """A device that is to compile a step does not answer: closing ends that wait."""
+    import ray
+
+    with tf.device("/job:worker"):
+        y = tf.random_uniform([2]) + 1
+    with tf.Cluster({"worker": SMALL}) as cluster:
+        session = tf.Session(cluster)
+        freeze(ray.get(cluster.actor(cluster.devices[0]).ready.remote()).pid)
+        running = Task(session.run, y)
+        wait_for(lambda: session._runner._plans)
+        session.close()
+        with pytest.raises(tf.errors.CancelledError):
+            running.result()
+
+
+@pytest.mark.fault(
+    "Machines and networks",
+    "A peer keeps its connection open and takes nothing.",
+    happens="It is given up, with an error.",
+    promise="Messages for it do not fill the memory, and other peers are served.",
+)
+def test_a_peer_that_takes_nothing_is_given_up(monkeypatch):
+    """Its socket stays open, as that of a frozen process does."""
+    monkeypatch.setattr(peer_link, "STALLED_S", 0.5)
+    near, far = socket.socketpair()
+    ended = threading.Event()
+    link = Link(near, lambda *frame: None, lambda link: ended.set())
+    peer_link._READER.add(link)
+    with pytest.raises(OSError, match="taken nothing"):
+        for _ in range(4 * MAX_UNSENT_BYTES >> 20):
+            link.send({}, [np.zeros(1 << 20, np.uint8)])
+    assert ended.wait(PATIENCE_S)
+    far.close()
+    # The thread that reads goes on for others.
+    one, other = socket.socketpair()
+    arrived = threading.Event()
+    peer_link._READER.add(Link(one, lambda *frame: arrived.set(), lambda link: None))
+    sender = Link(other, lambda *frame: None, lambda link: None)
+    sender.send({"still": "there"})
+    assert arrived.wait(PATIENCE_S)
+    sender.close()
+    other.close()
+
+
+@pytest.mark.fault(
+    "Machines and networks",
+    "A machine is cut off from the network.",
+    happens="Once Ray has declared its node dead, what waits for it raises `tf.errors.UnavailableError`.",
+    promise="Nothing waits as long as the cut lasts.",
+)
+def test_the_death_of_a_node_ends_what_waits_for_it(ray_nodes, freeze):
+    """The worker is frozen and keeps its end of the link open, as a machine does that is cut off; its node is gone."""
+    import ray
+
+    ray_nodes.add_node(num_cpus=1, resources={"here": 1})
+    ray_nodes.connect()
+    there = ray_nodes.add_node(num_cpus=1, resources={"there": 1})
+    with tf.device("/job:ps"):
+        v = tf.Variable(1.0)
+    with tf.device("/job:worker"):
+        y = v + tf.random_uniform([])
+    jobs = {
+        "ps": tf.JobSpec(1, num_cpus=0.1, resources={"here": 0.1}),
+        "worker": tf.JobSpec(1, num_cpus=0.1, resources={"there": 0.1}),
+    }
+    with tf.Cluster(jobs) as cluster, tf.Session(cluster) as session:
+        session.run(v.initializer)
+        for _ in range(3):
+            session.run(y)
+        worker = next(device for device in cluster.devices if "worker" in device)
+        freeze(ray.get(cluster.actor(worker).ready.remote()).pid)
+        running = Task(session.run, y)
+        os.kill(there.all_processes["raylet"][0].process.pid, signal.SIGKILL)
+        with pytest.raises(UnavailableError, match=r"worker/task:0.* died"):
+            running.result()

@@ -1,0 +1,301 @@
+"""Graphs as plain data: what is written is read again, and what was not written by us is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfray as tf
+from tests.support.random_graphs import programs
+from tfray.errors import DataLossError, InvalidArgumentError, OpError
+from tfray.framework.graph_def import from_graph_def, to_graph_def
+
+
+def round_trip(graph):
+    return from_graph_def(tf.GraphDef.FromString(to_graph_def(graph).SerializeToString()))
+
+
+def example_graph():
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        with tf.device("/job:ps/task:1"), tf.name_scope("layer"):
+            w = tf.Variable(np.ones((3, 2), np.float32), name="w")
+        with tf.control_dependencies([w.initializer]), tf.colocate_with(w):
+            tf.matmul(x, w, name="y")
+        tf.strided_slice(x, [0, 0], [2, 2], name="slice")
+        tf.constant([b"\x00\xff", "text"], name="strings")
+        tf.constant(np.ones((0, 2), ml_dtypes.bfloat16), name="empty")
+        tf.split(x, 3, 1, name="split")
+    graph.seed = 5
+    return graph
+
+
+# -- round trips ---------------------------------------------------------------------------------------
+
+
+def test_everything_survives():
+    graph = example_graph()
+    again = round_trip(graph)
+    assert to_graph_def(again).to_plain() == to_graph_def(graph).to_plain()
+    assert to_graph_def(again) == to_graph_def(graph)
+    assert again.seed == 5
+    for op in graph.get_operations():
+        copy = again.get_operation_by_name(op.name)
+        assert (copy.type, copy.device, copy.site) == (op.type, op.device, op.site)
+        assert [c.name for c in copy.control_inputs] == [c.name for c in op.control_inputs]
+        assert [t.shape for t in copy.outputs] == [t.shape for t in op.outputs]
+        assert [t.dtype for t in copy.outputs] == [t.dtype for t in op.outputs]
+
+
+@settings(max_examples=400, deadline=None)
+@given(programs(devices=3, stateful=True))
+def test_random_graphs_survive(program):
+    again = round_trip(program.graph)
+    assert to_graph_def(again) == to_graph_def(program.graph)
+    feeds = program.feeds(2, 0)
+    values = program.initial_values()
+    results = []
+    for graph in (program.graph, again):
+        named = {tensor.name: value for tensor, value in feeds.items()}
+        with tf.Session(graph=graph, config=tf.ConfigProto(device_count={"CPU": 3})) as session:
+            for state, value in zip(program.states, values, strict=True):
+                initial = state.variable.initializer.inputs[1]
+                session.run(state.variable.initializer.name, {initial.name: value})
+            results.append(session.run([t.name for t in program.fetches], named))
+    for first, second in zip(*results, strict=True):
+        assert np.array_equal(first, second, equal_nan=True)
+
+
+plain_values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63), 2**63),
+        st.floats(),
+        st.text(),
+        st.binary(),
+        st.sampled_from([tf.float32, tf.bfloat16, tf.string]),
+        st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=3).map(tf.TensorShape),
+        st.just(tf.TensorShape(None)),
+        st.builds(slice, st.integers(), st.none(), st.integers(1, 3)),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(st.text(), inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(plain_values)
+def test_attribute_values_survive(value):
+    graph_def = tf.GraphDef([tf.NodeDef("x", "NoOp", attr={"_value": value})])
+    data = graph_def.SerializeToString()
+    again = tf.GraphDef.FromString(data)
+    assert again.SerializeToString() == data
+    assert repr(again.node[0].attr["_value"]) == repr(value)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "uint64", "complex64"])
+def test_arrays_survive_bit_by_bit(dtype):
+    array = np.arange(6).reshape(2, 3).astype(tf.as_dtype(dtype).numpy)
+    node = tf.NodeDef("x", "Const", attr={"value": array, "dtype": tf.as_dtype(dtype)})
+    again = tf.GraphDef.FromString(tf.GraphDef([node]).SerializeToString()).node[0].attr["value"]
+    assert again.dtype == array.dtype and again.tobytes() == array.tobytes() and again.shape == (2, 3)
+
+
+def test_a_value_that_is_not_plain_is_refused():
+    graph = tf.get_default_graph()
+    with graph.attr_scope({"_value": object()}):
+        tf.no_op(name="culprit")
+    with pytest.raises(InvalidArgumentError, match="object"):
+        to_graph_def(graph).SerializeToString()
+
+
+def test_parse_replaces():
+    graph_def = tf.GraphDef()
+    graph_def.ParseFromString(to_graph_def(example_graph()).SerializeToString())
+    assert graph_def == to_graph_def(example_graph())
+
+
+# -- importing -----------------------------------------------------------------------------------------
+
+
+def test_import_prefixes_and_returns_elements():
+    graph_def = to_graph_def(example_graph())
+    first = tf.import_graph_def(graph_def, return_elements=["layer/w", "y:0", "split:2"])
+    tf.import_graph_def(graph_def, name="again")
+    tf.import_graph_def(graph_def)
+    assert [element.name for element in first] == ["import/layer/w", "import/y:0", "import/split:2"]
+    names = {op.name for op in tf.get_default_graph().get_operations()}
+    assert {"again/y", "import_1/y"} <= names
+    assert first[1].op.colocation_groups() == ["import/layer/w/read"]
+
+
+def test_import_replaces_inputs():
+    graph_def = to_graph_def(example_graph())
+    mine = tf.constant([[1.0, 2.0, 3.0]], name="mine")
+    (y,) = tf.import_graph_def(graph_def, {"x": mine}, ["y:0"])
+    assert y.op.inputs[0] is mine
+    assert y.shape == [None, 2] or y.shape == [1, 2]
+    w = tf.get_default_graph().get_operation_by_name("import/layer/w/Assign")
+    session = tf.Session(config=tf.ConfigProto(allow_soft_placement=True))
+    with session, pytest.raises(InvalidArgumentError, match="/job:ps"):
+        session.run(y)  # it asks for a device that is not here
+    assert w.type == "Assign"
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (tf.NodeDef("culprit", "NoSuchOp"), "NoSuchOp.*culprit"),
+        (tf.NodeDef("culprit", "Identity", ["missing:0"]), "missing:0.*culprit"),
+        (tf.NodeDef("culprit", "Identity", ["x:1"]), "x:1.*culprit"),
+        (tf.NodeDef("culprit", "Identity", ["x:one"]), "x:one.*culprit"),
+        (tf.NodeDef("culprit", "Identity", ["x:-1"]), "x:-1.*culprit"),
+        (tf.NodeDef("culprit", "NoOp", ["^missing"]), "missing.*culprit"),
+        (tf.NodeDef("culprit", "NoOp", ["^culprit"]), "culprit"),
+        (tf.NodeDef("x", "NoOp"), "'x' already"),
+        (tf.NodeDef("", "NoOp"), "name"),
+        (tf.NodeDef("a:0", "NoOp"), "name"),
+        (tf.NodeDef("culprit", "Identity", ["x:0", "x:0"]), "takes 1 inputs"),
+        (tf.NodeDef("culprit", "Const"), "value is missing"),
+        (tf.NodeDef("culprit", "Const", attr={"value": "text", "dtype": tf.float32}), "culprit"),
+        (tf.NodeDef("culprit", "Const", attr={"value": np.ones(2), "dtype": 3}), "culprit"),
+        (tf.NodeDef("culprit", "Const", attr={"value": np.ones(2), "dtype": tf.int32}), "culprit"),
+        (tf.NodeDef("culprit", "Placeholder", attr={"shape": "text", "dtype": tf.float32}), "culprit"),
+        (tf.NodeDef("culprit", "NoOp", device="nonsense"), "nonsense"),
+        (tf.NodeDef("culprit", "Identity", ["x:0"], shapes=[tf.TensorShape([7])]), "culprit"),
+    ],
+    ids=lambda value: value.op if isinstance(value, tf.NodeDef) else value,
+)
+def test_a_bad_operation_is_named(node, message):
+    x = tf.NodeDef("x", "Placeholder", attr={"shape": tf.TensorShape([2]), "dtype": tf.float32})
+    with pytest.raises(InvalidArgumentError, match=message):
+        from_graph_def(tf.GraphDef([x, node]))
+
+
+def test_an_element_that_is_not_there_is_named():
+    graph_def = to_graph_def(example_graph())
+    for missing in ("nowhere", "y:3", "y:x"):
+        with pytest.raises(InvalidArgumentError, match=missing):
+            tf.import_graph_def(graph_def, return_elements=[missing])
+        tf.reset_default_graph()
+
+
+# -- malformed input -----------------------------------------------------------------------------------
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@given(st.binary())
+def test_random_bytes_are_refused(data):
+    with pytest.raises(DataLossError):
+        tf.GraphDef.FromString(data)
+
+
+@given(json_values)
+def test_random_json_is_refused(plain):
+    with pytest.raises(DataLossError):
+        tf.GraphDef.FromString(json.dumps(plain).encode())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 100_000,
+        b'{"version":1,"node":' + b"[" * 100_000,
+        pickle.dumps(tf.GraphDef()),
+        b'{"version":2,"seed":null,"node":[]}',
+        b'{"version":1,"seed":"x","node":[]}',
+        b'{"version":1,"seed":null,"node":{}}',
+        b'{"version":1,"seed":null,"node":[{}]}',
+        b"\xff\xfe",
+        b"",
+    ],
+    ids=range(9),
+)
+def test_other_data_is_refused(data):
+    with pytest.raises(DataLossError, match="graph"):
+        tf.GraphDef.FromString(data)
+
+
+def paths(plain, prefix=()):
+    """Every place in nested lists and dictionaries."""
+    items = plain.items() if isinstance(plain, dict) else enumerate(plain) if isinstance(plain, list) else ()
+    for key, value in items:
+        yield (*prefix, key)
+        yield from paths(value, (*prefix, key))
+
+
+def replaced(plain, path, value):
+    if not path:
+        return value
+    copy = dict(plain) if isinstance(plain, dict) else list(plain)
+    copy[path[0]] = replaced(plain[path[0]], path[1:], value)
+    return copy
+
+
+EXAMPLE = json.loads(to_graph_def(example_graph()).SerializeToString())
+EXAMPLE_PATHS = list(paths(EXAMPLE))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from(EXAMPLE_PATHS),
+    st.one_of(
+        json_values,
+        st.sampled_from([10**12, -1, "x", {"dtype": "nonsense"}, {"array": {}}, {"list": 3}, {"shape": [-5]}]),
+        st.sampled_from(
+            [{"tuple": []}, {"dict": [[{"list": []}, 1]]}, {"slice": [1, 2, 3, 4]}, {"bytes": "%"}, {"int": 10**12}]
+        ),
+    ),
+)
+def test_a_damaged_graph_is_refused_or_is_a_graph(path, value):
+    """Whatever stands in place of some part, the outcome is a graph or one of our own errors."""
+    damaged = json.dumps(replaced(EXAMPLE, path, value)).encode()
+    with contextlib.suppress(OpError):
+        from_graph_def(tf.GraphDef.FromString(damaged))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_flipped_byte_is_refused_or_is_a_graph(data):
+    good = to_graph_def(example_graph()).SerializeToString()
+    index = data.draw(st.integers(0, len(good) - 1))
+    damaged = good[:index] + bytes([data.draw(st.integers(0, 255))]) + good[index + 1 :]
+    with contextlib.suppress(OpError):
+        from_graph_def(tf.GraphDef.FromString(damaged))
+
+
+def test_nothing_is_executed(tmp_path):
+    """Names, attributes and tokens that look like code stay text."""
+    witness = tmp_path / "witness"
+    code = f"__import__('pathlib').Path({str(witness)!r}).touch()"
+    x = tf.NodeDef("x", "Placeholder", attr={"shape": tf.TensorShape([]), "dtype": tf.float32}, site=code)
+    evil = [
+        tf.NodeDef("a", "Identity", ["x:0"], attr={"_code": code, "_class": [code]}, site=code),
+        tf.NodeDef("b", "PyFunc", ["a:0"], attr={"token": code, "Tout": [tf.float32]}),
+    ]
+    graph = from_graph_def(tf.GraphDef.FromString(tf.GraphDef([x, *evil]).SerializeToString()))
+    with tf.Session(graph=graph) as session:
+        assert session.run("a:0", {"x:0": 2.0}) == 2.0
+        with pytest.raises(tf.errors.NotFoundError, match="not known"):
+            session.run("b:0", {"x:0": 2.0})
+    for name in (code, f"x\n{code}", "a;b", "a'b"):
+        with pytest.raises(InvalidArgumentError, match="name"):
+            from_graph_def(tf.GraphDef([tf.NodeDef(name, "NoOp")]))
+    assert not witness.exists()

@@ -1,0 +1,164 @@
+"""`tf.metrics` over several batches, against results recorded from TensorFlow 2.21 (``compat.v1``)."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support import GOLDEN, metric_calls
+from tfray.errors import InvalidArgumentError
+
+RECORDED = json.loads((GOLDEN / "metrics.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def ours():
+    return metric_calls.record(tf)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_metrics(name, ours):
+    for mine, theirs in zip(ours[name], RECORDED[name], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_every_metric_is_recorded():
+    public = {name for name in dir(tf.metrics) if not name.startswith("_")}
+    called = {name for name in public if any(call.startswith(name) for call in RECORDED)}
+    assert public - called == {"precision_at_top_k", "recall_at_top_k"}  # which the ones at k call
+
+
+def test_variables_of_metrics():
+    tf.metrics.accuracy([1], [1])
+    tf.metrics.accuracy([1], [1])
+    tf.metrics.precision([True], [True], name="p")
+    tf.metrics.mean_iou([1], [1], 2)
+    names = [variable.op.name for variable in tf.local_variables()]
+    assert names == [
+        "accuracy/total",
+        "accuracy/count",
+        "accuracy_1/total",
+        "accuracy_1/count",
+        "p/true_positives/count",
+        "p/false_positives/count",
+        "mean_iou/total_confusion_matrix",
+    ]
+    assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == tf.local_variables()
+    assert tf.global_variables() == [] == tf.trainable_variables()
+
+
+def test_nothing_counted_is_zero():
+    metrics = [
+        tf.metrics.mean(tf.zeros([0])),
+        tf.metrics.accuracy([1, 2], [1, 2], weights=[0.0, 0.0]),
+        tf.metrics.precision([True], [False]),
+        tf.metrics.recall([False], [True]),
+    ]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert session.run([metric[0] for metric in metrics]) == [0.0] * 4
+        assert session.run([metric[1] for metric in metrics]) == [0.0] * 4
+
+
+def test_collections_and_names():
+    value, update = tf.metrics.mean([1.0, 2.0], metrics_collections=["values"], updates_collections="updates")
+    assert tf.get_collection("values") == [value]
+    assert tf.get_collection("updates") == [update]
+    assert (value.name, update.name) == ("mean/value:0", "mean/update_op:0")
+
+
+def test_starting_again():
+    value, update = tf.metrics.mean([2.0, 4.0])
+    clear = tf.variables_initializer(tf.get_collection(tf.GraphKeys.METRIC_VARIABLES))
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run(update)
+        assert session.run(value) == 3.0
+        session.run(clear)
+        assert session.run(value) == 0.0
+
+
+def test_last_dimensions_of_one():
+    labels, guesses = np.array([[1], [0], [2]]), np.array([1, 1, 2])
+    metrics = [
+        tf.metrics.accuracy(labels, guesses),
+        tf.metrics.accuracy(guesses, labels, weights=[[1.0], [2.0], [1.0]]),
+        tf.metrics.accuracy(np.array([b"a", b"b"]), np.array([b"a", b"c"])),
+    ]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        np.testing.assert_allclose(session.run([metric.update_op for metric in metrics]), [2 / 3, 0.5, 0.5])
+
+
+def test_unknown_shapes():
+    labels, guesses, weights = (tf.placeholder(dtype, None) for dtype in (tf.int64, tf.int64, tf.float32))
+    updates = [
+        tf.metrics.accuracy(labels, guesses, weights)[1],
+        tf.metrics.mean_iou(labels, guesses, 3)[1],
+        tf.metrics.auc(labels, tf.to_float(guesses) / 2)[1],
+    ]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        results = session.run(updates, {labels: [0, 1, 1], guesses: [0, 1, 2], weights: [1.0, 1.0, 2.0]})
+    assert results[0] == 0.5
+    assert results[1].tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 0]]
+    np.testing.assert_allclose(results[2], 1.0, atol=1e-4)
+
+
+def test_repeated_and_padding_labels_count_once():
+    recall = tf.metrics.recall_at_k(tf.constant([[1, 1, -1], [0, 2, -1]], tf.int64), [[0.1, 0.9, 0.0]] * 2, 1)
+    precision = tf.metrics.precision_at_top_k(tf.constant([[1], [0]], tf.int64), tf.constant([[1, 2], [1, 2]]))
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        np.testing.assert_allclose(session.run([recall[1], precision[1]]), [1 / 3, 1 / 4])
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: tf.metrics.accuracy([1, 2], [1, 2, 3]), "expected one shape"),
+        (lambda: tf.metrics.mean([1.0, 2.0], [1.0, 2.0, 3.0]), "weights have shape"),
+        (lambda: tf.metrics.auc([1], [0.5], curve="X"), "ROC or PR"),
+        (lambda: tf.metrics.auc([1], [0.5], summation_method="careful_interpolation"), "summation_method"),
+        (lambda: tf.metrics.auc([1], [0.5], num_thresholds=1), "2 or more"),
+        (lambda: tf.metrics.sensitivity_at_specificity([1], [0.5], 2.0), "between 0 and 1"),
+        (lambda: tf.metrics.recall_at_k(tf.placeholder(tf.int64), [[1.0]], 1), "ranks must be known"),
+    ],
+)
+def test_what_is_refused(build, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        build()
+
+
+def test_confusion_matrix():
+    labels, guesses = [0, 1, 2, 2, 1], [0, 2, 2, 2, 1]
+    matrices = [
+        tf.confusion_matrix(labels, guesses),
+        tf.confusion_matrix(labels, guesses, 4, tf.float32, weights=[1.0, 0.5, 2.0, 1.0, 1.0]),
+        tf.confusion_matrix(np.array(labels)[:, None], guesses),
+    ]
+    with tf.Session() as session:
+        first, second, third = session.run(matrices)
+        assert first.tolist() == third.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 2]]
+        assert second.tolist() == [[1, 0, 0, 0], [0, 1, 0.5, 0], [0, 0, 3, 0], [0, 0, 0, 0]]
+        assert (first.dtype, second.dtype) == (np.int32, np.float32)
+        with pytest.raises(InvalidArgumentError):
+            session.run(tf.confusion_matrix([0, 5], [0, 1], 3))
+    assert matrices[1].shape.as_list() == [4, 4]
+
+
+def test_contributed_names():
+    metrics = {
+        "accuracy": tf.contrib.metrics.streaming_accuracy(tf.constant([1, 2]), tf.constant([1, 3])),
+        "precision": tf.contrib.metrics.streaming_precision(tf.constant([1, 1]), tf.constant([1, 0])),
+    }
+    values, updates = tf.contrib.metrics.aggregate_metric_map(metrics)
+    batch = tf.contrib.metrics.accuracy(tf.constant([1, 2]), tf.constant([1, 3]), weights=[1.0, 3.0])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run(list(updates.values()))
+        assert session.run(values) == {"accuracy": 0.5, "precision": 0.5}
+        assert session.run(batch) == 0.25

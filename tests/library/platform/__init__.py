@@ -1,0 +1,1 @@
+"""Tests of flags, files, logging and `tf.test`."""

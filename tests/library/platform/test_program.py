@@ -1,0 +1,296 @@
+"""What surrounds a program: flags, `tf.app.run`, logging, options, `tf.compat`."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.processes import PATIENCE_S
+from tfray import config
+from tfray.library.platform import flags as flags_module
+from tfray.library.platform.flags import (
+    DuplicateFlagError,
+    Error,
+    FlagValues,
+    IllegalFlagValueError,
+    UnrecognizedFlagError,
+    ValidationError,
+)
+
+# -- flags ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def flags():
+    values = FlagValues()
+    flags_module.DEFINE_string("data_dir", "/data", "where", flag_values=values)
+    flags_module.DEFINE_integer("steps", 10, "how many", flag_values=values)
+    flags_module.DEFINE_float("rate", 0.5, "how fast", flag_values=values)
+    flags_module.DEFINE_boolean("train", False, "whether to", flag_values=values)
+    flags_module.DEFINE_enum("mode", "fast", ["fast", "slow"], "which", flag_values=values)
+    flags_module.DEFINE_list("layers", "10,20", "sizes", flag_values=values)
+    flags_module.DEFINE_multi_integer("seed", None, "several", flag_values=values)
+    return values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "value"),
+    [
+        (["--data_dir=/x"], "data_dir", "/x"),
+        (["--data_dir", "/x"], "data_dir", "/x"),
+        (["-data_dir", "/x"], "data_dir", "/x"),
+        (["--data_dir", "--steps=4"], "data_dir", "--steps=4"),
+        (["--data_dir="], "data_dir", ""),
+        (["--data_dir=a=b"], "data_dir", "a=b"),
+        (["--steps=3"], "steps", 3),
+        (["--steps=-3"], "steps", -3),
+        (["--steps", "0x10"], "steps", 16),
+        (["--steps=1", "--steps=2"], "steps", 2),
+        (["--", "--steps=2"], "steps", 10),
+        (["other", "--steps=2"], "steps", 2),
+        (["--rate=1e-3"], "rate", 1e-3),
+        (["--rate", "2"], "rate", 2.0),
+        (["--train"], "train", True),
+        (["--train", "--notrain"], "train", False),
+        (["--train=1"], "train", True),
+        (["--train=False"], "train", False),
+        (["--mode=slow"], "mode", "slow"),
+        ([], "layers", ["10", "20"]),
+        (["--layers=1, 2,3"], "layers", ["1", "2", "3"]),
+        (["--layers="], "layers", []),
+        (["--seed=1", "--seed", "2"], "seed", [1, 2]),
+        ([], "seed", None),
+    ],
+)
+def test_arguments_set_flags(flags, arguments, name, value):
+    flags(["program", *arguments])
+    assert getattr(flags, name) == value and type(getattr(flags, name)) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        (["a", "--steps", "3", "b"], ["a", "b"]),
+        (["--", "--steps=3"], ["--steps=3"]),
+        (["-5", "a"], ["-5", "a"]),
+    ],
+)
+def test_the_rest_is_left(flags, arguments, left):
+    assert flags(["program", *arguments]) == ["program", *left]
+
+
+def test_unknown_flags_are_refused_or_left(flags):
+    with pytest.raises(UnrecognizedFlagError, match="--step; did you mean --steps"):
+        flags(["program", "--step=3"])
+    with pytest.raises(UnrecognizedFlagError):
+        flags(["program", "--nosteps"])
+    assert flags(["program", "--other", "--steps=3", "x"], known_only=True) == ["program", "--other", "x"]
+    assert flags.steps == 3
+
+
+@pytest.mark.parametrize("argument", ["--steps=x", "--steps=1.5", "--rate=fast", "--train=maybe", "--mode=other"])
+def test_values_that_do_not_fit_are_refused(flags, argument):
+    with pytest.raises(IllegalFlagValueError, match=argument.partition("=")[0]):
+        flags(["program", argument])
+
+
+def test_a_missing_value_is_refused(flags):
+    with pytest.raises(Error, match="--steps: its value is missing"):
+        flags(["program", "--steps"])
+
+
+def test_values_can_be_set_and_deleted(flags):
+    flags.mark_as_parsed()
+    flags.steps = 4
+    flags.data_dir = None
+    assert flags.steps == 4 and flags.data_dir is None and flags["steps"].default == 10
+    with pytest.raises(IllegalFlagValueError):
+        flags.steps = "many"
+    with pytest.raises(AttributeError):
+        flags.nothing = 1
+    with pytest.raises(AttributeError):
+        _ = flags.nothing
+    del flags.steps
+    assert "steps" not in flags
+
+
+def test_flags_are_parsed_when_first_read(flags, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["program", "--steps=7", "--kernel", "x"])
+    assert flags.steps == 7 and flags.is_parsed()
+
+
+def test_arguments_are_parsed_again_for_flags_defined_later(flags, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["program", "--seed=1", "--seed=2", "--later=3"])
+    assert flags.seed == [1, 2]
+    flags.steps = 5
+    flags_module.DEFINE_integer("later", 0, "", flag_values=flags)
+    assert (flags.later, flags.seed, flags.steps) == (3, [1, 2], 5)
+
+
+def test_the_older_ways_work(flags):
+    assert flags._parse_flags(["--steps=2"])[1:] == []
+    assert getattr(flags, "__flags")["steps"] == 2
+    assert flags.flag_values_dict()["mode"] == "fast"
+
+
+def test_flags_are_defined_once(flags):
+    flags_module.DEFINE_integer("steps", 10, "how many", flag_values=flags)
+    with pytest.raises(DuplicateFlagError, match="steps"):
+        flags_module.DEFINE_integer("steps", 11, "how many", flag_values=flags)
+    with pytest.raises(IllegalFlagValueError):
+        flags_module.DEFINE_integer("wrong", "x", "", flag_values=flags)
+
+
+def test_what_must_hold_is_checked(flags):
+    flags_module.DEFINE_string("name", None, "", flag_values=flags)
+    flags_module.mark_flag_as_required("name", flags)
+    flags_module.register_validator("steps", lambda steps: steps % 2 == 0, "must be even", flags)
+    flags_module.DEFINE_integer("bounded", 1, "", 0, 2, flag_values=flags)
+    with pytest.raises(ValidationError, match="required"):
+        flags(["program"])
+    with pytest.raises(ValidationError, match="must be even"):
+        flags(["program", "--name=x", "--steps=3"])
+    with pytest.raises(IllegalFlagValueError, match="between 0 and 2"):
+        flags(["program", "--bounded=3"])
+    flags.unparse_flags()
+    assert flags(["program", "--name=x"]) == ["program"]
+
+
+def test_help_names_every_flag(flags):
+    text = flags.get_help()
+    assert "--[no]train: whether to" in text and "(default: 0.5)" in text
+
+
+PROGRAM = """
+import tfray as tf
+tf.app.flags.DEFINE_integer("steps", 3, "How many.")
+FLAGS = tf.app.flags.FLAGS
+def main(argv):
+    print(argv[1:], FLAGS.steps)
+    return 5
+if __name__ == "__main__":
+    tf.app.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "out", "err"),
+    [
+        (["--steps=4", "x", "--other"], 5, "['x', '--other'] 4", ""),
+        (["--steps=x"], 1, "", "--steps=x"),
+        (["--help"], 1, "--steps: How many.", ""),
+    ],
+)
+def test_app_run(tmp_path, arguments, code, out, err):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, str(tmp_path / "program.py"), *arguments]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert found.returncode == code, found.stderr
+    assert out in found.stdout and err in found.stderr and "Traceback" not in found.stderr
+
+
+# -- logging -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def verbosity():
+    before = tf.logging.get_verbosity()
+    yield
+    tf.logging.set_verbosity(before)
+
+
+def test_messages_go_to_the_logger_by_level(verbosity, caplog):
+    tf.logging.set_verbosity(tf.logging.INFO)
+    tf.logging.debug("hidden")
+    tf.logging.info("step %d", 3)
+    tf.logging.warn("careful")
+    tf.logging.fatal("%s", "bad")
+    tf.logging.log(tf.logging.ERROR, "code %d", 7)
+    tf.logging.vlog(5, "hidden")
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        ("INFO", "step 3"),
+        ("WARNING", "careful"),
+        ("CRITICAL", "bad"),
+        ("ERROR", "code 7"),
+    ]
+    assert {record.filename for record in caplog.records} == {"test_program.py"}
+
+
+def test_messages_every_so_often(verbosity, caplog):
+    for _ in range(5):
+        tf.logging.log_every_n(tf.logging.ERROR, "every", 3)
+        tf.logging.log_first_n(tf.logging.ERROR, "first", 2)
+        tf.logging.log_if(tf.logging.ERROR, "never", False)
+    assert [record.getMessage() for record in caplog.records] == ["every", "first", "first", "every"]
+
+
+def test_levels_have_the_values_of_python():
+    assert (tf.logging.DEBUG, tf.logging.INFO, tf.logging.WARN, tf.logging.ERROR) == (10, 20, 30, 40)
+    assert tf.logging.get_logger() is logging.getLogger("tfray")
+
+
+def test_without_configuration_messages_go_to_stderr():
+    code = "import tfray as tf; tf.logging.set_verbosity('INFO'); tf.logging.info('hello'); tf.logging.debug('no')"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert found.stderr == "INFO:tfray:hello\n"
+
+
+# -- options -------------------------------------------------------------------------------------------
+
+
+def test_options_without_effect_warn_once(monkeypatch):
+    monkeypatch.setattr(config, "_warned", set())
+    with pytest.warns(UserWarning, match="intra_op_parallelism_threads"):
+        options = tf.ConfigProto(intra_op_parallelism_threads=2, allow_soft_placement=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        options.intra_op_parallelism_threads = 4
+        options.gpu_options.allow_growth = True
+        tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True), log_device_placement=False)
+    with pytest.warns(UserWarning, match="GPUOptions.per_process_gpu_memory_fraction"):
+        options.gpu_options.per_process_gpu_memory_fraction = 0.4
+    assert options.intra_op_parallelism_threads == 4
+
+
+def test_options_that_do_not_exist_are_refused():
+    with pytest.raises(AttributeError, match="allow_soft_placment"):
+        tf.ConfigProto().allow_soft_placment = True
+    with pytest.raises(TypeError):
+        tf.ConfigProto(nothing=1)
+
+
+def test_an_interactive_session_is_the_default():
+    session = tf.InteractiveSession(config=tf.ConfigProto(allow_soft_placement=True))
+    assert tf.constant(3).eval() == 3
+    session.close()
+    assert tf.get_default_session() is None
+
+
+# -- compat --------------------------------------------------------------------------------------------
+
+
+def test_v1_is_the_module():
+    import tfray.compat.v1 as v1
+    from tfray.compat import v1 as again
+
+    assert v1 is tf and again is tf and tf.compat.v1 is tf
+    tf.disable_v2_behavior()
+    assert not tf.executing_eagerly()
+    with pytest.raises(tf.errors.UnimplementedError, match=r"tf\.Session"):
+        tf.enable_eager_execution()
+
+
+def test_text_and_bytes():
+    assert tf.compat.as_bytes("ä") == "ä".encode() == tf.compat.as_bytes(b"\xc3\xa4")
+    assert tf.compat.as_str("ä".encode()) == tf.compat.as_text("ä") == "ä"
+    assert tf.compat.as_str_any(3) == "3" and tf.compat.as_str_any(b"x") == "x"
+    with pytest.raises(TypeError):
+        tf.compat.as_bytes(3)
+    with pytest.raises(TypeError):
+        tf.compat.as_text(np.float32(3))

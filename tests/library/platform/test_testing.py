@@ -1,0 +1,155 @@
+"""`tf.test`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.processes import PATIENCE_S
+
+
+def run(body):
+    """Run a function as a test of `tf.test.TestCase`; returns the result."""
+
+    class Case(tf.test.TestCase):
+        def runTest(self):
+            body(self)
+
+    result = unittest.TestResult()
+    Case().run(result)
+    assert not result.errors, result.errors[0][1]
+    return result
+
+
+PASSING = {
+    "sessions": lambda t: t.assertEqual(session_value(t), 6.0),
+    "close": lambda t: t.assertAllClose([1.0, 2.0], np.array([1.0, 2.0 + 1e-7])),
+    "close tensors": lambda t: t.assertAllClose(tf.constant([1.0]), [1.0]),
+    "close structures": lambda t: t.assertAllClose(
+        {"a": [1.0], "b": ([1.0], [2.0, 3.0])}, {"a": [1.0], "b": ([1], [2, 3])}
+    ),
+    "close by type": lambda t: t.assertAllCloseAccordingToType(np.float16([1]), np.float16([1.0009])),
+    "not close": lambda t: t.assertNotAllClose([1.0], [1.1]),
+    "equal": lambda t: t.assertAllEqual(tf.constant([[1, 2]]), [[1, 2]]),
+    "equal strings": lambda t: t.assertAllEqual(tf.constant(["a", "ä"]), ["a", "ä"]),
+    "equal NaNs": lambda t: t.assertAllEqual([np.nan], [np.nan]),
+    "not equal": lambda t: t.assertNotAllEqual([1], [2]),
+    "bounds": lambda t: (t.assertAllGreater([1, 2], 0), t.assertAllLess([1, 2], 3), t.assertAllInRange([1, 2], 1, 2)),
+    "sets": lambda t: t.assertAllInSet([1, 1, 2], {1, 2}),
+    "near": lambda t: (t.assertNear(1.0, 1.05, 0.1), t.assertArrayNear([1.0], [1.05], 0.1)),
+    "norms": lambda t: t.assertNDArrayNear(np.ones((2, 2)), np.ones((2, 2)) + 0.01, 0.1),
+    "shapes": lambda t: t.assertShapeEqual(np.ones((2, 3)), tf.zeros([2, 3])),
+    "dtypes": lambda t: t.assertDTypeEqual(tf.zeros([1]), tf.float32),
+    "devices": lambda t: t.assertDeviceEqual("/cpu:0", "/device:CPU:0"),
+    "starts": lambda t: t.assertStartsWith("abc", "ab"),
+    "folders": lambda t: t.assertTrue(os.path.isdir(t.get_temp_dir())),
+    "empty graphs": lambda t: t.assertEqual(tf.get_default_graph().get_operations(), []),
+    "evaluation": lambda t: t.assertEqual(t.evaluate({"a": tf.constant(3)}), {"a": 3}),
+}
+FAILING = {
+    "close": lambda t: t.assertAllClose([1.0], [1.1]),
+    "close keys": lambda t: t.assertAllClose({"a": 1.0}, {"b": 1.0}),
+    "not close": lambda t: t.assertNotAllClose([1.0], [1.0]),
+    "equal": lambda t: t.assertAllEqual([1], [2]),
+    "equal shapes": lambda t: t.assertAllEqual([1], [[1]]),
+    "not equal": lambda t: t.assertNotAllEqual([1], [1]),
+    "bounds": lambda t: t.assertAllLess([1, 3], 3),
+    "sets": lambda t: t.assertAllInSet([3], {1, 2}),
+    "near": lambda t: t.assertNear(1.0, 1.2, 0.1),
+    "shapes": lambda t: t.assertShapeEqual(np.ones(2), tf.zeros([3])),
+    "errors": lambda t: raising(t, lambda: None),
+    "other errors": lambda t: raising(t, lambda: run_op_error("other")),
+}
+
+
+def session_value(case):
+    with case.test_session() as session:
+        assert tf.get_default_session() is session
+        return tf.constant(6.0).eval()
+
+
+def run_op_error(message):
+    raise tf.errors.InvalidArgumentError(message)
+
+
+def raising(case, function):
+    with case.assertRaisesOpError("expected"):
+        function()
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_what_holds_passes(name):
+    assert not run(PASSING[name]).failures
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_what_does_not_hold_fails(name):
+    assert run(FAILING[name]).failures
+
+
+def test_errors_are_expected():
+    assert not run(lambda t: raising(t, lambda: run_op_error("as expected"))).failures
+
+    def by_predicate(case):
+        with case.assertRaisesWithPredicateMatch(ValueError, lambda error: error.args == (3,)):
+            raise ValueError(3)
+
+    assert not run(by_predicate).failures
+
+
+def test_a_program_of_tests(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import tfray as tf\n"
+        "class Test(tf.test.TestCase):\n"
+        "    def testIt(self):\n"
+        "        with self.test_session():\n"
+        "            self.assertAllEqual(tf.constant([1]) + 1, [2])\n"
+        "if __name__ == '__main__':\n"
+        "    tf.test.main()\n"
+    )
+    found = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert found.returncode == 0 and "Ran 1 test" in found.stderr, found.stderr
+
+
+def test_gradients_are_checked():
+    x = tf.placeholder(tf.float64, [2, 3])
+    w = tf.placeholder(tf.float64, [3, 1])
+    y = tf.tanh(tf.matmul(x, w))
+    wrong = tf.stop_gradient(y) * tf.reduce_sum(x)
+    rows = tf.gather(x, [1, 1])
+    with tf.Session():
+        extra = {w: np.ones((3, 1)) / 3}
+        assert tf.test.compute_gradient_error(x, [2, 3], y, [2, 1], extra_feed_dict=extra) < 1e-6
+        assert tf.test.compute_gradient_error([x, w], [[2, 3], [3, 1]], y, [2, 1]) < 1e-6
+        assert tf.test.compute_gradient_error(x, [2, 3], wrong, [2, 1], extra_feed_dict=extra) > 1e-2
+        exact, numeric = tf.test.compute_gradient(x, [2, 3], rows, [2, 3], np.zeros((2, 3)))
+        assert exact.shape == (6, 6) == numeric.shape
+        np.testing.assert_allclose(exact, numeric, atol=1e-9)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="does not depend"):
+            tf.test.compute_gradient(x, [2, 3], w, [3, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no default session"):
+        tf.test.compute_gradient(x, [2, 3], y, [2, 1])
+
+
+def test_the_surroundings():
+    assert os.path.isdir(tf.test.get_temp_dir()) and tf.test.get_temp_dir() == tf.test.get_temp_dir()
+    assert tf.test.is_gpu_available() == bool(tf.test.gpu_device_name()) == tf.test.is_built_with_cuda()
+    assert tf.test.test_src_dir_path("x").endswith("/x")
+
+
+def test_graphs_are_compared():
+    def graph_def(value):
+        with tf.Graph().as_default() as graph:
+            tf.add(tf.constant(1, name="a"), tf.constant(2, name=value), name="sum")
+        return graph.as_graph_def()
+
+    tf.test.assert_equal_graph_def(graph_def("b"), graph_def("b"))
+    with pytest.raises(AssertionError, match="one graph only"):
+        tf.test.assert_equal_graph_def(graph_def("b"), graph_def("c"))

@@ -1,0 +1,1 @@
+"""Tests of variables and their scopes."""

@@ -1,0 +1,1 @@
+"""Tests of operations that move and shape arrays."""

@@ -1,0 +1,1 @@
+"""Tests of assertions and printing."""

@@ -1,0 +1,244 @@
+"""Assertions and printing."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from tests.support.interpreter import interpret
+from tfray.errors import InvalidArgumentError
+from tfray.framework.graph import Graph
+from tfray.framework.graph_def import GraphDef
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.checks import check_ops, print_assert_ops
+from tfray.runtime.device import Device
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with Graph().as_default() as graph:
+        yield graph
+
+
+# -- Assert --------------------------------------------------------------------------------------------
+
+
+def test_assert_passes_and_fails_at_run_time():
+    condition, x = placeholder("bool", [None]), placeholder("float32", [None])
+    check = print_assert_ops.Assert(condition, ["x is", x], summarize=2)
+    interpret(check, {condition: [True, True], x: [1]})
+    with pytest.raises(InvalidArgumentError, match=r"assertion failed: x is \[1.0 2.0...\]"):
+        interpret(check, {condition: [True, False], x: [1, 2, 3]})
+
+
+def test_assert_shows_everything_with_minus_one():
+    condition = placeholder("bool")
+    check = print_assert_ops.Assert(condition, [np.arange(5)], summarize=-1)
+    with pytest.raises(InvalidArgumentError, match=r"\[0 1 2 3 4\]"):
+        interpret(check, {condition: False})
+
+
+def test_assert_of_a_false_constant_fails_while_building():
+    with pytest.raises(InvalidArgumentError, match=r"never holds; data: seen, \[1 2\]"):
+        print_assert_ops.Assert(False, ["seen", constant([1, 2])])
+
+
+def test_with_dependencies_runs_the_check():
+    x = placeholder("float32", [None])
+    y = print_assert_ops.with_dependencies([check_ops.assert_positive(x)], x)
+    np.testing.assert_array_equal(interpret(y, {x: [1, 2]}), [1, 2])
+    with pytest.raises(InvalidArgumentError, match="assertion failed"):
+        interpret(y, {x: [1, 0]})
+
+
+# -- comparisons ---------------------------------------------------------------------------------------
+
+HOLDS = {
+    check_ops.assert_equal: np.equal,
+    check_ops.assert_none_equal: np.not_equal,
+    check_ops.assert_less: np.less,
+    check_ops.assert_less_equal: np.less_equal,
+    check_ops.assert_greater: np.greater,
+    check_ops.assert_greater_equal: np.greater_equal,
+}
+SIGNS = {
+    check_ops.assert_positive: lambda x: x > 0,
+    check_ops.assert_negative: lambda x: x < 0,
+    check_ops.assert_non_negative: lambda x: x >= 0,
+    check_ops.assert_non_positive: lambda x: x <= 0,
+}
+
+
+@pytest.mark.parametrize("check", HOLDS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize(("x", "y"), [([1, 2], [1, 2]), ([1, 2], [2, 3]), ([3, 2], [2, 1]), ([1, 2], [1, 3]), ([], 0)])
+def test_comparison(check, static, x, y):
+    x, y = np.array(x, np.int32), np.array(y, np.int32)
+    assert fails(check, static, x, y) == (not HOLDS[check](x, y).all())
+
+
+@pytest.mark.parametrize("check", SIGNS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize("x", [[1, 2], [-1, -2], [0, 0], [-1, 1], []])
+def test_sign(check, static, x):
+    x = np.array(x, np.float32)
+    assert fails(check, static, x) == (not SIGNS[check](x).all())
+
+
+def fails(check, static, *arrays) -> bool:
+    """Whether the check fails: while building on constants, at run time on values that are fed."""
+    if static:
+        try:
+            interpret(check(*arrays))
+        except InvalidArgumentError:
+            return True
+        return False
+    tensors = [placeholder(array.dtype) for array in arrays]
+    operation = check(*tensors)
+    try:
+        interpret(operation, dict(zip(tensors, arrays, strict=True)))
+    except InvalidArgumentError as error:
+        assert "assertion failed" in str(error)
+        return True
+    return False
+
+
+def test_comparison_error_says_what_was_expected():
+    x = placeholder("int32", name="count")
+    check = check_ops.assert_less(x, 3, message="too many")
+    with pytest.raises(InvalidArgumentError, match=r"too many: expected count:0 < .*; x = 7 y = 3"):
+        interpret(check, {x: 7})
+
+
+def test_comparison_shows_the_data_given():
+    x = placeholder("int32")
+    check = check_ops.assert_equal(x, 3, data=["seen", x])
+    with pytest.raises(InvalidArgumentError, match="seen 7"):
+        interpret(check, {x: 7})
+
+
+@pytest.mark.parametrize(("x", "y", "options", "ok"), [(1, 1 + 1e-7, {}, True), (1, 1.1, {}, False)])
+def test_near(x, y, options, ok):
+    tensors = placeholder("float32"), placeholder("float32")
+    check = check_ops.assert_near(*tensors, **options)
+    feeds = dict(zip(tensors, (x, y), strict=True))
+    if ok:
+        interpret(check, feeds)
+    else:
+        with pytest.raises(InvalidArgumentError, match="assertion failed"):
+            interpret(check, feeds)
+
+
+def test_near_with_tolerances():
+    x = placeholder("float64")
+    interpret(check_ops.assert_near(x, np.float64(1.1), rtol=0.5), {x: 1.0})
+    interpret(check_ops.assert_near(x, np.float64(1.1), atol=0.2, rtol=0.0), {x: 1.0})
+
+
+# -- ranks and dtypes ----------------------------------------------------------------------------------
+
+
+def test_known_ranks_are_checked_while_building():
+    x = placeholder("float32", [None, 3])
+    interpret([check_ops.assert_rank(x, 2), check_ops.assert_rank_at_least(x, 1), check_ops.assert_rank_in(x, [2, 4])])
+    for check, rank in [
+        (check_ops.assert_rank, 3),
+        (check_ops.assert_rank_at_least, 3),
+        (check_ops.assert_rank_in, [0, 1]),
+    ]:
+        with pytest.raises(InvalidArgumentError):
+            check(x, rank)
+
+
+def test_unknown_ranks_are_checked_at_run_time():
+    x = placeholder("float32")
+    checks = [check_ops.assert_rank(x, 1), check_ops.assert_rank_at_least(x, 1), check_ops.assert_rank_in(x, [1, 3])]
+    interpret(checks, {x: [1, 2]})
+    for check in checks:
+        with pytest.raises(InvalidArgumentError, match=r"assertion failed.* 0"):
+            interpret(check, {x: 1})
+
+
+def test_static_checks():
+    assert check_ops.assert_scalar(constant(1)).shape.rank == 0
+    interpret([check_ops.assert_type([1], "int32"), check_ops.assert_integer(constant(1))])
+    for build in (
+        lambda: check_ops.assert_scalar([1]),
+        lambda: check_ops.assert_type([1.0], "int32", message="labels"),
+        lambda: check_ops.assert_integer(1.5),
+    ):
+        with pytest.raises(InvalidArgumentError, match="expected"):
+            build()
+    assert check_ops.is_numeric_tensor(constant(1.0))
+    assert not check_ops.is_numeric_tensor(constant("text"))
+    assert not check_ops.is_numeric_tensor(1.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "non_decreasing", "increasing"),
+    [([1, 2, 2], True, False), ([[1, 2], [3, 1]], False, False), ([], True, True)],
+)
+def test_order(x, non_decreasing, increasing):
+    tensor = placeholder("int32")
+    assert bool(interpret(check_ops.is_non_decreasing(tensor), {tensor: x})) is non_decreasing
+    assert bool(interpret(check_ops.is_strictly_increasing(tensor), {tensor: x})) is increasing
+
+
+# -- numbers -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("x", "found"), [([np.nan, 1], "NaN"), ([np.inf], "Inf"), ([-np.inf, np.nan], "NaN and Inf")])
+def test_not_finite(x, found):
+    tensor = placeholder("float32")
+    with pytest.raises(InvalidArgumentError, match=f"loss: the tensor has {found} values"):
+        interpret(print_assert_ops.verify_tensor_all_finite(tensor, "loss"), {tensor: x})
+
+
+def test_every_tensor_of_a_graph_is_checked():
+    x = placeholder("float32", [None], name="x")
+    check = print_assert_ops.add_check_numerics_ops()
+    interpret(check, {x: [1, 2]})
+    with pytest.raises(InvalidArgumentError, match="x:0"):
+        interpret(check, {x: [np.nan]})
+
+
+# -- printing ------------------------------------------------------------------------------------------
+
+
+def test_print_passes_its_input_on(capsys):
+    x = placeholder("float32", [None])
+    y = print_assert_ops.Print(x, [x, "rows:", constant(2)], message="x = ", summarize=2)
+    assert y.shape.as_list() == [None]
+    np.testing.assert_array_equal(interpret(y, {x: [1, 2, 3]}), [1, 2, 3])
+    assert capsys.readouterr().err == "x = [1.0 2.0...]rows:2\n"
+
+
+def test_print_stops_after_first_n(capsys):
+    x = placeholder("string")
+    y = print_assert_ops.Print(x, [x], first_n=2)
+    device = Device("/job:localhost/task:0/device:CPU:0")
+    for _ in range(4):
+        interpret(y, {x: np.array(b"word", object)}, device)
+    assert capsys.readouterr().err == "word\n" * 2
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_print_v2(capsys, stream):
+    x = placeholder("int32")
+    operation = print_assert_ops.print_(
+        "x:", x, "of", [1, 2], summarize=-1, sep="|", end=".", output_stream=getattr(sys, stream)
+    )
+    interpret(operation, {x: np.arange(5)})
+    assert getattr(capsys.readouterr(), stream[3:]) == "x:|[0 1 2 3 4]|of|[1, 2]."
+
+
+def test_print_v2_survives_serialisation(graph, capsys):
+    print_assert_ops.print_("a", constant(1))
+    assert GraphDef.FromString(graph.as_graph_def().SerializeToString()) == graph.as_graph_def()
+
+
+def test_print_v2_refuses_other_streams():
+    with pytest.raises(InvalidArgumentError, match="expected sys"):
+        print_assert_ops.print_("x", output_stream="file:///tmp/x")

@@ -1,0 +1,1 @@
+"""Tests of branches, loops and tensor arrays."""

@@ -1,0 +1,1 @@
+"""Tests of queues, readers, tables and datasets on devices."""

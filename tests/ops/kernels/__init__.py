@@ -1,0 +1,1 @@
+"""Tests of array code under operations."""

@@ -1,0 +1,107 @@
+"""Threads within one kernel."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from tests.support.processes import PATIENCE_S
+from tfray.ops.kernels import cpu_threads
+from tfray.ops.kernels.cpu_threads import BlasThreads, parallel_for, scratch, thread_count
+
+pytestmark = pytest.mark.skipif(thread_count() < 2, reason="this process may use one core")
+
+
+def test_every_index_runs_once():
+    done: list[int] = []
+    parallel_for(done.append, 100)
+    assert sorted(done) == list(range(100))
+
+
+def test_no_work():
+    parallel_for(lambda index: pytest.fail("called"), 0)
+
+
+def test_tiles_run_side_by_side():
+    meeting = threading.Barrier(2, timeout=PATIENCE_S)
+    parallel_for(lambda index: meeting.wait() and None, 2)
+
+
+@pytest.mark.parametrize("index", [0, 1, 7])
+def test_an_error_reaches_the_caller_after_all_threads_stopped(index: int):
+    running = threading.Semaphore(0)
+
+    def work(i: int) -> None:
+        if i == index:
+            raise ValueError(f"tile {i}")
+        running.release()
+
+    with pytest.raises(ValueError, match=f"tile {index}"):
+        parallel_for(work, 8)
+
+
+def test_many_callers_at_once():
+    totals = np.zeros(8)
+
+    def caller(number: int) -> None:
+        sums = np.zeros(50)
+        parallel_for(lambda i: sums.__setitem__(i, i), 50)
+        totals[number] = sums.sum()
+
+    threads = [threading.Thread(target=caller, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (totals == sum(range(50))).all()
+
+
+def test_error_state_of_numpy_is_the_callers():
+    one, zero = np.ones(3), np.zeros(3)
+    meeting = threading.Barrier(2, timeout=PATIENCE_S)
+
+    def work(index: int) -> None:
+        meeting.wait()
+        np.divide(one, zero)  # would warn, and warnings are errors here
+
+    with np.errstate(all="ignore"):
+        parallel_for(work, 2)
+
+
+def test_blas_threads_come_back():
+    blas = BlasThreads()
+    before = blas.count()
+    blas.hold()
+    blas.hold()
+    assert blas.count() == before
+    blas.release()
+    blas.release()
+    assert blas.count() == before == thread_count()
+
+
+def test_scratch_is_reused_within_a_thread_and_not_shared():
+    first = scratch("test", (3, 4), np.float32)
+    assert first.shape == (3, 4) and first.dtype == np.float32
+    assert np.shares_memory(first, scratch("test", (2,), np.float64))
+    assert not np.shares_memory(first, scratch("other", (3, 4), np.float32))
+    elsewhere: list[np.ndarray] = []
+    thread = threading.Thread(target=lambda: elsewhere.append(scratch("test", (3, 4), np.float32)))
+    thread.start()
+    thread.join()
+    assert not np.shares_memory(first, elsewhere[0])
+
+
+def test_scratch_of_nothing():
+    assert scratch("test", (0, 5), np.float64).shape == (0, 5)
+
+
+def test_a_forked_child_starts_its_own_threads():
+    parallel_for(lambda index: None, 4)
+    assert cpu_threads._pool is not None
+    cpu_threads._forget_pool()
+    assert cpu_threads._pool is None
+    done: list[int] = []
+    parallel_for(done.append, 4)
+    assert sorted(done) == [0, 1, 2, 3]

@@ -1,0 +1,320 @@
+"""Operations on sparse tensors, against the same on dense ones; gradients by differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.gradient_check import check_gradients
+from tests.support.op_samples import grid
+
+SIZES = (3, 4, 2)
+PLACES = np.array([[0, 0, 1], [0, 3, 0], [2, 0, 0], [2, 1, 1], [2, 3, 0]])
+OTHERS = np.array([[0, 3, 0], [1, 1, 1], [2, 3, 1]])
+FLAT, FLAT_OTHERS = (np.array([[0, 1], [2, 0], [2, 2], [2, 3]]), np.array([[0, 1], [1, 3]]))
+X, Y = grid(5), grid(3, seed=1)
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def sparse(values, places=PLACES, sizes=SIZES):
+    return tf.SparseTensor(places, values, np.array(sizes))
+
+
+def dense(values, places=PLACES, sizes=SIZES):
+    array = np.zeros(sizes, np.asarray(values).dtype)
+    array[tuple(places.T)] = values
+    return array
+
+
+def flat(values, places=FLAT):
+    return sparse(values, places, (3, 4))
+
+
+def flat_dense(values, places=FLAT):
+    return dense(values, places, (3, 4))
+
+
+def to_dense(result):
+    if isinstance(result, (list, tuple)):
+        return [to_dense(each) for each in result]
+    return tf.sparse_tensor_to_dense(result) if isinstance(result, tf.SparseTensor) else result
+
+
+def masked(reduce, axis, keepdims=False):
+    """Reduce the elements that are there; 0 where there are none."""
+
+    def reference(x):
+        there = dense(np.ones(5), PLACES)
+        worst = -np.inf if reduce is np.max else 0.0
+        found = reduce(np.where(there > 0, dense(x), worst), axis=axis, keepdims=keepdims)
+        return np.where(np.isinf(found), 0, found)
+
+    return reference
+
+
+def softmax(x):
+    weights = np.where(dense(np.ones(5)) > 0, np.exp(dense(x)), 0)
+    total = weights.sum(-1, keepdims=True)
+    return weights / np.where(total > 0, total, 1)
+
+
+TWO = [grid(4), grid(2, seed=1)]
+MATRIX = grid(4, 5, seed=2)
+CASES = [
+    ("transpose", lambda x: tf.sparse_transpose(sparse(x)), [X], lambda x: dense(x).T),
+    ("transpose_to", lambda x: tf.sparse_transpose(sparse(x), [1, 2, 0]), [X], lambda x: dense(x).transpose(1, 2, 0)),
+    ("reshape", lambda x: tf.sparse_reshape(sparse(x), [6, -1]), [X], lambda x: dense(x).reshape(6, 4)),
+    ("expand", lambda x: tf.sparse.expand_dims(sparse(x), 1), [X], lambda x: dense(x)[:, None]),
+    ("expand_last", lambda x: tf.sparse.expand_dims(sparse(x)), [X], lambda x: dense(x)[..., None]),
+    ("slice", lambda x: tf.sparse_slice(sparse(x), [0, 1, 0], [3, 9, 1]), [X], lambda x: dense(x)[:, 1:, :1]),
+    ("slice_outside", lambda x: tf.sparse_slice(sparse(x), [9, 1, 0], [3, 9, 1]), [X], lambda x: dense(x)[9:, 1:, :1]),
+    (
+        "retain",
+        lambda x: tf.sparse_retain(sparse(x), [True, False, True, True, False]),
+        [X],
+        lambda x: dense(x * [1, 0, 1, 1, 0]),
+    ),
+    *[
+        (
+            f"split_{count}_{axis}",
+            lambda x, count=count, axis=axis: tf.sparse_split(sp_input=sparse(x), num_split=count, axis=axis),
+            [X],
+            lambda x, count=count, axis=axis: np.array_split(dense(x), count, axis),
+        )
+        for count, axis in [(2, 0), (3, 1), (2, -1), (1, 0)]
+    ],
+    *[
+        (
+            f"concat_{axis}",
+            lambda x, y, axis=axis: tf.sparse_concat(axis, [sparse(x), sparse(y, OTHERS)]),
+            [X, Y],
+            lambda x, y, axis=axis: np.concatenate([dense(x), dense(y, OTHERS)], axis),
+        )
+        for axis in (0, 1, -1)
+    ],
+    (
+        "concat_expanded",
+        lambda x, y: tf.sparse_concat(1, [flat(x), sparse(y, FLAT_OTHERS, (5, 4))], expand_nonconcat_dim=True),
+        TWO,
+        lambda x, y: np.concatenate([np.pad(flat_dense(x), [(0, 2), (0, 0)]), dense(y, FLAT_OTHERS, (5, 4))], 1),
+    ),
+    (
+        "reset",
+        lambda x: tf.sparse_reset_shape(flat(x), [4, 6]),
+        TWO[:1],
+        lambda x: np.pad(flat_dense(x), [(0, 1), (0, 2)]),
+    ),
+    ("reset_tight", lambda x: tf.sparse_reset_shape(sparse(x, FLAT, (7, 7))), TWO[:1], flat_dense),
+    (
+        "fill_rows",
+        lambda x, d: tf.sparse_fill_empty_rows(flat(x), d)[0],
+        [grid(4), np.float64(1.5)],
+        lambda x, d: flat_dense([*x, d], np.concatenate([FLAT, [[1, 0]]])),
+    ),
+    ("add", lambda x, y: tf.sparse_add(sparse(x), sparse(y, OTHERS)), [X, Y], lambda x, y: dense(x) + dense(y, OTHERS)),
+    ("add_dense", lambda x, y: tf.sparse_add(flat(x), y), [grid(4), grid(3, 4)], lambda x, y: flat_dense(x) + y),
+    ("dense_add", lambda x, y: tf.sparse_add(y, flat(x)), [grid(4), grid(3, 4)], lambda x, y: flat_dense(x) + y),
+    (
+        "add_above",
+        lambda x, y: tf.sparse_add(sparse(x), sparse(y, OTHERS), threshold=1.0),
+        [X, Y],
+        lambda x, y: np.where(abs(dense(x) + dense(y, OTHERS)) >= 1, dense(x) + dense(y, OTHERS), 0),
+    ),
+    *[
+        (
+            name,
+            lambda x, y, function=function: function(sparse(x), sparse(y, OTHERS)),
+            [X, Y],
+            lambda x, y, reference=reference: reference(dense(x), dense(y, OTHERS)),
+        )
+        for name, function, reference in [
+            ("maximum", tf.sparse_maximum, np.maximum),
+            ("minimum", tf.sparse_minimum, np.minimum),
+        ]
+    ],
+    ("times", lambda x, y: flat(x) * y, [grid(4), grid(3, 4)], lambda x, y: flat_dense(x) * y),
+    ("times_row", lambda x, y: flat(x) * y, [grid(4), grid(4, seed=1)], lambda x, y: flat_dense(x) * y),
+    ("times_column", lambda x, y: flat(x) * y, [grid(4), grid(3, 1)], lambda x, y: flat_dense(x) * y),
+    ("times_number", lambda x, y: flat(x) * y, [grid(4), grid()], lambda x, y: flat_dense(x) * y),
+    ("divided", lambda x, y: flat(x) / y, [grid(4), grid(3, 1)], lambda x, y: flat_dense(x) / y),
+    ("softmax", lambda x: tf.sparse_softmax(sparse(x)), [X], softmax),
+    *[
+        (
+            f"{name}_{axis}_{keepdims}",
+            lambda x, function=function, axis=axis, keepdims=keepdims: function(sparse(x), axis, keepdims=keepdims),
+            [X],
+            masked(reduce, axis if axis is None or isinstance(axis, int) else tuple(axis), keepdims),
+        )
+        for name, reduce, functions in [
+            ("sum", np.sum, (tf.sparse_reduce_sum, tf.sparse_reduce_sum_sparse)),
+            ("max", np.max, (tf.sparse_reduce_max, tf.sparse_reduce_max_sparse)),
+        ]
+        for function in functions
+        for axis in (None, 0, -1, [0, 2])
+        for keepdims in (False, True)
+    ],
+    (
+        "matmul",
+        lambda x, y: tf.sparse_tensor_dense_matmul(flat(x), y),
+        [grid(4), MATRIX],
+        lambda x, y: flat_dense(x) @ y,
+    ),
+    (
+        "eye",
+        lambda x: tf.sparse_tensor_dense_matmul(tf.sparse.eye(4, 3, tf.float64), x),
+        [grid(3, 2)],
+        lambda x: np.eye(4, 3) @ x,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("build", "inputs", "reference"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_value(build, inputs, reference, is_known):
+    tensors = [tf.placeholder(np.asarray(x).dtype, np.shape(x) if is_known else None) for x in inputs]
+    with tf.Session() as session:
+        found = session.run(to_dense(build(*tensors)), dict(zip(tensors, inputs, strict=True)))
+    expected = reference(*inputs)
+    for value, wanted in zip(
+        *((each if isinstance(each, list) else [each]) for each in (found, expected)), strict=True
+    ):
+        assert np.shape(value) == np.shape(wanted)
+        np.testing.assert_allclose(value, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("build", "inputs"), [case[1:3] for case in CASES], ids=[case[0] for case in CASES])
+def test_gradient(build, inputs):
+    check_gradients(lambda *tensors: to_dense(build(*tensors)), inputs)
+
+
+# -- fed sparse tensors of unknown shape ---------------------------------------------------------------
+
+
+def test_fed_sparse_tensors():
+    fed = tf.sparse_placeholder(tf.float32, [None, None, None])
+    results = [
+        tf.sparse_transpose(fed),
+        tf.sparse_slice(fed, [0, 0, 0], [2, 4, 2]),
+        tf.sparse_concat(1, [fed, fed]),
+        *tf.sparse_split(sp_input=fed, num_split=2, axis=1),
+        tf.sparse_softmax(fed),
+        tf.sparse_fill_empty_rows(fed, 0.5)[0],
+        fed * tf.constant([[2.0], [2], [2], [2]]),
+    ]
+    shapes = [(2, 4, 3), (2, 4, 2), (3, 8, 2), (3, 2, 2), (3, 2, 2), SIZES, SIZES, SIZES]
+    with tf.Session() as session:
+        values = session.run(results, {fed: (PLACES, X, SIZES)})
+        assert [tuple(value.dense_shape) for value in values] == shapes
+        (empty,) = session.run([tf.sparse_transpose(fed)], {fed: (PLACES[:0], X[:0], SIZES)})
+        assert empty.indices.shape == (0, 3) and empty.dense_shape.tolist() == [2, 4, 3]
+
+
+def test_rows_that_were_empty():
+    filled, is_empty = tf.sparse_fill_empty_rows(flat([1, 2, 3, 4]), 9)
+    with tf.Session() as session:
+        value, flags = session.run([filled, is_empty])
+    assert flags.tolist() == [False, True, False]
+    assert value.indices.tolist() == [[0, 1], [1, 0], [2, 0], [2, 2], [2, 3]] and value.values.tolist() == [
+        1,
+        9,
+        2,
+        3,
+        4,
+    ]
+
+
+def test_from_dense_and_back():
+    for array in (grid(2, 3) * [1, 0, 1], np.array([[1, 0], [0, 2]]), np.array([["a", ""], ["", "b"]])):
+        made = tf.sparse.from_dense(array)
+        with tf.Session() as session:
+            value, back = session.run([made, tf.sparse.to_dense(made)])
+        assert len(value.values) == sum(bool(item) for item in array.flat)
+        assert (back == (array if array.dtype.kind != "U" else np.char.encode(array).astype(object))).all()
+
+
+def test_merged_ids_and_indicators():
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [2, 0]], np.array([3, 1, 0, 3]), [3, 2])
+    values = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [2, 0]], [5.0, 6, 7, 8], [3, 2])
+    more = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [2, 0]], np.array([0, 1, 0, 1]), [3, 2])
+    with tf.Session() as session:
+        merged, both, flags = session.run(
+            [
+                tf.sparse_merge(ids, values, 4),
+                tf.sparse_merge([ids, more], values, [4, 2]),
+                tf.sparse_to_indicator(ids, 4),
+            ]
+        )
+    assert merged.indices.tolist() == [[0, 1], [0, 3], [1, 0], [2, 3]] and merged.values.tolist() == [6, 5, 7, 8]
+    assert both.indices.tolist() == [[0, 1, 1], [0, 3, 0], [1, 0, 0], [2, 3, 1]]
+    assert flags.tolist() == [[0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]]
+
+
+def test_rows_left_out_of_slices():
+    x = tf.constant(grid(4, 2))
+    (slices,) = tf.gradients(tf.gather(x, [3, 1, 0]), [x])
+    with tf.Session() as session:
+        value = session.run(tf.sparse_mask(slices, [1]))
+    assert value.indices.tolist() == [3, 0] and value.values.shape == (2, 2)
+
+
+def test_dense_products_with_zeros():
+    with tf.Session() as session:
+        found = session.run(tf.sparse_matmul([[1.0, 0]], [[2.0, 3]], transpose_b=True, a_is_sparse=True))
+    assert found.tolist() == [[2]] and found.dtype == np.float32
+
+
+def test_the_namespace_has_the_same_functions():
+    for name in ("add", "concat", "maximum", "reorder", "reduce_sum", "reshape", "softmax", "split", "transpose"):
+        assert getattr(tf.sparse, name) is getattr(tf, f"sparse_{name}")
+    assert tf.sparse.to_dense is tf.sparse_tensor_to_dense and tf.sparse.SparseTensor is tf.SparseTensor
+
+
+# -- refusals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("build", "match"),
+    [
+        (lambda: tf.sparse_reshape(sparse(X), [5, 5]), "cannot have shape"),
+        (lambda: tf.sparse_reshape(sparse(X), [5, -1]), "cannot have shape"),
+        (lambda: tf.sparse_reorder(sparse(X, PLACES + 2)), "not within the dense shape"),
+        (lambda: tf.sparse_concat(0, [sparse(X), sparse(Y, OTHERS, (3, 5, 2))]), "shapes must agree"),
+        (lambda: tf.sparse_tensor_to_dense(sparse(X, PLACES[::-1])), "out of order"),
+        (lambda: tf.sparse_tensor_to_dense(sparse(X, PLACES * 0)), "repeated"),
+        (lambda: tf.sparse_tensor_dense_matmul(sparse(X[:3], OTHERS[:, :2], (3, 4)), np.ones((3, 2))), ""),
+        (lambda: sparse(X) * np.ones((5, 5)), "broadcast"),
+    ],
+)
+def test_refused(build, match):
+    with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=match or None), tf.Session() as session:
+        session.run(build())
+
+
+@pytest.mark.parametrize(
+    ("error", "build"),
+    [
+        (TypeError, lambda: tf.sparse_reorder([1.0])),
+        (TypeError, lambda: tf.sparse_add(np.ones(2), np.ones(2))),
+        (ValueError, lambda: tf.sparse_split(2, sparse(X), 2, 0)),
+        (ValueError, lambda: tf.sparse_concat(0, [])),
+        (ValueError, lambda: tf.sparse_reset_shape(sparse(X), [3, 4, 1])),
+        (ValueError, lambda: tf.sparse_reset_shape(sparse(X), [3, 4])),
+        (ValueError, lambda: tf.sparse_merge([sparse(X)], sparse(X), [1, 2])),
+        (ValueError, lambda: tf.sparse_softmax(tf.SparseTensor([[1]], [1.0], [3]))),
+        (
+            ValueError,
+            lambda: tf.sparse_transpose(tf.SparseTensor(*[tf.placeholder(t) for t in ("int64", "float32", "int64")])),
+        ),
+    ],
+)
+def test_misuse(error, build):
+    with pytest.raises(error):
+        build()

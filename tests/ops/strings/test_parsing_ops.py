@@ -1,0 +1,218 @@
+"""Batches of examples: read in step, they give what they give one by one."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.op_samples.parsing_samples import example, floats, ints, words
+from tests.support.traced_memory import at_most
+from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.formats import tensor_proto, wire
+from tfray.framework import dtypes
+from tfray.ops.kernels import example_parsing
+from tfray.ops.kernels.example_parsing import Column
+
+COLUMNS = [
+    Column.of("label", dtypes.int64),
+    Column.of("age", dtypes.float32),
+    Column.of("many", dtypes.float32),
+    Column.of("a_rather_long_name_of_a_feature", dtypes.int64),
+    Column.of("text", dtypes.string),
+    Column.of("tags", dtypes.string),
+    Column.of("nothing", dtypes.int64),
+]
+
+
+def random_example(rng, **others):
+    return example(
+        label=ints(int(rng.integers(-3, 300))),
+        age=floats(rng.random()),
+        many=floats(*rng.random(int(rng.integers(0, 90)))),
+        a_rather_long_name_of_a_feature=ints(*rng.integers(-(2**62), 2**62, int(rng.integers(0, 5))).tolist()),
+        a_rather_long_name_of_a_featurf=ints(1),
+        text=words(rng.bytes(int(rng.integers(0, 300)))),
+        tags=words(*[b"tag"] * int(rng.integers(0, 4))),
+        **others,
+    )
+
+
+def one_by_one(serialized):
+    rows = [example_parsing.read_columns([data], COLUMNS) for data in serialized]
+    return [
+        (np.concatenate([row[i].values for row in rows]), np.concatenate([row[i].lengths for row in rows]))
+        for i in range(len(COLUMNS))
+    ]
+
+
+def assert_same(found, expected):
+    for column, wanted, got in zip(COLUMNS, expected, found, strict=True):
+        for part, wanted_part in zip(got, wanted, strict=True):
+            np.testing.assert_array_equal(part, wanted_part, err_msg=str(column))
+            assert part.dtype == wanted_part.dtype
+
+
+def batch(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return [random_example(rng) for _ in range(count)]
+
+
+def test_a_usual_batch_is_read_in_step():
+    serialized = [*batch(200), b"", example(), example(label=tf.train.Feature(), text=words(b"x"))]
+    found = example_parsing._Batch(serialized).columns(COLUMNS)
+    assert_same(found, one_by_one(serialized))
+
+
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        example(tags=words(*[b"t"] * 200)),
+        example(**{f"f{i}": ints(i) for i in range(200)}),
+        wire.delimited(1, b"") + example(label=ints(5)),  # features in two parts
+        example(label=ints(1)) + example(label=ints(2), age=floats(3)),
+        example(label=ints(7)) + wire.tag(9, wire.VARINT) + b"\x05",  # a field of a later version
+        # Numbers that are not packed.
+        wire.delimited(
+            1,
+            wire.delimited(
+                1, wire.delimited(1, b"age") + wire.delimited(2, wire.delimited(2, b"\x0d\0\0\x80\x3f\x0d\0\0\0\x40"))
+            )
+            + wire.delimited(
+                1, wire.delimited(1, b"label") + wire.delimited(2, wire.delimited(3, b"\x08\xac\x02\x08\x01"))
+            ),
+        ),
+        # The value before the key.
+        wire.delimited(
+            1,
+            wire.delimited(
+                1, wire.delimited(2, wire.delimited(3, wire.delimited(1, b"\x04"))) + wire.delimited(1, b"label")
+            ),
+        ),
+        wire.delimited(1, wire.delimited(1, wire.delimited(1, b"label"))),  # no value at all
+    ],
+)
+def test_unusual_examples_are_read_as_well(unusual):
+    serialized = [*batch(20), unusual, *batch(20, 1)]
+    assert_same(example_parsing.read_columns(serialized, COLUMNS), one_by_one(serialized))
+
+
+def test_damage_is_found_or_read_alike():
+    rng = random.Random(0)
+    good = batch(16)
+    for _ in range(400):
+        serialized = list(good)
+        at = rng.randrange(len(serialized))
+        data = bytearray(serialized[at])
+        for _ in range(rng.randrange(1, 3)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        serialized[at] = bytes(data[: rng.randrange(len(data)) + 1] if rng.random() < 0.3 else data)
+        outcomes = []
+        for read in (lambda data: example_parsing.read_columns(data, COLUMNS), one_by_one):
+            try:
+                outcomes.append(read(serialized))
+            except InvalidArgumentError:
+                outcomes.append(None)
+        assert (outcomes[0] is None) == (outcomes[1] is None)
+        if outcomes[0] is not None:
+            assert_same(*outcomes)
+
+
+def test_the_bad_example_is_named():
+    serialized = batch(30)
+    serialized[17] = serialized[17][:-1]
+    with pytest.raises(InvalidArgumentError, match="example 17 is malformed"):
+        example_parsing.read_columns(serialized, COLUMNS)
+    serialized[17] = example(label=floats(1))
+    with pytest.raises(InvalidArgumentError, match="example 17: feature 'label' is float32, expected int64"):
+        example_parsing.read_columns(serialized, COLUMNS)
+
+
+def test_features_become_tensors_of_known_shapes():
+    serialized = tf.placeholder(tf.string, [None])
+    parsed = tf.parse_example(
+        serialized,
+        {
+            "label": tf.FixedLenFeature([], tf.int64),
+            "age": tf.FixedLenFeature((1,), tf.float32, default_value=[0.5]),
+            "tags": tf.VarLenFeature(tf.string),
+            "many": tf.FixedLenSequenceFeature([], tf.float32, allow_missing=True),
+        },
+    )
+    assert parsed["label"].shape.as_list() == [None] and parsed["age"].shape.as_list() == [None, 1]
+    assert parsed["many"].shape.as_list() == [None, None] and isinstance(parsed["tags"], tf.SparseTensor)
+    with tf.Session() as session:
+        found = session.run(parsed, {serialized: batch(20)})
+    assert found["label"].shape == (20,) and found["tags"].dense_shape.tolist()[0] == 20
+
+
+def test_features_that_cannot_be_asked_for():
+    for features, match in [
+        ({}, "empty"),
+        ({"a": tf.float32}, "expected a FixedLenFeature"),
+        ({"a": tf.FixedLenFeature([], tf.int32)}, "int32, expected float32, int64 or string"),
+        ({"a": tf.FixedLenFeature([None], tf.int64)}, "known"),
+        ({"a": tf.FixedLenFeature([2], tf.int64, [1, 2, 3])}, "3 elements|elements"),
+        ({"a": tf.FixedLenSequenceFeature([], tf.int64)}, "allow_missing=True"),
+        ({"a": tf.SparseFeature("i", "v", tf.float32, [2, 3])}, "1 index keys and 2 sizes"),
+    ]:
+        with pytest.raises(InvalidArgumentError, match=match):
+            tf.parse_example([b""], features)
+
+
+def test_one_feature_in_two_dimensions():
+    feature = tf.SparseFeature(["row", "column"], "value", tf.int64, [3, 4])
+    data = example(row=ints(2, 0), column=ints(1, 3), value=ints(7, 8))
+    with tf.Session() as session:
+        batched = session.run(tf.parse_example([data, example()], {"x": feature})["x"])
+        single = session.run(tf.parse_single_example(data, {"x": feature})["x"])
+    assert batched.indices.tolist() == [[0, 0, 3], [0, 2, 1]] and batched.values.tolist() == [8, 7]
+    assert batched.dense_shape.tolist() == [2, 3, 4]
+    assert single.indices.tolist() == [[0, 3], [2, 1]] and single.dense_shape.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("dtype", sorted(d.name for d in tensor_proto.DTYPE_NUMBERS if d.name != "resource"))
+def test_tensors_come_back_from_messages(dtype):
+    values = [b"a", b""] if dtype == "string" else [1, 0]
+    array = np.array(values, object if dtype == "string" else dtypes.as_dtype(dtype).numpy)
+    again = tensor_proto.make_ndarray(tensor_proto.make_tensor_proto(array, shape=[2, 1]))
+    assert again.dtype == array.dtype and again.shape == (2, 1) and again.reshape(-1).tolist() == array.tolist()
+
+
+def test_messages_of_huge_tensors_are_refused():
+    shape = tensor_proto.TensorShapeProto(dim=[tensor_proto.TensorShapeDim(size=1 << 40)])
+    with pytest.raises(tf.errors.DataLossError, match="declares shape"):
+        tensor_proto.make_ndarray(tensor_proto.TensorProto(dtype=1, tensor_shape=shape))
+
+
+def proto_of(*sizes, dtype=1, **values):
+    shape = tensor_proto.TensorShapeProto(dim=[tensor_proto.TensorShapeDim(size=size) for size in sizes])
+    return tensor_proto.TensorProto(dtype=dtype, tensor_shape=shape, **values)
+
+
+@pytest.mark.parametrize(
+    "proto",
+    [
+        proto_of(1 << 31),
+        proto_of(1 << 31, float_val=[1.0]),
+        proto_of(1 << 20, 1 << 20, 1 << 20, 1 << 20, dtype=3, int_val=[1]),
+        proto_of(0, 1 << 62),
+        proto_of(*[0] * 100),
+        proto_of(1 << 30, dtype=7, string_val=[b"x"]),
+        proto_of(1 << 40, dtype=10, bool_val=[True]),
+    ],
+)
+def test_a_small_tensor_that_declares_a_huge_one_is_refused(proto):
+    data = proto.SerializeToString()
+    with at_most(16):
+        with pytest.raises(DataLossError, match="shape"):
+            tf.make_ndarray(tensor_proto.TensorProto.FromString(data))
+        with pytest.raises(InvalidArgumentError, match="shape"), tf.Session() as session:
+            session.run(tf.parse_tensor(data, tf.float32))
+
+
+def test_one_element_may_stand_for_many():
+    np.testing.assert_array_equal(tf.make_ndarray(proto_of(1000, 50, float_val=[2.0, 3.0]))[0, :3], [2, 3, 3])
+    assert tf.make_ndarray(proto_of(0, 1 << 40)).shape == (0, 1 << 40)

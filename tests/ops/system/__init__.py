@@ -1,0 +1,1 @@
+"""Tests of files, Python functions, summaries, and of what crosses devices."""

@@ -1,0 +1,1 @@
+"""Tests of placement, partitions and replication."""

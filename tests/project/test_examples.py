@@ -1,0 +1,159 @@
+"""The example programs learn."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support import ROOT
+from tfray import cli
+
+EXAMPLES = ROOT / "examples"
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture(autouse=True)
+def clean_process(monkeypatch):
+    """Scripts change where Python imports from."""
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
+
+
+@pytest.mark.parametrize(
+    ("script", "steps", "accuracy"),
+    [("softmax_regression.py", 100, 0.90), ("mlp.py", 80, 0.95), ("convnet.py", 60, 0.90)],
+)
+def test_a_classifier_learns_the_digits(script, steps, accuracy, tmp_path):
+    history = tmp_path / "history.json"
+    arguments = ["run", f"{EXAMPLES / script}:build", "--local", "--steps", str(steps), "--json", str(history)]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 0, result.output
+    assert json.loads(history.read_text())["test"]["accuracy"] >= accuracy
+
+
+TRAINED = {
+    "autoencoder.py": (300, "unexplained", 0.4),
+    "vae.py": (150, "loss", 31.0),
+    "resnet.py": (40, "loss", 0.6),
+    "text_cnn.py": (80, "loss", 0.1),
+    "matrix_factorization.py": (300, "rmse", 0.6),
+    "language_model.py": (60, "perplexity", 9.0),
+    "word2vec.py": (200, "loss", 5.0),
+    "seq2seq.py": (100, "loss", 1.0),
+}
+"""Programs with a trainer: steps, a number that they print, and what it must fall below."""
+
+LOOPS = {
+    "gan.py": (800, r"ring (\S+)", 0.0, 0.3),
+    "kmeans.py": (15, r"distance (\S+)", 0.0, 0.3),
+    "policy_gradient.py": (50, r"balanced for (\d+)", 60, 200),
+    "dqn.py": (3000, r"balanced for (\d+)", 40, 200),
+    "style_transfer.py": (60, r"(\S+)% of the difference", 0.0, 10.0),
+}
+"""Programs with a loop of their own: steps, what they print in the end, and its bounds."""
+
+
+def last_metrics(script, steps, tmp_path, *arguments):
+    history = tmp_path / "history.json"
+    arguments = ["run", f"{EXAMPLES / script}:build", "--steps", str(steps), "--json", str(history), *arguments]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 0, result.output
+    return json.loads(history.read_text())["history"][-1]
+
+
+@pytest.mark.parametrize("script", TRAINED)
+def test_a_program_with_a_trainer_learns(script, tmp_path):
+    steps, name, limit = TRAINED[script]
+    assert last_metrics(script, steps, tmp_path, "--local")[name] < limit
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.parametrize("script", TRAINED)
+def test_a_program_with_a_trainer_learns_on_ray(script, tmp_path, ray_local):
+    steps, name, limit = TRAINED[script]
+    assert (
+        last_metrics(script, steps, tmp_path, "--workers", "2", "--ps", "2", "--cpus-per-worker", "0.5")[name] < limit
+    )
+
+
+def printed_number(script, steps, pattern, capsys, *arguments):
+    sys.argv[:] = [script, "--steps", str(steps), *arguments]
+    runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+    return float(re.findall(pattern, capsys.readouterr().out)[-1])
+
+
+@pytest.mark.parametrize("script", LOOPS)
+def test_a_program_with_a_loop_learns(script, capsys):
+    steps, pattern, low, high = LOOPS[script]
+    assert low <= printed_number(script, steps, pattern, capsys, "--local") <= high
+
+
+@pytest.mark.ray
+def test_a_program_with_a_loop_learns_on_ray(capsys, ray_local):
+    steps, pattern, low, high = LOOPS["kmeans.py"]
+    assert low <= printed_number("kmeans.py", steps, pattern, capsys) <= high
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.parametrize("script", ["gan.py", "policy_gradient.py", "style_transfer.py"])
+def test_programs_with_a_loop_learn_on_ray(script, capsys, ray_local):
+    steps, pattern, low, high = LOOPS[script]
+    assert low <= printed_number(script, steps, pattern, capsys) <= high
+
+
+REPLICAS = {"downpour_sgd.py": 150, "elastic_averaging.py": 120, "sandblaster_lbfgs.py": 25}
+"""Programs that coordinate replicas themselves, and steps after which they know the digits."""
+
+
+@pytest.mark.parametrize("script", REPLICAS)
+def test_replicas_that_programs_coordinate_learn(script, capsys):
+    assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", capsys, "--local") >= 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.parametrize("script", REPLICAS)
+def test_replicas_that_programs_coordinate_learn_on_ray(script, capsys, ray_local):
+    assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", capsys, "--workers", "3") >= 0.92
+
+
+def accuracy_of_model_parallel(capsys, *arguments):
+    sys.argv[:] = ["model_parallel.py", *arguments]
+    runpy.run_path(str(EXAMPLES / "model_parallel.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "output/weights:0 (256, 10) on /" in printed
+    return float(re.search(r"test accuracy (\S+)", printed)[1])
+
+
+def test_a_model_spreads_over_two_devices_of_this_process(capsys):
+    assert accuracy_of_model_parallel(capsys, "--local", "--steps", "60") >= 0.9
+
+
+@pytest.mark.ray
+def test_a_model_spreads_over_two_actors(capsys, ray_local):
+    assert accuracy_of_model_parallel(capsys, "--steps", "60") >= 0.9
+
+
+def accuracy_of_input_pipeline(capsys, *arguments):
+    sys.argv[:] = ["input_pipeline.py", *arguments]
+    runpy.run_path(str(EXAMPLES / "input_pipeline.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "the input has ended" in printed
+    return float(re.search(r"test accuracy (\S+)", printed)[1])
+
+
+def test_a_model_learns_from_queues(capsys):
+    assert accuracy_of_input_pipeline(capsys, "--local") >= 0.9
+
+
+@pytest.mark.ray
+def test_a_model_learns_from_queues_on_actors(capsys, ray_local):
+    assert accuracy_of_input_pipeline(capsys) >= 0.9

@@ -1,0 +1,1 @@
+"""Tests of the execution of compiled steps."""

@@ -1,0 +1,388 @@
+"""Operations on strings. Expected values are what TensorFlow 2.21 gave for the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.support.op_samples import OpError, OpSample
+from tests.support.op_samples.parsing_samples import strings, text
+from tfray.framework import dtypes
+from tfray.framework.op_def import lookup
+from tfray.ops.strings import string_number_ops, string_ops, string_split_ops
+
+I32 = np.int32
+
+
+def matrix(*rows):
+    return np.array(rows, object)
+
+
+def given(op, build, inputs, expected, **options):
+    """A row whose result is known."""
+    if len(lookup(op).output_arguments) == 1:
+        expected = np.asarray(expected)
+    return OpSample(op, build, inputs, lambda *_: expected, **options)
+
+
+def split_of(function):
+    """A function that returns a sparse tensor, with a list for it."""
+
+    def build(*tensors, **options):
+        sparse = function(*tensors, **options)
+        return [sparse.indices, sparse.values, sparse.dense_shape]
+
+    return build
+
+
+SPLIT, SPLIT_V2 = split_of(string_split_ops.string_split), split_of(string_split_ops.string_split_v2)
+SQUARE = matrix([b"a", b"b"], [b"c", b"d"])
+WORDS = strings(
+    b"",
+    b"a",
+    b"hello",
+    b"TensorFlow",
+    b"the quick brown fox",
+    b"the quick brown fox jumps over the lazy dog",
+    b"x" * 65,
+    b"y" * 200,
+)
+FAST = [
+    1936946117179621455,
+    3694432073954588131,
+    3786372426573024488,
+    4265654129848386254,
+    3343755477575298353,
+    3200379034145657811,
+    323337772074164025,
+    577833072005583796,
+]
+STRONG = [
+    443797209252341627,
+    546566331822570742,
+    2957200328589801622,
+    1016018213495009118,
+    2203940929248275165,
+    1922187928643153481,
+    784056411441098232,
+    674175070631711542,
+]
+OLD = [
+    105434511174508091,
+    2996632905371535868,
+    1331861223480393034,
+    4519201464338240520,
+    376912252236906943,
+    2241358848979525077,
+    387508316990748746,
+    4354273915233296679,
+]
+
+JOINING = [
+    given(
+        "StringJoin",
+        lambda *parts: string_ops.string_join(list(parts), "-"),
+        [text(b"a"), strings(b"b", b"c")],
+        strings(b"a-b", b"a-c"),
+        modes=("known", "unknown sizes"),
+    ),
+    given("StringJoin", lambda x: string_ops.string_join([x, x]), [text(b"a")], text(b"aa")),
+    given(
+        "StringJoin",
+        lambda *parts: string_ops.string_join(list(parts)),
+        [SQUARE, SQUARE, text("ä".encode())],
+        matrix(["aaä".encode(), "bbä".encode()], ["ccä".encode(), "ddä".encode()]),
+        modes=("known", "unknown sizes"),
+    ),
+    *[
+        given(
+            "ReduceJoin",
+            lambda x, *axis, o=options: string_split_ops.reduce_join(x, *axis, **o),
+            [x, *axis],
+            expected,
+            sizes=[1] if axis else [],
+            label=str(index),
+        )
+        for index, (x, axis, options, expected) in enumerate(
+            [
+                (SQUARE, [], {}, text(b"abcd")),
+                (SQUARE, [I32([1, 0])], {}, text(b"abcd")),
+                (SQUARE, [I32([0, 1])], {}, text(b"acbd")),
+                (SQUARE, [I32(0)], {"separator": "."}, strings(b"a.c", b"b.d")),
+                (SQUARE, [I32(-1)], {"keep_dims": True}, matrix([b"ab"], [b"cd"])),
+                (SQUARE, [I32([])], {}, SQUARE),
+                (np.empty((2, 0), object), [I32([1])], {}, strings(b"", b"")),
+                (SQUARE, [], {"keepdims": True}, matrix([b"abcd"])),
+            ]
+        )
+    ],
+]
+
+SPLITTING = [
+    *[
+        given("StringSplit", SPLIT, [source, delimiter], expected, kwargs=options, data_dependent=True)
+        for source, delimiter, options, expected in [
+            (
+                strings(b"a b", b"c  d e", b""),
+                text(b" "),
+                {},
+                [
+                    [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]],
+                    strings(b"a", b"b", b"c", b"d", b"e"),
+                    [3, 3],
+                ],
+            ),
+            (strings(b"a,b;c"), text(b",;"), {}, [[[0, 0], [0, 1], [0, 2]], strings(b"a", b"b", b"c"), [1, 3]]),
+            (
+                strings(b"abc", b"d"),
+                text(b""),
+                {},
+                [[[0, 0], [0, 1], [0, 2], [1, 0]], strings(b"a", b"b", b"c", b"d"), [2, 3]],
+            ),
+            (
+                strings(b"a,,b", b","),
+                text(b","),
+                {"skip_empty": False},
+                [
+                    [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1]],
+                    strings(b"a", b"", b"b", b"", b""),
+                    [2, 3],
+                ],
+            ),
+            (strings(), text(b" "), {}, [np.empty((0, 2)), strings(), [0, 0]]),
+        ]
+    ],
+    given(
+        "StringSplitV2",
+        SPLIT_V2,
+        [strings(b" a  b ", b"c")],
+        [[[0, 0], [0, 1], [1, 0]], strings(b"a", b"b", b"c"), [2, 2]],
+        modes=("known", "unknown sizes"),
+        data_dependent=True,
+    ),
+    given(
+        "StringSplitV2",
+        lambda x: SPLIT_V2(x, "<>", 1),
+        [strings(b"a<>b<>c")],
+        [[[0, 0], [0, 1]], strings(b"a", b"b<>c"), [1, 2]],
+        modes=("known", "unknown sizes"),
+        data_dependent=True,
+        label="limited",
+    ),
+    given(
+        "StringSplit",
+        string_split_ops.string_bytes_split,
+        [text(b"abc")],
+        strings(b"a", b"b", b"c"),
+        modes=("known", "unknown sizes"),
+        data_dependent=True,
+        label="bytes",
+    ),
+]
+
+CHANGING = [
+    given("StringStrip", string_ops.string_strip, [strings(b" a\t\n", b"\x0bb \x0c")], strings(b"a", b"b")),
+    given("StringLower", string_ops.string_lower, [text("ÄB".encode())], text("Äb".encode())),
+    given(
+        "StringLower", string_ops.string_lower, [text("ÄB".encode())], text("äb".encode()), kwargs={"encoding": "utf-8"}
+    ),
+    given("StringUpper", string_ops.string_upper, [text("äb".encode())], text("äB".encode())),
+    given(
+        "StringUpper",
+        string_ops.string_upper,
+        [SQUARE],
+        matrix([b"A", b"B"], [b"C", b"D"]),
+        kwargs={"encoding": "utf-8"},
+    ),
+    given("StringLength", string_ops.string_length, [strings("äb".encode(), b"")], [3, 0]),
+    given("StringLength", string_ops.string_length, [text("äb".encode())], 2, kwargs={"unit": "UTF8_CHAR"}),
+    *[
+        given("Substr", string_ops.substr, [x, pos, count], expected, kwargs=options)
+        for x, pos, count, options, expected in [
+            (strings(b"hello", b"world"), I32(1), I32(3), {}, strings(b"ell", b"orl")),
+            (text(b"hello"), I32(-3), I32(9), {}, text(b"llo")),
+            (text(b"hello"), np.int64(5), np.int64(1), {}, text(b"")),
+            (text(b"hello"), I32(1), I32(-1), {}, text(b"ello")),
+            (text(b"hello"), I32([0, 1]), I32([1, 2]), {}, strings(b"h", b"el")),
+            (
+                matrix([b"ab", b"cd"], [b"ef", b"gh"]),
+                I32([0, 1]),
+                I32([1, 1]),
+                {},
+                matrix([b"a", b"d"], [b"e", b"h"]),
+            ),
+            (strings("äöü".encode()), I32(1), I32(1), {"unit": "UTF8_CHAR"}, strings("ö".encode())),
+        ]
+    ],
+    *[
+        given("RegexReplace", string_ops.regex_replace, [x, text(pattern), text(rewrite)], expected, kwargs=options)
+        for x, pattern, rewrite, options, expected in [
+            (strings(b"aab", b"b"), b"a+", rb"<\0>", {}, strings(b"<aa>b", b"b")),
+            (text(b"a1b2"), b"([a-z])([0-9])", rb"\2\1", {}, text(b"1a2b")),
+            (text(b"aaa"), b"a", b"b", {"replace_global": False}, text(b"baa")),
+            (text(b"abc"), b"x*", b"-", {}, text(b"-a-b-c-")),
+            (text("aä b".encode()), b"[[:alpha:]]", b"x", {}, text("xä x".encode())),
+            (text(b"a\\b"), rb"\\", rb"\\\\", {}, text(rb"a\\b")),
+            (text(b"a\xffb"), b"b", b"c", {}, text(b"a\xffc")),
+        ]
+    ],
+    given("RegexFullMatch", string_ops.regex_full_match, [strings(b"abc", b"ab"), text(b"a.c")], [True, False]),
+    given("RegexFullMatch", string_ops.regex_full_match, [text("aäb".encode()), text(b"a.b")], True),
+    given("EncodeBase64", string_ops.encode_base64, [strings(b"hello?>", b"")], strings(b"aGVsbG8_Pg", b"")),
+    given("EncodeBase64", string_ops.encode_base64, [text(b"hello?>")], text(b"aGVsbG8_Pg=="), kwargs={"pad": True}),
+    given(
+        "DecodeBase64", string_ops.decode_base64, [strings(b"aGVsbG8_Pg", b"aGVsbG8_Pg==")], strings(*[b"hello?>"] * 2)
+    ),
+    *[
+        given("UnicodeTranscode", string_ops.unicode_transcode, [x], expected, kwargs=options, label=str(index))
+        for index, (x, options, expected) in enumerate(
+            [
+                (
+                    strings("ä".encode("latin-1"), b"a"),
+                    {"input_encoding": "ISO-8859-1", "output_encoding": "UTF-8"},
+                    strings("ä".encode(), b"a"),
+                ),
+                (
+                    text(b"a\xffb"),
+                    {"input_encoding": "UTF-8", "output_encoding": "UTF-8"},
+                    text("a\ufffdb".encode()),
+                ),
+                (
+                    text(b"a\xffb"),
+                    {"input_encoding": "UTF-8", "output_encoding": "UTF-16-BE", "errors": "ignore"},
+                    text(b"\0a\0b"),
+                ),
+                (
+                    text(b"a\xff\x01"),
+                    {
+                        "input_encoding": "UTF-8",
+                        "output_encoding": "UTF-8",
+                        "replacement_char": 63,
+                        "replace_control_characters": True,
+                    },
+                    text(b"a??"),
+                ),
+            ]
+        )
+    ],
+]
+
+NUMBERS = [
+    *[
+        given("AsString", string_number_ops.as_string, [x], strings(*expected), kwargs=options, label=str(index))
+        for index, (x, options, expected) in enumerate(
+            [
+                (
+                    np.float32([1.5, -2.25, 1e10, np.inf, np.nan]),
+                    {},
+                    [b"1.500000", b"-2.250000", b"10000000000.000000", b"inf", b"nan"],
+                ),
+                (np.float32([1.5]), {"precision": 2}, [b"1.50"]),
+                (np.float32([1.5, 1e-7]), {"scientific": True}, [b"1.500000e+00", b"1.000000e-07"]),
+                (np.float32([1.5, 1e-7, 123456789]), {"shortest": True}, [b"1.5", b"1e-07", b"1.23457e+08"]),
+                (np.int8([3, -4]), {"width": 5}, [b"    3", b"   -4"]),
+                (I32([3, -4]), {"width": 5, "fill": "0"}, [b"00003", b"-0004"]),
+                (np.int64([3]), {"width": 5, "fill": "-"}, [b"3    "]),
+                (np.float32([3.5]), {"width": 8, "precision": 2, "fill": "+"}, [b"   +3.50"]),
+                (np.array([True, False]), {}, [b"true", b"false"]),
+                (np.complex64([1 + 2j]), {"precision": 1}, [b"(1.0,2.0)"]),
+                (np.float16([1.5]), {"precision": 3, "shortest": True}, [b"1.5"]),
+                (np.array([1.5], dtypes.bfloat16.numpy), {"precision": 1}, [b"1.5"]),
+                (strings(b"x"), {}, [b"x"]),
+            ]
+        )
+    ],
+    *[
+        given("StringToNumber", string_number_ops.string_to_number, [x], expected, kwargs=options)
+        for x, options, expected in [
+            (strings(b"1.5", b" -2 ", b"1e3", b"inf"), {}, np.float32([1.5, -2, 1000, np.inf])),
+            (text(b"12"), {"out_type": dtypes.int64}, np.int64(12)),
+            (strings(b"-7"), {"out_type": dtypes.int32}, I32([-7])),
+            (strings(b"0.1"), {"out_type": dtypes.float64}, np.float64([0.1])),
+        ]
+    ],
+    given("StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 2**62), [WORDS], FAST),
+    given(
+        "StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 1), [SQUARE], [[0, 0]] * 2
+    ),
+    given(
+        "StringToHashBucketStrong",
+        lambda x: string_number_ops.string_to_hash_bucket_strong(x, 2**62, [1, 2]),
+        [WORDS],
+        STRONG,
+    ),
+    given("StringToHashBucket", lambda x: string_number_ops.string_to_hash_bucket(x, 2**62), [WORDS], OLD),
+]
+
+SAMPLES = [*JOINING, *SPLITTING, *CHANGING, *NUMBERS]
+
+REPLACE = string_ops.regex_replace
+ERRORS = [
+    OpError(
+        "StringJoin", lambda *x: string_ops.string_join(list(x)), [strings(b"a"), strings(b"b", b"c")], "incompatible"
+    ),
+    OpError(
+        "StringJoin",
+        lambda *x: string_ops.string_join(list(x)),
+        [strings(b"a"), strings(b"b", b"c")],
+        "joined",
+        at_run=True,
+    ),
+    OpError("ReduceJoin", lambda x: string_split_ops.reduce_join(x, [0, 0]), [strings(b"x")], "twice"),
+    OpError("ReduceJoin", lambda x: string_split_ops.reduce_join(x, 2), [SQUARE], "out of range"),
+    OpError("ReduceJoin", lambda x: string_split_ops.reduce_join(x, [1, 1]), [SQUARE], "twice", True),
+    OpError("StringSplit", string_split_ops.string_split, [SQUARE], "rank"),
+    OpError(
+        "StringSplitV2", lambda x: string_split_ops.string_split_v2(x, result_type="Ragged"), [SQUARE], "result_type"
+    ),
+    OpError("StringLength", lambda x: string_ops.string_length(x, unit="WORD"), [SQUARE], "unit"),
+    OpError("StringLower", lambda x: string_ops.string_lower(x, "latin"), [SQUARE], "encoding"),
+    OpError("StringLower", lambda x: string_ops.string_lower(x, "utf-8"), [text(b"\xff")], "not UTF-8", True),
+    OpError("Substr", lambda x: string_ops.substr(x, 6, 1), [text(b"hello")], "position 6 is outside", True),
+    OpError("Substr", lambda x: string_ops.substr(x, -6, 1), [text(b"hello")], "position -6 is outside", True),
+    OpError("Substr", lambda x: string_ops.substr(x, [0, 1], 1), [text(b"hello")], "incompatible"),
+    OpError("RegexReplace", lambda x: REPLACE(x, "(", ""), [text(b"a")], "not a regular expression", True),
+    OpError("RegexReplace", lambda x: REPLACE(x, "a", r"\3"), [text(b"a")], "the pattern has 0 groups", True),
+    OpError("RegexFullMatch", lambda x: string_ops.regex_full_match(x, ["a"]), [text(b"a")], "rank"),
+    OpError("DecodeBase64", string_ops.decode_base64, [text(b"a*")], "not base 64", True),
+    OpError("DecodeBase64", string_ops.decode_base64, [text(b"a")], "not base 64", True),
+    OpError("DecodeBase64", string_ops.decode_base64, [text(b"ab+/")], "not base 64", True),
+    OpError(
+        "UnicodeTranscode",
+        lambda x: string_ops.unicode_transcode(x, "UTF-8", "UTF-8", "strict"),
+        [text(b"a\xff")],
+        "is not UTF-8",
+        True,
+    ),
+    OpError(
+        "UnicodeTranscode", lambda x: string_ops.unicode_transcode(x, "nothing", "UTF-8"), [text(b"")], "'nothing'"
+    ),
+    OpError("AsString", lambda x: string_number_ops.as_string(x, precision=2), [I32(3)], "no precision"),
+    OpError("AsString", lambda x: string_number_ops.as_string(x, fill="xx"), [I32(3)], "fill"),
+    OpError(
+        "AsString", lambda x: string_number_ops.as_string(x, scientific=True, shortest=True), [np.float32(3)], "both"
+    ),
+    *[
+        OpError(
+            "StringToNumber",
+            lambda x, d=dtype: string_number_ops.string_to_number(x, d),
+            [text(value)],
+            "is not a",
+            True,
+        )
+        for value, dtype in [
+            (b"1.5", dtypes.int32),
+            (b"", dtypes.float32),
+            (b"1_0", dtypes.int64),
+            (b"x", dtypes.float64),
+        ]
+    ],
+    OpError(
+        "StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 0), [SQUARE], "at least 1"
+    ),
+    OpError(
+        "StringToHashBucketStrong",
+        lambda x: string_number_ops.string_to_hash_bucket_strong(x, 3, [1]),
+        [SQUARE],
+        "expected two",
+    ),
+]

@@ -1,0 +1,1 @@
+"""Tests of savers and saved models."""

@@ -1,0 +1,691 @@
+"""Optimizers against plain NumPy, and the fused updates under them."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+
+from tests.support.interpreter import interpret
+from tests.support.optimizer_steps import TOLERANCES, check_steps
+from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.library.variables.variables import Variable, global_variables_initializer
+from tfray.ops.arrays import array_ops, grouping_ops
+from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.math import linalg_ops, math_ops
+from tfray.ops.state import sparse_state_ops, state_ops, training_ops
+from tfray.ops.state import sparse_training_ops as sparse_ops
+from tfray.runtime.device import Device
+from tfray.session import Session
+from tfray.training.optimizers.adagrad import AdagradOptimizer
+from tfray.training.optimizers.adam import AdamOptimizer, LazyAdamOptimizer
+from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
+from tfray.training.optimizers.momentum import MomentumOptimizer
+from tfray.training.optimizers.optimizer import Optimizer
+from tfray.training.optimizers.slot_creator import create_slot, create_zeros_slot
+from tfray.training.threads.global_step import (
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+    global_step,
+)
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with Graph().as_default() as graph:
+        yield graph
+
+
+# -- the optimizers in NumPy -----------------------------------------------------------------------------
+
+
+class Descent:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def step(self, var, gradient, rows):
+        var[rows] -= self.rate * gradient
+
+
+class Momentum:
+    def __init__(self, rate, momentum, nesterov):
+        self.rate, self.momentum, self.nesterov = rate, momentum, nesterov
+        self.sum = 0.0
+
+    def step(self, var, gradient, rows):
+        self.sum = np.zeros_like(var) + self.sum
+        self.sum[rows] = self.momentum * self.sum[rows] + gradient
+        ahead = gradient + self.momentum * self.sum[rows] if self.nesterov else self.sum[rows]
+        var[rows] -= self.rate * ahead
+
+
+class Adagrad:
+    def __init__(self, rate, start):
+        self.rate, self.sum = rate, start
+
+    def step(self, var, gradient, rows):
+        self.sum = np.zeros_like(var) + self.sum
+        self.sum[rows] += gradient**2
+        var[rows] -= self.rate * gradient / np.sqrt(self.sum[rows])
+
+
+class Adam:
+    def __init__(self, rate, beta1, beta2, epsilon, lazy=False):
+        self.rate, self.beta1, self.beta2, self.epsilon, self.lazy = rate, beta1, beta2, epsilon, lazy
+        self.m = self.v = 0.0
+        self.t = 0
+
+    def step(self, var, gradient, rows):
+        self.t += 1
+        self.m, self.v = np.zeros_like(var) + self.m, np.zeros_like(var) + self.v
+        dense = np.zeros_like(var)
+        dense[rows] = gradient
+        moved = rows if self.lazy else slice(None)
+        self.m[moved] = self.beta1 * self.m[moved] + (1 - self.beta1) * dense[moved]
+        self.v[moved] = self.beta2 * self.v[moved] + (1 - self.beta2) * dense[moved] ** 2
+        m, v = self.m[moved] / (1 - self.beta1**self.t), self.v[moved] / (1 - self.beta2**self.t)
+        # The paper's section 2.1 moves epsilon along with the correction.
+        var[moved] -= self.rate * m / (np.sqrt(v) + self.epsilon / np.sqrt(1 - self.beta2**self.t))
+
+
+# Hyperparameters that are exact in float32, in which numbers become tensors.
+_ADAM = (0.0625, 0.75, 0.875, 2.0**-10)
+OPTIMIZERS = {
+    "descent": (lambda: GradientDescentOptimizer(0.25), lambda: Descent(0.25)),
+    "momentum": (lambda: MomentumOptimizer(0.125, 0.75), lambda: Momentum(0.125, 0.75, False)),
+    "nesterov": (lambda: MomentumOptimizer(0.125, 0.75, use_nesterov=True), lambda: Momentum(0.125, 0.75, True)),
+    "adagrad": (lambda: AdagradOptimizer(0.5), lambda: Adagrad(0.5, 0.1)),
+    "adam": (lambda: AdamOptimizer(*_ADAM), lambda: Adam(*_ADAM)),
+    "lazy_adam": (lambda: LazyAdamOptimizer(*_ADAM), lambda: Adam(*_ADAM, lazy=True)),
+}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_dense_steps(name, dtype):
+    make, reference = OPTIMIZERS[name]
+    random = np.random.default_rng(3)
+    numpy_dtype = dtypes.as_dtype(dtype).numpy
+    values = random.uniform(-1, 1, size=(5, 3, 4)).astype(numpy_dtype)
+    gradient = placeholder(dtype, [3, 4])
+    check_steps(
+        make(),
+        reference(),
+        random.uniform(-1, 1, size=(3, 4)).astype(numpy_dtype),
+        lambda step: {gradient: values[step]},
+        gradient,
+        lambda step: (values[step].astype(np.float64), slice(None)),
+    )
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("index_dtype", ["int32", "int64"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_sparse_steps_with_repeated_rows(name, dtype, index_dtype):
+    make, reference = OPTIMIZERS[name]
+    random = np.random.default_rng(4)
+    numpy_dtype = dtypes.as_dtype(dtype).numpy
+    values = random.uniform(-1, 1, size=(5, 6, 4)).astype(numpy_dtype)
+    indices = random.integers(0, 7, size=(5, 6))
+    indices[1] = [6, 6, 6, 0, 0, 3]
+    indices[2] = [5, 4, 3, 2, 1, 0]
+    rows, positions = placeholder(dtype, [None, 4]), placeholder(index_dtype, [None])
+
+    def summed(step):
+        distinct = np.unique(indices[step])
+        return np.stack([values[step][indices[step] == i].astype(np.float64).sum(0) for i in distinct]), distinct
+
+    check_steps(
+        make(),
+        reference(),
+        random.uniform(-1, 1, size=(7, 4)).astype(numpy_dtype),
+        lambda step: {rows: values[step], positions: indices[step]},
+        IndexedSlices(rows, positions),
+        summed,
+    )
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_over_several_tiles(name):
+    make, reference = OPTIMIZERS[name]
+    random = np.random.default_rng(5)
+    values = random.uniform(-1, 1, size=(2, 300_001)).astype(np.float32)
+    gradient = placeholder("float32", [300_001])
+    check_steps(
+        make(),
+        reference(),
+        random.uniform(-1, 1, size=300_001).astype(np.float32),
+        lambda step: {gradient: values[step]},
+        gradient,
+        lambda step: (values[step].astype(np.float64), slice(None)),
+        steps=2,
+    )
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_sparse_steps_over_several_tiles(name):
+    make, reference = OPTIMIZERS[name]
+    random = np.random.default_rng(6)
+    indices = random.permutation(3000)[:1500]
+    values = random.uniform(-1, 1, size=(1500, 8, 25)).astype(np.float32)
+    check_steps(
+        make(),
+        reference(),
+        random.uniform(-1, 1, size=(3000, 8, 25)).astype(np.float32),
+        lambda step: {},
+        IndexedSlices(constant(values), constant(indices)),
+        lambda step: (values.astype(np.float64), indices),
+        steps=2,
+    )
+
+
+@pytest.mark.parametrize("name", ["descent", "momentum", "nesterov"])
+def test_complex_variables(name):
+    make, reference = OPTIMIZERS[name]
+    var = Variable(np.array([1 + 1j, 2 - 1j], np.complex64))
+    gradient = np.array([0.5j, 1 - 1j], np.complex64)
+    train_op = make().apply_gradients([(constant(gradient), var)])
+    expected = np.array([1 + 1j, 2 - 1j])
+    model = reference()
+    with Session() as session:
+        session.run(global_variables_initializer())
+        for _ in range(3):
+            session.run(train_op)
+            model.step(expected, gradient, slice(None))
+        np.testing.assert_allclose(session.run(var), expected, rtol=1e-5)
+
+
+def test_scalar_and_empty_variables():
+    single, empty = Variable(3.0), Variable(np.zeros((0, 4), np.float32))
+    train_op = AdamOptimizer(0.1).apply_gradients([(constant(5.0), single), (array_ops.zeros([0, 4]), empty)])
+    sparse_op = GradientDescentOptimizer(1.0).apply_gradients(
+        [(IndexedSlices(array_ops.zeros([0, 4]), constant([], "int32")), empty)]
+    )
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run([train_op, sparse_op])
+        np.testing.assert_allclose(session.run(single), 2.9, rtol=1e-6)
+
+
+def test_published_example_of_adam():
+    # The first step of Adam has the size of the learning rate whatever the gradient (section 2.1 of the paper).
+    var = Variable([1.0, 1.0, 1.0])
+    train_op = AdamOptimizer(0.001).apply_gradients([(constant([1e-3, -1.0, 1e3]), var)])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op)
+        np.testing.assert_allclose(session.run(var), [0.999, 1.001, 0.999], rtol=1e-5)
+
+
+# -- training ----------------------------------------------------------------------------------------------
+
+
+def linear_regression():
+    random = np.random.default_rng(7)
+    inputs = random.normal(size=(64, 3)).astype(np.float32)
+    targets = (inputs @ [[1.0], [-2.0], [0.5]] + 0.7).astype(np.float32)
+    weights, bias = Variable(np.zeros((3, 1), np.float32), name="weights"), Variable([0.0], name="bias")
+    error = linalg_ops.matmul(constant(inputs), weights) + bias - constant(targets)
+    return math_ops.reduce_mean(math_ops.square(error)), weights, bias
+
+
+@pytest.mark.parametrize("gate", [Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        GradientDescentOptimizer(0.2),
+        MomentumOptimizer(0.05, 0.8),
+        AdagradOptimizer(0.7),
+        AdamOptimizer(0.1),
+    ],
+    ids=lambda optimizer: optimizer.get_name(),
+)
+def test_linear_regression_converges(optimizer, gate):
+    loss, weights, bias = linear_regression()
+    step = get_or_create_global_step()
+    train_op = optimizer.minimize(loss, global_step=step, gate_gradients=gate)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        for _ in range(200):
+            session.run(train_op)
+        np.testing.assert_allclose(session.run(weights)[:, 0], [1.0, -2.0, 0.5], atol=0.02)
+        np.testing.assert_allclose(session.run(bias), [0.7], atol=0.02)
+        assert global_step(session, step) == 200
+
+
+def test_embeddings_train_by_the_rows_used():
+    table = Variable(np.ones((5, 2), np.float32), name="table")
+    rows = sparse_state_ops.resource_gather(table, [1, 3, 1])
+    optimizer = AdamOptimizer(0.1)
+    train_op = optimizer.minimize(math_ops.reduce_sum(math_ops.square(rows)))
+    with Session() as session:
+        session.run(global_variables_initializer())
+        for _ in range(40):
+            session.run(train_op)
+        values = session.run(table)
+    np.testing.assert_allclose(values[[0, 2, 4]], 1.0)
+    assert np.abs(values[[1, 3]]).max() < 0.2
+
+
+def test_a_step_reads_the_values_from_before_its_updates():
+    var = Variable([2.0])
+    loss = math_ops.reduce_sum(var * var)
+    train_op = GradientDescentOptimizer(0.25).minimize(loss)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert [float(session.run([loss, train_op])[0]) for _ in range(3)] == [4.0, 1.0, 0.25]
+
+
+def test_a_step_reads_slots_from_before_its_updates_too():
+    var = Variable([2.0])
+    optimizer = MomentumOptimizer(0.5, 1.0)
+    train_op = optimizer.minimize(var * 1.0)
+    late_read = optimizer.get_slot(var, "momentum").read_value() * 1.0
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert [float(session.run([late_read, train_op])[0][0]) for _ in range(3)] == [0.0, 1.0, 2.0]
+
+
+def test_the_gradient_may_be_the_variable_itself():
+    var = Variable(np.arange(6, dtype=np.float32).reshape(2, 3))
+    square = Variable(np.arange(9, dtype=np.float32).reshape(3, 3))
+    optimizer = MomentumOptimizer(0.5, 0.9)
+    train_op = optimizer.apply_gradients([(var.value(), var), (array_ops.transpose(square), square)])
+    expected = np.arange(9.0).reshape(3, 3)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op)
+        np.testing.assert_allclose(session.run(var), np.arange(6).reshape(2, 3) / 2)
+        np.testing.assert_allclose(session.run(square), expected - 0.5 * expected.T)
+
+
+@pytest.mark.parametrize("rate", [0.5, lambda: 0.5, lambda: constant(0.5), np.float64(0.5)])
+def test_learning_rates_may_be_numbers_tensors_or_functions(rate):
+    var = Variable(np.array([1.0, 2.0]))
+    train_op = GradientDescentOptimizer(rate).apply_gradients([(constant([1.0, 1.0], "float64"), var)])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op)
+        np.testing.assert_allclose(session.run(var), [0.5, 1.5])
+
+
+def test_a_fed_learning_rate():
+    var, rate = Variable([1.0]), placeholder("float32", [])
+    train_op = GradientDescentOptimizer(rate).apply_gradients([(constant([1.0]), var)])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op, {rate: 0.25})
+        session.run(train_op, {rate: 0.5})
+        np.testing.assert_allclose(session.run(var), [0.25])
+
+
+def test_constraints_hold_after_each_update():
+    var = Variable([1.0, 1.0], constraint=lambda value: math_ops.maximum(value, 0.0))
+    train_op = GradientDescentOptimizer(1.0).apply_gradients([(constant([3.0, 0.5]), var)])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op)
+        np.testing.assert_allclose(session.run(var), [0.0, 0.5])
+
+
+def test_two_losses_share_variables_and_slots():
+    var = Variable([1.0])
+    optimizer = MomentumOptimizer(0.1, 0.5)
+    ops = [optimizer.minimize(var * scale) for scale in (1.0, 2.0)]
+    assert len(optimizer.variables()) == 1
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(ops[0])
+        session.run(ops[1])
+        np.testing.assert_allclose(session.run(var), [1 - 0.1 - 0.1 * 2.5])
+
+
+def test_functions_in_the_graph_see_each_gradient(graph):
+    seen = []
+
+    def combine(gradient, variable):
+        seen.append(variable)
+        return gradient * 10.0
+
+    graph.extra("replica_aggregation", list).append(combine)
+    first, second = Variable([1.0]), Variable([1.0])
+    train_op = GradientDescentOptimizer(0.01).minimize(first * 2.0 + second * 3.0)
+    assert seen == [first, second]
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op)
+        np.testing.assert_allclose(session.run([first, second]), [[0.8], [0.7]])
+
+
+# -- optimizers are user-level code ------------------------------------------------------------------------
+
+
+class PlainMomentum(Optimizer):
+    """Momentum as a user would write it for TensorFlow 1, from operations that have nothing to do with training."""
+
+    def __init__(self, learning_rate, momentum, use_locking=False, name="PlainMomentum"):
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._momentum = momentum
+
+    def _create_slots(self, var_list):
+        for v in var_list:
+            self._zeros_slot(v, "sum", self._name)
+        self._create_non_slot_variable(0.0, "steps", min(var_list, key=lambda v: v.name))
+
+    def _prepare(self):
+        self._lr_t = convert_to_tensor(self._call_if_callable(self._lr), name="learning_rate")
+
+    def _apply_dense(self, grad, var):
+        slot = self.get_slot(var, "sum")
+        new = slot.assign(self._momentum * slot + grad)
+        return var.assign_sub(self._lr_t * new)
+
+    def _apply_sparse(self, grad, var):
+        slot = self.get_slot(var, "sum")
+        rows = self._momentum * array_ops.gather(slot, grad.indices) + grad.values
+        new = sparse_state_ops.scatter_update(slot, grad.indices, rows)
+        with new.graph.control_dependencies([new]):
+            return sparse_state_ops.scatter_sub(var, grad.indices, self._lr_t * rows)
+
+    def _finish(self, update_ops, name_scope):
+        steps = self._get_non_slot_variable("steps")
+        with steps.graph.control_dependencies(update_ops):
+            return grouping_ops.group(*update_ops, steps.assign_add(1.0), name=name_scope)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_optimizer_from_plain_operations(sparse):
+    start = np.arange(8, dtype=np.float32).reshape(4, 2)
+    ours, theirs = Variable(start), Variable(start)
+
+    def loss(var):
+        value = sparse_state_ops.resource_gather(var, [1, 2, 1]) if sparse else var
+        return math_ops.reduce_sum(math_ops.square(value))
+
+    plain = PlainMomentum(0.1, 0.6)
+    steps = [plain.minimize(loss(ours)), MomentumOptimizer(0.1, 0.6).minimize(loss(theirs))]
+    with Session() as session:
+        session.run(global_variables_initializer())
+        for _ in range(4):
+            session.run(steps)
+        first, second, count = session.run([ours, theirs, plain._get_non_slot_variable("steps")])
+    np.testing.assert_allclose(first, second, rtol=1e-5)
+    assert count == 4.0
+    assert plain.get_slot_names() == ["sum"]
+
+
+class ResourceDescent(Optimizer):
+    """An optimizer that overrides the methods with handles, as later TensorFlow 1 programs do."""
+
+    def __init__(self):
+        super().__init__(False, "ResourceDescent")
+
+    def _resource_apply_dense(self, grad, handle):
+        return state_ops.assign_sub(handle, 0.5 * grad)
+
+    def _resource_apply_sparse(self, grad, handle, indices):
+        return sparse_state_ops.scatter_sub(handle, indices, 0.5 * grad)
+
+
+def test_methods_that_take_handles():
+    dense, table = Variable([1.0, 2.0]), Variable(np.zeros((3, 1), np.float32))
+    loss = math_ops.reduce_sum(dense) + math_ops.reduce_sum(sparse_state_ops.resource_gather(table, [2, 2]))
+    train_op = ResourceDescent().minimize(loss)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op)
+        np.testing.assert_allclose(session.run(dense), [0.5, 1.5])
+        np.testing.assert_allclose(session.run(table)[:, 0], [0, 0, -1])
+
+
+def test_an_optimizer_without_updates_says_so():
+    class Nothing(Optimizer):
+        pass
+
+    table = Variable(np.zeros((3, 1), np.float32), name="table")
+    with pytest.raises(UnimplementedError, match="Nothing defines neither _apply_dense"):
+        Nothing(False, "n").minimize(table * 1.0)
+    with pytest.raises(UnimplementedError, match=r"_apply_sparse.*'table' is sparse"):
+        Nothing(False, "n").minimize(math_ops.reduce_sum(sparse_state_ops.resource_gather(table, [0])))
+
+
+# -- names, slots and devices ------------------------------------------------------------------------------
+
+
+def test_names_of_slots_and_operations(graph):
+    var = Variable([1.0], name="layer/w")
+    optimizer = AdamOptimizer()
+    train_op = optimizer.minimize(var * 2.0)
+    assert train_op.name == "Adam"
+    assert optimizer.get_slot_names() == ["m", "v"]
+    assert optimizer.get_slot(var, "m").op.name == "layer/w/Adam"
+    assert optimizer.get_slot(var, "v").op.name == "layer/w/Adam_1"
+    assert [v.op.name for v in optimizer.variables()] == [
+        "beta1_power",
+        "beta2_power",
+        "layer/w/Adam",
+        "layer/w/Adam_1",
+    ]
+    assert graph.get_operation_by_name("Adam/update_layer/w/ApplyAdam")
+    assert graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) == [var]
+    assert set(optimizer.variables()) < set(graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
+    assert graph.get_collection(GraphKeys.TRAIN_OP) == [train_op]
+    assert optimizer.get_slot(var, "nothing") is None
+
+
+def test_slots_and_updates_are_with_their_variable(graph):
+    with graph.device("/job:ps/task:1"):
+        var = Variable([1.0], name="w")
+    optimizer = MomentumOptimizer(0.1, 0.9)
+    with graph.device("/job:worker"):
+        optimizer.minimize(var * 2.0)
+    assert optimizer.get_slot(var, "momentum").device == "/job:ps/task:1"
+    update = graph.get_operation_by_name("Momentum/update_w/ApplyMomentum")
+    assert update.device == "/job:ps/task:1"
+    assert "w" in update.colocation_groups()
+
+
+def test_the_step_counter_moves_after_the_updates(graph):
+    var, step = Variable([1.0], name="w"), create_global_step()
+    train_op = GradientDescentOptimizer(0.1).minimize(var * 2.0, global_step=step)
+    (gate,) = train_op.control_inputs
+    assert [op.name for op in gate.control_inputs] == ["GradientDescent/update_w/ApplyGradientDescent"]
+
+
+def test_slot_creator():
+    var = Variable([1.0, 2.0], name="w")
+    slots = [create_slot(var, [3.0, 4.0], "S"), create_zeros_slot(var, "S"), create_zeros_slot(var, "T", "int64")]
+    assert [slot.op.name for slot in slots] == ["w/S", "w/S_1", "w/T"]
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert [value.tolist() for value in session.run(slots)] == [[3.0, 4.0], [0.0, 0.0], [0, 0]]
+        assert slots[2].dtype is dtypes.int64
+
+
+def test_variables_of_unknown_shape():
+    value = placeholder("float32")
+    var = Variable(value, validate_shape=False)
+    optimizer = AdagradOptimizer(1.0, initial_accumulator_value=4.0)
+    train_op = optimizer.minimize(var * 0.0)
+    with Session() as session:
+        session.run(global_variables_initializer(), {value: [[1.0, 2.0]]})
+        session.run(train_op)
+        assert session.run(optimizer.get_slot(var, "accumulator")).tolist() == [[4.0, 4.0]]
+
+
+def test_global_step(graph):
+    assert get_global_step() is None
+    step = get_or_create_global_step()
+    assert get_or_create_global_step() is step
+    assert (step.op.name, step.dtype, step.shape.as_list()) == ("global_step", dtypes.int64, [])
+    with pytest.raises(InvalidArgumentError, match="already"):
+        create_global_step()
+    assert graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) == []
+
+
+def test_a_variable_named_global_step_is_found():
+    step = Variable(0, name="global_step", trainable=False)
+    assert get_global_step() is step
+    with Graph().as_default():
+        Variable(0.0, name="global_step")
+        with pytest.raises(InvalidArgumentError, match="float32"):
+            get_global_step()
+
+
+# -- errors ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_to_optimise():
+    optimizer = GradientDescentOptimizer(0.1)
+    with pytest.raises(InvalidArgumentError, match="no variables"):
+        optimizer.minimize(constant(1.0))
+    Variable([1.0], name="left")
+    Variable([1.0], name="right")
+    with pytest.raises(ValueError, match="none of the variables left, right"):
+        optimizer.minimize(constant(1.0))
+    with pytest.raises(InvalidArgumentError, match="no gradient for any variable: left"):
+        optimizer.apply_gradients([(None, v) for v in constant(0.0).graph.get_collection("trainable_variables")])
+    with pytest.raises(InvalidArgumentError, match="no gradient"):
+        optimizer.apply_gradients([])
+
+
+def test_arguments_are_checked():
+    var = Variable([1.0], name="w")
+    optimizer = GradientDescentOptimizer(0.1)
+    with pytest.raises(InvalidArgumentError, match="loss is None"):
+        optimizer.minimize(None)
+    with pytest.raises(InvalidArgumentError, match="gate_gradients is 7"):
+        optimizer.minimize(var * 1.0, gate_gradients=7)
+    with pytest.raises(InvalidArgumentError, match="is not a variable"):
+        optimizer.minimize(var * 1.0, var_list=[var.value()])
+    with pytest.raises(InvalidArgumentError, match=r"shape \(2,\), variable 'w' \(1,\)"):
+        optimizer.apply_gradients([(constant([1.0, 2.0]), var)])
+    with pytest.raises(InvalidArgumentError, match="float64"):
+        optimizer.apply_gradients([(constant([1.0], "float64"), var)])
+    with pytest.raises(InvalidArgumentError, match="positive"):
+        AdagradOptimizer(0.1, initial_accumulator_value=0.0)
+    with pytest.raises(InvalidArgumentError, match="needs a name"):
+        GradientDescentOptimizer(0.1, name="")
+    with pytest.raises(InvalidArgumentError, match=r"int32.*takes"):
+        optimizer.minimize(lambda: constant(1), var_list=var)
+
+
+@pytest.mark.parametrize("row", [-1, 3])
+def test_rows_out_of_range(row):
+    var = Variable(np.zeros((3, 1), np.float32), name="w")
+    train_op = AdamOptimizer().apply_gradients([(IndexedSlices(constant([[1.0]]), constant([row])), var)])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        with pytest.raises(InvalidArgumentError, match=rf"row {row} is not in \[0, 3\).*'w'"):
+            session.run(train_op)
+
+
+# -- the fused operations ----------------------------------------------------------------------------------
+
+
+def test_updates_check_shapes_while_building():
+    var, other = Variable([1.0, 2.0], name="w"), Variable([1.0, 2.0, 3.0], name="x")
+    with pytest.raises(InvalidArgumentError, match="grad"):
+        training_ops.apply_gradient_descent(var, 0.1, [1.0])
+    with pytest.raises(InvalidArgumentError, match="alpha"):
+        training_ops.apply_gradient_descent(var, [0.1, 0.2], [1.0, 2.0])
+    with pytest.raises(InvalidArgumentError, match="slot 'x' is float32"):
+        training_ops.apply_adagrad(var, other, 0.1, [1.0, 2.0])
+    with pytest.raises(InvalidArgumentError, match="not a variable"):
+        training_ops.apply_gradient_descent(var.value(), 0.1, [1.0, 2.0])
+    with pytest.raises(InvalidArgumentError, match="float64"):
+        training_ops.apply_gradient_descent(var, 0.1, constant([1.0, 2.0], "float64"))
+    with pytest.raises(InvalidArgumentError):
+        sparse_ops.sparse_apply_gradient_descent(var, 0.1, [[1.0]], [0])
+    with pytest.raises(InvalidArgumentError, match="no rows"):
+        sparse_ops.sparse_apply_gradient_descent(Variable(1.0), 0.1, [1.0], [0])
+    with pytest.raises(InvalidArgumentError, match="lr has shape"):
+        sparse_ops.sparse_apply_adagrad(var, var, [0.1], [1.0], [0])
+
+
+def test_updates_check_shapes_while_running():
+    value, device = placeholder("float32"), Device("/job:localhost/task:0/device:CPU:0")
+    var = Variable([1.0, 2.0], name="w")
+    interpret(var.initializer, device=device)
+    update = training_ops.apply_gradient_descent(var, 0.1, value)
+    with pytest.raises(InvalidArgumentError, match=r"'w' has shape \(2,\), the gradient \(3,\)"):
+        interpret(update, {value: [1.0, 2.0, 3.0]}, device)
+    update = sparse_ops.sparse_apply_gradient_descent(var, 0.1, value, [0])
+    with pytest.raises(InvalidArgumentError, match=r"'w' has shape \(2,\), the sparse gradient \(3,\) for 1 rows"):
+        interpret(update, {value: [1.0, 2.0, 3.0]}, device)
+
+
+def test_updates_need_initialised_variables():
+    var = Variable([1.0], name="w")
+    train_op = GradientDescentOptimizer(0.1).apply_gradients([(constant([1.0]), var)])
+    with Session() as session, pytest.raises(FailedPreconditionError, match="'w' is not initialised"):
+        session.run(train_op)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_nesterov_adam(dtype):
+    numpy_dtype = dtypes.as_dtype(dtype).numpy
+    var, m, v = (Variable(np.array(x, numpy_dtype)) for x in ([1.0, 2.0], [0.5, -0.5], [0.25, 1.0]))
+    op = training_ops.apply_adam(
+        var, m, v, 0.5, 0.75, 0.25, 0.5, 0.75, 0.125, np.array([1.0, -1.0], numpy_dtype), use_nesterov=True
+    )
+    device = Device("/job:localhost/task:0/device:CPU:0")
+    interpret([x.initializer for x in (var, m, v)], device=device)
+    interpret(op, device=device)
+    gradient, new_m, new_v = np.array([1.0, -1.0]), np.array([0.75, -0.75]), np.array([0.4375, 1.0])
+    step = 0.25 * np.sqrt(0.25) / 0.5 * (0.5 * new_m + 0.5 * gradient) / (np.sqrt(new_v) + 0.125)
+    results = [value.astype(np.float64) for value in interpret([m.value(), v.value(), var.value()], device=device)]
+    tolerance = 1e-6 if dtype == "float32" else 1e-2
+    np.testing.assert_allclose(results[0], new_m, rtol=tolerance)
+    np.testing.assert_allclose(results[1], new_v, rtol=tolerance)
+    np.testing.assert_allclose(results[2], [1.0, 2.0] - step, rtol=tolerance)
+
+
+def test_half_precision_updates_compute_in_single():
+    # In float16 epsilon is 0, and so is the square of this gradient.
+    var = Variable(np.ones(2, np.float16))
+    train_op = AdamOptimizer(0.01).apply_gradients([(constant(np.array([0.0, 1e-4], np.float16)), var)])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op)
+        np.testing.assert_allclose(session.run(var), [1.0, 0.99], rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_form_for_gpus_gives_the_same(dtype):
+    # NumPy under another name: kernels then take the way that they take for any other array module.
+    other = Device("/job:localhost/task:0/device:GPU:0", xp=types.SimpleNamespace(**vars(np)))
+    assert other.type == "GPU"
+    random = np.random.default_rng(8)
+    start, dense, rows = (random.uniform(0.5, 1, size=(7, 3)).astype(dtype) for _ in range(3))
+    indices = np.array([6, 0, 0, 3, 6, 6, 1], np.int32)
+    rate = constant(0.25)
+    adam = (constant(0.5), constant(0.75), rate, constant(0.5), constant(0.75), constant(0.125))
+    var, a, b = (Variable(start) for _ in range(3))
+    updates = [
+        training_ops.apply_gradient_descent(var, rate, dense),
+        training_ops.apply_momentum(var, a, rate, dense, 0.5),
+        training_ops.apply_adagrad(var, a, rate, dense),
+        training_ops.apply_adam(var, a, b, *adam, grad=dense),
+        training_ops.apply_adam(var, a, b, *adam, grad=dense, use_nesterov=True),
+        sparse_ops.sparse_apply_gradient_descent(var, rate, rows, indices),
+        sparse_ops.sparse_apply_momentum(var, a, rate, rows, indices, 0.5, use_nesterov=True),
+        sparse_ops.sparse_apply_adagrad(var, a, rate, rows, indices),
+        sparse_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices),
+        sparse_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices, lazy=True),
+    ]
+    for update in updates:
+        results = []
+        for device in (Device("/job:localhost/task:0/device:CPU:0"), other):
+            interpret([v.initializer for v in (var, a, b)], device=device)
+            interpret(update, device=device)
+            results.append(np.stack(interpret([v.value() for v in (var, a, b)], device=device)))
+        np.testing.assert_allclose(*results, rtol=1e-5 if dtype == "float32" else 4e-3, err_msg=update.name)

@@ -1,0 +1,1 @@
+"""Tests of sessions that are watched over."""
