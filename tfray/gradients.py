@@ -585,8 +585,6 @@ _CUSTOM: Final[weakref.WeakValueDictionary[str, _CustomGradient]] = weakref.Weak
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator for a function of tensors that brings its own gradient.
 
-    ::
-
         @tf.custom_gradient
         def log1pexp(x):
             e = tf.exp(x)

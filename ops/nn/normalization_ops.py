@@ -455,7 +455,7 @@ def _fused_batch_norm_grad_gradient(
     """Second derivatives of batch normalization.
 
     With n = normalized images, d = gradient of the outputs, r = 1 / sqrt(variance + epsilon), <> = mean over a
-    channel and N its number of elements, the forward operation computes in training::
+    channel and N its number of elements, the forward operation computes in training:
 
         d_x = scale r (d - <d> - n <d n>),    d_scale = N <d n>,    d_offset = N <d>
 

@@ -29,7 +29,7 @@ def lstm_gates(
 ) -> tuple[Tensor, Tensor]:
     """The elementwise part of an LSTM cell without peepholes.
 
-    With ``i, j, f, o`` the four parts of ``projected + bias`` along the second axis::
+    With ``i, j, f, o`` the four parts of ``projected + bias`` along the second axis:
 
         new_cell = cell * sigmoid(f + forget_bias) + sigmoid(i) * tanh(j)
         output = tanh(new_cell) * sigmoid(o)

@@ -24,7 +24,7 @@ def apply_rms_prop(
     indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Update by RMSProp::
+    """Update by RMSProp:
 
         ms += (1 - rho) * (grad ** 2 - ms)
         mom = momentum * mom + lr * grad / sqrt(ms + epsilon)
@@ -133,7 +133,7 @@ def apply_centered_rms_prop(
     indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Update by RMSProp with the variance of the gradients in place of the mean of their squares::
+    """Update by RMSProp with the variance of the gradients in place of the mean of their squares:
 
         ms += (1 - rho) * (grad ** 2 - ms)
         mg += (1 - rho) * (grad - mg)
@@ -209,7 +209,7 @@ def apply_adadelta(
     indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Update by Adadelta::
+    """Update by Adadelta:
 
         accum = rho * accum + (1 - rho) * grad ** 2
         update = sqrt(accum_update + epsilon) / sqrt(accum + epsilon) * grad

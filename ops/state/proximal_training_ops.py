@@ -25,7 +25,7 @@ def apply_proximal_gradient_descent(
     indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Update by proximal gradient descent::
+    """Update by proximal gradient descent:
 
         moved = var - alpha * delta
         var = sign(moved) * max(abs(moved) - alpha * l1, 0) / (1 + alpha * l2)
@@ -84,7 +84,7 @@ def apply_proximal_adagrad(
     indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Update by Adagrad with penalties::
+    """Update by Adagrad with penalties:
 
         accum += grad ** 2
         rate = lr / sqrt(accum)
@@ -154,7 +154,7 @@ def apply_adagrad_da(
     indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Update by Adagrad with dual averaging::
+    """Update by Adagrad with dual averaging:
 
         gradient_accumulator += grad
         gradient_squared_accumulator += grad ** 2
@@ -235,7 +235,7 @@ def apply_ftrl(
     indices: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Update by FTRL-Proximal ("follow the regularised leader")::
+    """Update by FTRL-Proximal ("follow the regularised leader"):
 
         new_accum = accum + grad ** 2
         linear += grad + 2 * l2_shrinkage * var - (new_accum ** -lr_power - accum ** -lr_power) / lr * var

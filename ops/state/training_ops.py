@@ -218,7 +218,7 @@ def apply_adam(
     use_nesterov: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Update by Adam::
+    """Update by Adam:
 
         m += (1 - beta1) * (grad - m)
         v += (1 - beta2) * (grad ** 2 - v)

@@ -1,4 +1,4 @@
-"""The example programs learn, and the README's programs run."""
+"""The example programs learn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-import tfray as tf
 from tests.support import ROOT
 from tfray import cli
 
@@ -158,38 +157,3 @@ def test_a_model_learns_from_queues(capsys):
 @pytest.mark.ray
 def test_a_model_learns_from_queues_on_actors(capsys, ray_local):
     assert accuracy_of_input_pipeline(capsys) >= 0.9
-
-
-def programs_of(page):
-    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-
-
-PAGES = [path for path in sorted((ROOT / "tfray" / "docs").glob("*.md")) if programs_of(path)]
-
-
-@pytest.mark.ray
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: path.stem)
-def test_the_programs_of_a_page_run(capsys, ray_local, tmp_path, monkeypatch, page):
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": page.stem}
-    with tf.Graph().as_default():
-        for program in programs_of(page):
-            exec(compile(program, page.name, "exec"), names)
-    if page.stem == "README":
-        assert names["result"].metrics["loss"] < 1e-3
-    elif page.stem == "clusters":
-        assert "[2., 2.]" in capsys.readouterr().out.replace("[[2. 2.]", "[2., 2.]")
-    elif page.stem == "serving":
-        assert names["answer"] == 11
-    else:
-        assert len(names) > 3  # what the page has defined
-
-
-def test_pages_link_to_what_is_there():
-    for page in [ROOT / "README.md", ROOT / "tfray" / "ARCHITECTURE.md", *(ROOT / "tfray" / "docs").glob("*.md")]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page} links to {link}"
-
-
-def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().split()) <= 1200

@@ -34,8 +34,6 @@ class ServerDef(Message):
 class ClusterSpec:
     """The tasks of a distributed program: jobs, and in each the addresses of its tasks.
 
-    ::
-
         cluster = tf.train.ClusterSpec({"ps": ["ps0:2222"], "worker": ["worker0:2222", "worker1:2222"]})
 
     An address is the name under which a task's server is found on Ray; nothing listens there.

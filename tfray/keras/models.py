@@ -26,8 +26,6 @@ __all__ = ["Model", "Sequential"]
 class Model(Trainable, Layer):
     """A model: made of inputs and outputs, or by deriving from it and defining `call`.
 
-    ::
-
         x = tf.keras.Input([784])
         y = tf.keras.layers.Dense(10, activation="softmax")(tf.keras.layers.Dense(64, activation="relu")(x))
         model = tf.keras.Model(x, y)
@@ -182,8 +180,6 @@ class Model(Trainable, Layer):
 
 class Sequential(Model):
     """Layers one after the other.
-
-    ::
 
         model = tf.keras.Sequential([tf.keras.layers.Dense(64, activation="relu", input_shape=(784,)),
                                      tf.keras.layers.Dense(10, activation="softmax")])

@@ -1,6 +1,6 @@
 """From the body of a segment to one Python function: an operation costs its kernel call and nothing else.
 
-The generated function looks like this, one operation a line, so that a line number names an operation::
+The generated function looks like this, one operation a line, so that a line number names an operation:
 
     def make(b0, b1):
         def segment(step, v0, v1):

@@ -76,8 +76,6 @@ class CategoricalVocabulary:
 class VocabularyProcessor:
     """Turns texts into rows of word numbers, cut and padded with 0 to one length.
 
-    ::
-
         processor = learn.preprocessing.VocabularyProcessor(max_document_length=20)
         x = np.array(list(processor.fit_transform(texts)))
         size = len(processor.vocabulary_)

@@ -47,8 +47,6 @@ def arg_scoped_arguments(func: Any) -> dict[str, Any]:
 def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterator[Scope]:
     """Set default arguments of functions for a block.
 
-    ::
-
         with slim.arg_scope([slim.conv2d, slim.fully_connected], weights_regularizer=slim.l2_regularizer(0.001)):
             net = slim.conv2d(images, 64, [3, 3])
 

@@ -31,8 +31,6 @@ from tfray.library.variables.variable_store import Reuse
 class Layer:
     """A part of a model with variables of its own.
 
-    ::
-
         class Scale(tf.layers.Layer):
             def build(self, input_shape):
                 self.factor = self.add_weight("factor", [input_shape[-1]])

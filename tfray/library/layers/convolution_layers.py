@@ -6,7 +6,7 @@ Their inputs are ``[batch, ..., channels]``, or with ``data_format="channels_fir
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
@@ -69,9 +69,11 @@ _CONVOLUTIONS: Final[dict[int, Callable[..., Tensor]]] = {
 class ConvolutionLayer(Layer):
     """What convolutional layers have in common; `Conv2D` documents the arguments."""
 
+    rank: ClassVar[int]
+    """Number of spatial axes."""
+
     def __init__(
         self,
-        rank: int,
         filters: int,
         kernel_size: Sizes,
         strides: Sizes = 1,
@@ -92,13 +94,12 @@ class ConvolutionLayer(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
-        self.rank = rank
         self.filters = int(filters)
-        self.kernel_size = per_axis(kernel_size, rank, "kernel_size")
-        self.strides = per_axis(strides, rank, "strides")
+        self.kernel_size = per_axis(kernel_size, self.rank, "kernel_size")
+        self.strides = per_axis(strides, self.rank, "strides")
         self.padding = padding_of(padding)
         self.data_format = data_format
-        self.dilation_rate = per_axis(dilation_rate, rank, "dilation_rate")
+        self.dilation_rate = per_axis(dilation_rate, self.rank, "dilation_rate")
         self.activation = activation
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
@@ -108,7 +109,7 @@ class ConvolutionLayer(Layer):
         self.kernel_constraint = kernel_constraint
         self.bias_constraint = bias_constraint
         self.bias: Any = None
-        self._layout = layout_of(data_format, rank)
+        self._layout = layout_of(data_format, self.rank)
 
     def build(self, input_shape: ShapeLike) -> None:
         self._add_kernel(self.kernel_shape(self._channels(input_shape)))
@@ -180,8 +181,7 @@ class ConvolutionLayer(Layer):
 class Conv1D(ConvolutionLayer):
     """Convolves sequences ``[batch, width, channels]``; arguments as for `Conv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(1, filters, kernel_size, *args, **kwargs)
+    rank = 1
 
 
 class Conv2D(ConvolutionLayer):
@@ -208,15 +208,13 @@ class Conv2D(ConvolutionLayer):
         **kwargs: As for `Layer`.
     """
 
-    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, *args, **kwargs)
+    rank = 2
 
 
 class Conv3D(ConvolutionLayer):
     """Convolves volumes ``[batch, depth, height, width, channels]``; arguments as for `Conv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, filters, kernel_size, *args, **kwargs)
+    rank = 3
 
 
 class TransposedConvolutionLayer(ConvolutionLayer):
@@ -224,7 +222,6 @@ class TransposedConvolutionLayer(ConvolutionLayer):
 
     def __init__(
         self,
-        rank: int,
         filters: int,
         kernel_size: Sizes,
         strides: Sizes = 1,
@@ -233,7 +230,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        super().__init__(rank, filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
+        super().__init__(filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
 
     def kernel_shape(self, channels: int) -> list[int]:
         return [*self.kernel_size, self.filters, channels]
@@ -262,15 +259,13 @@ class TransposedConvolutionLayer(ConvolutionLayer):
 class Conv2DTranspose(TransposedConvolutionLayer):
     """The transpose of a convolution, which enlarges images; arguments as for `Conv2D`, without dilation."""
 
-    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, *args, **kwargs)
+    rank = 2
 
 
 class Conv3DTranspose(TransposedConvolutionLayer):
     """The same for volumes; arguments as for `Conv2D`, without dilation."""
 
-    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, filters, kernel_size, *args, **kwargs)
+    rank = 3
 
 
 class SeparableConvolutionLayer(ConvolutionLayer):
@@ -278,7 +273,6 @@ class SeparableConvolutionLayer(ConvolutionLayer):
 
     def __init__(
         self,
-        rank: int,
         filters: int,
         kernel_size: Sizes,
         strides: Sizes = 1,
@@ -303,7 +297,6 @@ class SeparableConvolutionLayer(ConvolutionLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            rank,
             filters,
             kernel_size,
             strides,
@@ -369,8 +362,7 @@ class SeparableConv2D(SeparableConvolutionLayer):
         **kwargs: As for `Layer`.
     """
 
-    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, *args, **kwargs)
+    rank = 2
 
     def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         return self._finish(
@@ -389,8 +381,7 @@ class SeparableConv2D(SeparableConvolutionLayer):
 class SeparableConv1D(SeparableConvolutionLayer):
     """The same for sequences; arguments as for `SeparableConv2D`."""
 
-    def __init__(self, filters: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(1, filters, kernel_size, *args, **kwargs)
+    rank = 1
 
     def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         # A sequence is an image of height 1.

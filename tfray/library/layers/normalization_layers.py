@@ -28,7 +28,7 @@ class BatchNormalization(Layer):
     """Normalizes every channel to mean 0 and variance 1, then scales and shifts it.
 
     In training it uses the mean and variance of the batch, and moves averages of them; otherwise it uses these
-    averages. What moves them goes to ``GraphKeys.UPDATE_OPS`` and has to be run with each training step::
+    averages. What moves them goes to ``GraphKeys.UPDATE_OPS`` and has to be run with each training step:
 
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
             train_op = optimizer.minimize(loss)

@@ -440,15 +440,14 @@ def separable_convolution2d(
 
     def separable(*args: Any, **kwargs: Any) -> Layer:
         kernel, regularizer = kwargs.pop("kernel_initializer"), kwargs.pop("kernel_regularizer")
-        return SeparableConv2D(
-            *args,
-            **kwargs,
-            depth_multiplier=depth_multiplier,
-            depthwise_initializer=kernel,
-            pointwise_initializer=pointwise_initializer or kernel,
-            depthwise_regularizer=regularizer,
-            pointwise_regularizer=regularizer,
-        )
+        kwargs |= {
+            "depth_multiplier": depth_multiplier,
+            "depthwise_initializer": kernel,
+            "pointwise_initializer": pointwise_initializer or kernel,
+            "depthwise_regularizer": regularizer,
+            "pointwise_regularizer": regularizer,
+        }
+        return SeparableConv2D(*args, **kwargs)
 
     return _convolve(
         separable,

@@ -15,8 +15,6 @@ from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 class AdadeltaOptimizer(Optimizer):
     """Scales each element's gradient so that its updates have the units of the element.
 
-    ::
-
         accum = rho * accum + (1 - rho) * gradient ** 2
         update = sqrt(accum_update + epsilon) / sqrt(accum + epsilon) * gradient
         accum_update = rho * accum_update + (1 - rho) * update ** 2

@@ -16,7 +16,7 @@ from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 class AdamOptimizer(Optimizer):
     """Moves each element by the mean of its gradients over the root of the mean of their squares.
 
-    With t the number of the step, counted from 1::
+    With t the number of the step, counted from 1:
 
         m += (1 - beta1) * (gradient - m)
         v += (1 - beta2) * (gradient ** 2 - v)

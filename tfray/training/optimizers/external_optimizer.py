@@ -159,8 +159,6 @@ class ExternalOptimizerInterface:
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
     """Minimises by `scipy.optimize.minimize`, with L-BFGS as a rule.
 
-    ::
-
         optimizer = tf.contrib.opt.ScipyOptimizerInterface(loss, options={"maxiter": 100})
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())

@@ -56,8 +56,6 @@ def exponential_decay(
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
     """``values[0]`` up to ``boundaries[0]``, ``values[1]`` from there up to ``boundaries[1]``, and so on.
 
-    ::
-
         learning_rate = tf.train.piecewise_constant(global_step, [100000, 110000], [1.0, 0.5, 0.1])
 
     Args:

@@ -23,8 +23,6 @@ from tfray.training.optimizers.optimizer import Hyperparameter
 class ExponentialMovingAverage:
     """Keeps an average of each of some variables, in which older values fade: ``decay`` is what remains in a step.
 
-    ::
-
         ema = tf.train.ExponentialMovingAverage(decay=0.999)
         with tf.control_dependencies([train_op]):
             train_op = ema.apply(tf.trainable_variables())

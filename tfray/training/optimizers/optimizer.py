@@ -38,11 +38,9 @@ Hyperparameter = float | Tensor | Variable | Callable[[], Any]
 class Optimizer:
     """Changes variables so as to make a loss smaller.
 
-    ::
-
         train_op = optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())
 
-    or, to change gradients before they are applied::
+    or, to change gradients before they are applied:
 
         grads_and_vars = optimizer.compute_gradients(loss)
         train_op = optimizer.apply_gradients([(tf.clip_by_norm(g, 5.0), v) for g, v in grads_and_vars])

@@ -15,8 +15,6 @@ from tfray.training.optimizers.optimizer import Hyperparameter
 class ProximalAdagradOptimizer(AdagradOptimizer):
     """Adagrad, each step of which ends by shrinking the weights towards 0.
 
-    ::
-
         accumulator += gradient ** 2
         rate = learning_rate / sqrt(accumulator)
         moved = var - rate * gradient

@@ -15,8 +15,6 @@ from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 class ProximalGradientDescentOptimizer(Optimizer):
     """Gradient descent, each step of which ends by shrinking the weights towards 0.
 
-    ::
-
         moved = var - learning_rate * gradient
         var = sign(moved) * max(abs(moved) - learning_rate * l1, 0) / (1 + learning_rate * l2)
 

@@ -16,8 +16,6 @@ from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 class RMSPropOptimizer(Optimizer):
     """Divides each element's gradient by the root of a running mean of its squares.
 
-    ::
-
         mean_square += (1 - decay) * (gradient ** 2 - mean_square)
         step = momentum * step + learning_rate * gradient / sqrt(mean_square + epsilon)
         var -= step

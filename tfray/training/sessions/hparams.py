@@ -13,8 +13,6 @@ _ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z]\w*)(?P<index>\[\d+\])?\s*=\s*(?P
 class HParams:
     """Hyperparameters: attributes with fixed types.
 
-    ::
-
         hparams = HParams(learning_rate=0.1, layers=[64, 64], activation="relu")
         hparams.parse("learning_rate=0.01,layers=[128,64]")
         hparams.learning_rate

@@ -33,8 +33,6 @@ class SyncReplicasOptimizer(Optimizer):
     global step its next gradients are: those that come too late are dropped. With fewer `replicas_to_aggregate` than
     `total_num_replicas` the others are backups, for which no step waits.
 
-    ::
-
         optimizer = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(), 4, total_num_replicas=5)
         train_op = optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())
         hook = optimizer.make_session_run_hook(is_chief)
