@@ -404,12 +404,12 @@ def embedding_attention_seq2seq(
                     first,
                     states,
                     decoder,
-                    num_decoder_symbols,
-                    embedding_size,
-                    num_heads,
-                    size,
-                    output_projection,
-                    feeds,
+                    num_symbols=num_decoder_symbols,
+                    embedding_size=embedding_size,
+                    num_heads=num_heads,
+                    output_size=size,
+                    output_projection=output_projection,
+                    feed_previous=feeds,
                     initial_state_attention=initial_state_attention,
                 )
 
