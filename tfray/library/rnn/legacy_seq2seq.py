@@ -128,7 +128,7 @@ def embedding_rnn_decoder(
     num_symbols: int,
     embedding_size: int,
     output_projection: tuple[TensorLike, TensorLike] | None = None,
-    feed_previous: bool | Tensor = False,
+    feed_previous: bool = False,
     update_embedding_for_previous: bool = True,
     scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
@@ -271,7 +271,7 @@ def embedding_attention_decoder(
     num_heads: int = 1,
     output_size: int | None = None,
     output_projection: tuple[TensorLike, TensorLike] | None = None,
-    feed_previous: bool | Tensor = False,
+    feed_previous: bool = False,
     update_embedding_for_previous: bool = True,
     dtype: DTypeLike | None = None,
     scope: ScopeLike | None = None,
