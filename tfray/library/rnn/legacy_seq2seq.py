@@ -141,7 +141,8 @@ def embedding_rnn_decoder(
         num_symbols: Number of ids.
         embedding_size: Size of the embedded inputs.
         output_projection: Weights ``[size, num_symbols]`` and biases that make logits of outputs.
-        feed_previous: Take from `decoder_inputs` the first only, then the most likely id of every output.
+        feed_previous: A bool, or bool scalar tensor: take from `decoder_inputs` the first only, then the most likely id
+            of every output.
         update_embedding_for_previous: Let gradients reach the table through ids that were fed back.
         scope: Variable scope, or its name; ``embedding_rnn_decoder`` when None.
 
