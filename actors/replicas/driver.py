@@ -142,6 +142,7 @@ class ReplicaDriver:
         self,
         cluster: Cluster,
         compiled: CompiledReplicaStep,
+        *,
         workers: Sequence[str],
         protocol: ReplicaProtocol,
         functions: Mapping[str, Callable[..., Any]],
@@ -492,7 +493,18 @@ class ReplicaDriver:
         self._metrics.observe(duration_s, len(members), live, dropped)
         records = self._traces.take(done.step)
         self._reports.append(
-            StepReport(done.position, values, duration_s, members, live, dropped, staleness, took, records, bad)
+            StepReport(
+                done.position,
+                values,
+                duration_s=duration_s,
+                members=members,
+                live=live,
+                dropped=dropped,
+                staleness=staleness,
+                replica_s=took,
+                records=records,
+                bad=bad,
+            )
         )
 
     def _summed_up(self, reported: dict[int, list[Any]]) -> tuple[list[Any], dict[int, tuple[str, ...]]]:

@@ -265,7 +265,16 @@ def pool(
     if any(rate != 1 for rate in rates):
         return _pool_with_gaps(input, window, pooling_type, padding, rates, strides, name, data_format)
     if len(window) != 3:
-        return pooling_ops.pool(input, window, pooling_type, padding, None, strides, name, data_format)
+        return pooling_ops.pool(
+            input,
+            window,
+            pooling_type=pooling_type,
+            padding=padding,
+            dilation_rate=None,
+            strides=strides,
+            name=name,
+            data_format=data_format,
+        )
     functions = {"MAX": max_pool3d, "AVG": avg_pool3d}
     if pooling_type not in functions:
         raise InvalidArgumentError(f"pool: pooling_type is {pooling_type!r}, expected MAX or AVG")

@@ -500,5 +500,14 @@ def separable_conv2d(
         ``[batch, out height, out width, outputs]``.
     """
     layout = data_format or "NHWC"
-    by_channel = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, None, layout, dilations)
+    by_channel = depthwise_conv2d(
+        input,
+        depthwise_filter,
+        strides=strides,
+        padding=padding,
+        rate=rate,
+        name=None,
+        data_format=layout,
+        dilations=dilations,
+    )
     return conv2d(by_channel, pointwise_filter, 1, "VALID", data_format=layout, name=name or "separable_conv2d")

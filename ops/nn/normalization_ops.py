@@ -189,7 +189,15 @@ def fused_batch_norm(
     x, scale = convert_to_tensor(x), convert_to_tensor(scale)
     if x.dtype is not scale.dtype:  # half-precision images with a scale of float32
         y, *statistics = fused_batch_norm(
-            cast(x, scale.dtype), scale, offset, mean, variance, epsilon, data_format, is_training, name
+            cast(x, scale.dtype),
+            scale,
+            offset,
+            mean=mean,
+            variance=variance,
+            epsilon=epsilon,
+            data_format=data_format,
+            is_training=is_training,
+            name=name,
         )
         return cast(y, x.dtype), statistics[0], statistics[1]
     nothing = np.zeros(0, scale.dtype.numpy)

@@ -54,7 +54,7 @@ def test_no_name_stands_for_any(folder):
     """An alias that is `Any`, or a union with it, says nothing and hides that it does not."""
     for path in (ROOT / folder).rglob("*.py"):
         for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.BinOp)):
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, (ast.Name, ast.BinOp)):
                 found = [part for part in members(node.value) if isinstance(part, ast.Name) and part.id == "Any"]
                 assert not found, f"{path}:{node.lineno}: {ast.unparse(node)}"
 
@@ -62,9 +62,9 @@ def test_no_name_stands_for_any(folder):
 def test_every_alias_has_a_description():
     tree = ast.parse(inspect.getsource(type_aliases))
     for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
-        if isinstance(node, ast.Assign):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
             described = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            assert described, f"{ast.unparse(node.targets[0])} is not described"
+            assert described, f"line {node.lineno} is not described: {ast.unparse(node)}"
 
 
 def test_protocols_hold_for_the_classes_that_they_stand_for():

@@ -77,7 +77,14 @@ class SliceEntry:
         if not all(type(size) is int and size >= 0 for size in (*sizes, *sums)) or self.header > self.position:
             raise ValueError(f"{self!r} is no part of a tensor")
         return SliceEntry(
-            str(self.file), offset, shape, self.position, self.length, self.checksum, self.header, self.header_checksum
+            str(self.file),
+            offset,
+            shape=shape,
+            position=self.position,
+            length=self.length,
+            checksum=self.checksum,
+            header=self.header,
+            header_checksum=self.header_checksum,
         )
 
 
@@ -238,7 +245,16 @@ def _write_piece(writer: Any, sink: _Sink, file: str, piece: Piece) -> tuple[str
     sink.data, sink.placed = data if data.size else None, None
     writer.write_batch(_batch(fields, data), custom_metadata={"padding": " " * padding})
     position, header, header_checksum = sink.placed or (sink.tell(), 0, checksum(b""))
-    part = SliceEntry(file, tuple(piece.offset), tuple(shape), position, data.size, summed, header, header_checksum)
+    part = SliceEntry(
+        file,
+        tuple(piece.offset),
+        shape=tuple(shape),
+        position=position,
+        length=data.size,
+        checksum=summed,
+        header=header,
+        header_checksum=header_checksum,
+    )
     return dtype, list(piece.full_shape), part
 
 

@@ -81,7 +81,16 @@ class SafetensorsFile:
                 raise ValueError(f"tensor {name!r} has bytes {first} to {last}")
             if last - first != element_count(shape, dtype.size) * dtype.size or 8 + length + last > self._file.size:
                 raise ValueError(f"tensor {name!r}: bytes {first} to {last} are not there, or not its shape")
-            part = SliceEntry(self.prefix, (0,) * len(shape), shape, 8 + length + first, last - first, 0, 0, 0)
+            part = SliceEntry(
+                self.prefix,
+                (0,) * len(shape),
+                shape=shape,
+                position=8 + length + first,
+                length=last - first,
+                checksum=0,
+                header=0,
+                header_checksum=0,
+            )
             tensors[name] = TensorEntry(name, dtype, shape, (part,))
             total += part.length
         if total > self._file.size:

@@ -133,7 +133,16 @@ class TensorBundle:
         if entry.size < count if dtype.kind == "string" else entry.size != count * dtype.size:
             raise DataLossError(f"{entry.size} bytes do not make shape {list(sizes)} of {dtype.name}")
         file = f"{self.prefix}.data-{entry.shard_id:05d}-of-{self.shards:05d}"
-        return SliceEntry(file, tuple(offset), tuple(sizes), entry.offset, entry.size, entry.crc32c, 0, 0)
+        return SliceEntry(
+            file,
+            tuple(offset),
+            shape=tuple(sizes),
+            position=entry.offset,
+            length=entry.size,
+            checksum=entry.crc32c,
+            header=0,
+            header_checksum=0,
+        )
 
     def read(self, name: str, offset: Sequence[int] | None = None, shape: Sequence[int] | None = None) -> Any:
         """See `tfray.formats.checkpoint.CheckpointFiles.read`."""

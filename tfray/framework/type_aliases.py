@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class ConvertsToTensor(Protocol):
         """Static shape of that tensor."""
 
 
-TensorLike = (
+TensorLike: TypeAlias = (
     ConvertsToTensor
     | Tensor
     | np.ndarray[Any, Any]
@@ -53,10 +53,10 @@ TensorLike = (
 IntLike = int | np.integer[Any] | Tensor | np.ndarray[Any, Any] | ConvertsToTensor
 """An integer, known while the graph is built or not: a tensor of rank 0 is one."""
 
-Structure = TensorLike | Mapping[str, "Structure"] | Sequence["Structure"] | None
+Structure: TypeAlias = TensorLike | Mapping[str, "Structure"] | Sequence["Structure"] | None
 """Tensors in tuples, lists and dictionaries, nested; see `framework/nest.py`."""
 
-SliceKey = TensorLike | slice | EllipsisType | None | tuple["SliceKey", ...]
+SliceKey: TypeAlias = TensorLike | slice | EllipsisType | tuple["SliceKey", ...] | None
 """What stands in the brackets of ``tensor[...]``."""
 
 Sizes = int | Sequence[int]

@@ -225,7 +225,16 @@ class DeviceTrace:
             outputs = [Output(*each) for each in zip(dtypes, *zip(*measured, strict=True), freed, strict=False)]
             spans.append(Span(op, start, end, tuple(outputs) if measured else ()))
         name = self._device.name
-        return DeviceRecord(name, host_identity(), self.thread, self.start, self.end, spans, persistent, planned_bytes)
+        return DeviceRecord(
+            name,
+            host_identity(),
+            thread=self.thread,
+            start=self.start,
+            end=self.end,
+            spans=spans,
+            persistent=persistent,
+            planned_bytes=planned_bytes,
+        )
 
     def _measure(self, op: TracedOp, index: int, value: Any) -> _Measured:
         """Shape, bytes, and bytes of memory that was not there before."""

@@ -162,12 +162,12 @@ class TextFileStringTableInitializer(TextFileInitializer):
         super().__init__(
             filename,
             dtypes.int64,
-            key_column_index,
-            dtypes.string,
-            value_column_index,
-            vocab_size,
-            delimiter,
-            name,
+            key_index=key_column_index,
+            value_dtype=dtypes.string,
+            value_index=value_column_index,
+            vocab_size=vocab_size,
+            delimiter=delimiter,
+            name=name,
         )
 
 
@@ -185,7 +185,14 @@ class TextFileIdTableInitializer(TextFileInitializer):
         key_dtype: DTypeLike = dtypes.string,
     ) -> None:
         super().__init__(
-            filename, key_dtype, key_column_index, dtypes.int64, value_column_index, vocab_size, delimiter, name
+            filename,
+            key_dtype,
+            key_index=key_column_index,
+            value_dtype=dtypes.int64,
+            value_index=value_column_index,
+            vocab_size=vocab_size,
+            delimiter=delimiter,
+            name=name,
         )
 
 

@@ -54,13 +54,13 @@ def variable(
         return get_variable(
             name,
             shape,
-            dtype,
-            initializer,
-            regularizer,
-            trainable,
-            list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES],
-            caching_device,
-            partitioner,
+            dtype=dtype,
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+            collections=list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES],
+            caching_device=caching_device,
+            partitioner=partitioner,
             custom_getter=custom_getter,
         )
 

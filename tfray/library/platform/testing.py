@@ -409,6 +409,15 @@ def compute_gradient_error(
     extra_feed_dict: Any = None,
 ) -> float:
     """The greatest difference between gradients and differences. See `compute_gradient`."""
-    found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
+    found = compute_gradient(
+        x,
+        x_shape,
+        y,
+        y_shape,
+        x_init_value=x_init_value,
+        delta=delta,
+        init_targets=init_targets,
+        extra_feed_dict=extra_feed_dict,
+    )
     pairs = found if isinstance(found, list) else [found]
     return max(float(np.abs(exact - numeric).max(initial=0.0)) for exact, numeric in pairs)

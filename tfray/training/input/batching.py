@@ -67,15 +67,15 @@ def batch(
     return maybe_batch(
         tensors,
         True,
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "batch",
+        batch_size=batch_size,
+        num_threads=num_threads,
+        capacity=capacity,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        dynamic_pad=dynamic_pad,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        shared_name=shared_name,
+        name=name or "batch",
     )
 
 
@@ -147,14 +147,14 @@ def batch_join(
     return maybe_batch_join(
         tensors_list,
         True,
-        batch_size,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "batch_join",
+        batch_size=batch_size,
+        capacity=capacity,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        dynamic_pad=dynamic_pad,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        shared_name=shared_name,
+        name=name or "batch_join",
     )
 
 
@@ -232,16 +232,16 @@ def shuffle_batch(
     return maybe_shuffle_batch(
         tensors,
         batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "shuffle_batch",
+        capacity=capacity,
+        min_after_dequeue=min_after_dequeue,
+        keep_input=True,
+        num_threads=num_threads,
+        seed=seed,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        shared_name=shared_name,
+        name=name or "shuffle_batch",
     )
 
 
@@ -317,15 +317,15 @@ def shuffle_batch_join(
     return maybe_shuffle_batch_join(
         tensors_list,
         batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "shuffle_batch_join",
+        capacity=capacity,
+        min_after_dequeue=min_after_dequeue,
+        keep_input=True,
+        seed=seed,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        shared_name=shared_name,
+        name=name or "shuffle_batch_join",
     )
 
 

@@ -66,4 +66,6 @@ class AdadeltaOptimizer(Optimizer):
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         squares, updates = self.get_slot(var, "accum"), self.get_slot(var, "accum_update")
         rate, rho, epsilon = (self._scalar_for(scalar, var) for scalar in (self._lr_t, self._rho_t, self._epsilon_t))
-        return adaptive_training_ops.apply_adadelta(var, squares, updates, rate, rho, epsilon, gradient, indices)
+        return adaptive_training_ops.apply_adadelta(
+            var, squares, updates, lr=rate, rho=rho, epsilon=epsilon, grad=gradient, indices=indices
+        )

@@ -91,4 +91,6 @@ class AdagradDAOptimizer(Optimizer):
         rate, step = self._scalar_for(self._learning_rate_tensor, var), self._scalar_for(self._step_tensor, var)
         l1 = self._scalar_for(self._l1_regularization_strength, var)
         l2 = self._scalar_for(self._l2_regularization_strength, var)
-        return proximal_training_ops.apply_adagrad_da(var, sums, squares, rate, l1, l2, step, gradient, indices)
+        return proximal_training_ops.apply_adagrad_da(
+            var, sums, squares, lr=rate, l1=l1, l2=l2, global_step=step, grad=gradient, indices=indices
+        )

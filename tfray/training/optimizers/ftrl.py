@@ -105,7 +105,16 @@ class FtrlOptimizer(Optimizer):
         rate, l1, l2, l2_shrinkage, power = (self._scalar_for(scalar, var) for scalar in hyperparameters)
         squares, linear = self.get_slot(var, "accum"), self.get_slot(var, "linear")
         return proximal_training_ops.apply_ftrl(
-            var, squares, linear, rate, l1, l2, l2_shrinkage, power, gradient, indices
+            var,
+            squares,
+            linear,
+            lr=rate,
+            l1=l1,
+            l2=l2,
+            l2_shrinkage=l2_shrinkage,
+            lr_power=power,
+            grad=gradient,
+            indices=indices,
         )
 
 

@@ -83,8 +83,17 @@ class RMSPropOptimizer(Optimizer):
         if self._centered:
             mean = self.get_slot(var, "mg")
             return adaptive_training_ops.apply_centered_rms_prop(
-                var, mean, square, step, rate, decay, momentum, epsilon, gradient, indices
+                var,
+                mean,
+                square,
+                step,
+                lr=rate,
+                rho=decay,
+                momentum=momentum,
+                epsilon=epsilon,
+                grad=gradient,
+                indices=indices,
             )
         return adaptive_training_ops.apply_rms_prop(
-            var, square, step, rate, decay, momentum, epsilon, gradient, indices
+            var, square, step, lr=rate, rho=decay, momentum=momentum, epsilon=epsilon, grad=gradient, indices=indices
         )

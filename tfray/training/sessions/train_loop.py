@@ -82,12 +82,12 @@ def train(
     with MonitoredTrainingSession(
         master,
         is_chief,
-        logdir,
-        scaffold,
-        hooks,
-        chief_only_hooks,
-        save_checkpoint_secs,
-        save_summaries_steps,
+        checkpoint_dir=logdir,
+        scaffold=scaffold,
+        hooks=hooks,
+        chief_only_hooks=chief_only_hooks,
+        save_checkpoint_secs=save_checkpoint_secs,
+        save_summaries_steps=save_summaries_steps,
         config=config,
         max_wait_secs=max_wait_secs,
     ) as session:

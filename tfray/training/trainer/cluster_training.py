@@ -72,6 +72,7 @@ class ClusterTraining:
     def __init__(
         self,
         model: BuiltModel,
+        *,
         input_fn: InputFunction,
         scaling: ScalingConfig,
         run: RunConfig,
@@ -211,33 +212,33 @@ class ClusterTraining:
             return _InputOpener(
                 self._input_fn,
                 context,
-                model.form,
-                compiled.feeds,
-                run.accumulate,
-                branch is not None,
-                first_step,
-                every_steps,
+                form=model.form,
+                feeds=compiled.feeds,
+                batches=run.accumulate,
+                is_asked=branch is not None,
+                first_step=first_step,
+                summary_steps=every_steps,
             )
 
         spec = self._cluster.jobs["worker"]
         return ReplicaDriver(
             self._cluster,
             compiled,
-            [spec.devices("worker", task)[0] for task in range(scaling.max_workers)],
-            self._protocol(first_step),
-            model.graph.functions,
-            open_input,
-            FaultPolicy(
+            workers=[spec.devices("worker", task)[0] for task in range(scaling.max_workers)],
+            protocol=self._protocol(first_step),
+            functions=model.graph.functions,
+            make_input=open_input,
+            faults=FaultPolicy(
                 max_restarts=run.max_worker_restarts,
                 patience_s=max(FaultPolicy.patience_s, scaling.start_timeout_s),
                 step_timeout_s=run.step_timeout_s,
                 told=self._observe,
             ),
-            self._elasticity(session),
-            first_step,
-            run.trace_steps,
-            model.batch_size * run.accumulate,
-            run.bad_gradients == "skip",
+            elasticity=self._elasticity(session),
+            first_step=first_step,
+            traced_steps=run.trace_steps,
+            examples_per_replica=model.batch_size * run.accumulate,
+            skips_bad=run.bad_gradients == "skip",
         )
 
     def _compiled(self, branch: Branch | None) -> CompiledReplicaStep:
@@ -287,6 +288,7 @@ class _InputOpener:
         self,
         input_fn: InputFunction,
         context: InputContext,
+        *,
         form: BatchForm,
         feeds: Sequence[int],
         batches: int,
@@ -325,13 +327,13 @@ def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
     return StepRecord(
         report.step,
         metrics,
-        report.duration_s,
-        report.live,
-        report.dropped,
-        report.members,
-        report.staleness,
-        report.replica_s,
-        trace,
-        summary,
-        report.bad,
+        duration_s=report.duration_s,
+        live=report.live,
+        dropped=report.dropped,
+        members=report.members,
+        staleness=report.staleness,
+        replica_s=report.replica_s,
+        trace=trace,
+        summary=summary,
+        bad_gradients=report.bad,
     )

@@ -113,13 +113,13 @@ class StepHistory(Sequence[StepRecord]):
         return StepRecord(
             self._steps[position],
             dict(zip(names, metrics, strict=True)),
-            self._duration_s[position],
-            self._live[position],
-            self._dropped[position],
-            tuple(self._members[position]),
-            self._staleness[position],
-            {int(replica): next(replicas) for replica in replicas},
-            trace,
+            duration_s=self._duration_s[position],
+            live=self._live[position],
+            dropped=self._dropped[position],
+            members=tuple(self._members[position]),
+            staleness=self._staleness[position],
+            replica_s={int(replica): next(replicas) for replica in replicas},
+            trace=trace,
             bad_gradients=dict(bad_gradients),
         )
 

@@ -213,7 +213,14 @@ class Trainer:
         with start_cluster(self.scaling, self.run) as cluster, self._checkpoints(model) as checkpoints:
             summaries = self._summaries(model, folder)
             training = ClusterTraining(
-                model, self._input_fn, self.scaling, self.run, cluster, checkpoints, summaries, events
+                model,
+                input_fn=self._input_fn,
+                scaling=self.scaling,
+                run=self.run,
+                cluster=cluster,
+                checkpoints=checkpoints,
+                summaries=summaries,
+                events=events,
             )
             return self._collect(model, training.records(), training.final_values, folder, events)
 
