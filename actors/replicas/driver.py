@@ -36,6 +36,7 @@ from tfray.actors.replicas.membership import (
     ReplicaProgram,
 )
 from tfray.actors.replicas.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
+from tfray.actors.replicas.step_in_flight import StepInFlight, StepsOfReplica
 from tfray.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -167,24 +168,15 @@ class ReplicaDriver:
         self._shards = [partition.device for partition in compiled.shards]
         self._answers = Answers()
         self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
-        self._started_at: dict[int, float] = {}
-        self._due: dict[int, float] = {}
-        """By step, when it has taken too long, by `_clock`."""
+        self._open: dict[int, StepInFlight] = {}
+        """By number, in the order in which they were handed out."""
         self._away_s = 0.0
         """How long the caller of `run` has been at work between two reports."""
-        self._queued: dict[int, int] = {}
-        self._positions: dict[int, int] = {}
         self._position = first_step - 1
-        self._waiting_shards: dict[int, int] = {}
-        self._reported: dict[int, dict[int, list[Any]]] = {}
-        self._took: dict[int, dict[int, float]] = {}
         self._reports: list[StepReport] = []
         replicas = len(self._workers) if protocol.collective else 1
         self._progress = Progress(first_step - 1, (first_step - 1) * replicas)
-        self._computing: dict[int, dict[int, None]] = {}
-        """By replica, the steps that it has not delivered, in the order in which it computes them."""
-        self._overtaking: dict[tuple[int, int], Any] = {}
-        self._lives: dict[int, int] = {}
+        self._computing: dict[int, StepsOfReplica] = {}
         self._next_serving = 1
         self._serving: dict[int, _Serving] = {}
         self._held_up_since: float | None = None
@@ -288,7 +280,7 @@ class ReplicaDriver:
                 case Complete():
                     self._report(decision)
                 case Reopen():
-                    self._due[decision.step] = math.inf  # until somebody joins it
+                    self._open[decision.step].reopen()
                     self._tell_shards("commit", decision.step, ())
 
     def _tell_shards(self, what: str, step: int, about: Any) -> None:
@@ -297,7 +289,7 @@ class ReplicaDriver:
 
     def _join(self, join: Join) -> None:
         if join.reopened:
-            self._begins(join.step)
+            self._begin(self._open[join.step])
             self._serve(join.step, join.replica, join.after, _PARAMETERS, self._parameters)
         else:
             self._tell_shards("join", join.step, self._workers[join.replica])
@@ -306,12 +298,12 @@ class ReplicaDriver:
     def _start(self, start: Start) -> None:
         self._progress.step = start.step
         self._progress.batches += self._membership.replicas if self._protocol.collective else 1
-        if start.after in self._waiting_shards:
-            self._queued[start.after] = start.step
+        step = self._open[start.step] = StepInFlight(start.step, len(self._shards))
+        before = None if start.after is None else self._open.get(start.after)
+        if before is not None and before.shards_at_work:
+            step.wait_for(before)
         else:
-            self._begins(start.step)
-        self._waiting_shards[start.step] = len(self._shards)
-        self._reported[start.step] = {}
+            self._begin(step)
         receivers = tuple(self._workers[replica] for replica in start.replicas)
         request = StepRequest(
             self._key(start.step),
@@ -322,20 +314,16 @@ class ReplicaDriver:
             trace=self._traces.level(start.step),
         )
         for device in self._shards:
-            self._run_step(device, self._plan_id, request, self._when_applied(start.step, device))
+            self._run_step(device, self._plan_id, request, self._when_applied(step, device))
         for replica in start.replicas:
             self._compute(start.step, replica, start.after)
 
-    def _begins(self, step: int) -> None:
-        """A step has nothing before it any more for which it waits."""
-        self._started_at[step] = time.perf_counter()
-        self._due[step] = self._clock() + (self._faults.step_timeout_s or math.inf)
-        self._positions[step] = self._position
-        self._took[step] = {}
+    def _begin(self, step: StepInFlight) -> None:
+        step.begin(self._position, self._clock() + (self._faults.step_timeout_s or math.inf))
 
     def _compute(self, step: int, replica: int, after: int | None = None) -> None:
         device, serving = self._workers[replica], tuple(self._compiled.serving)
-        computing = self._computing.setdefault(replica, {})
+        computing = self._computing.setdefault(replica, StepsOfReplica())
         request = StepRequest(
             self._key(step),
             self._floor(),
@@ -345,7 +333,7 @@ class ReplicaDriver:
             after=after if after in computing else None,  # else it is through with that, or never took part
             trace=self._traces.level(step),
         )
-        computing[step] = None
+        computing.add(step)
         self._run_step(device, self._plan_id, request, self._when_delivered(step, replica))
 
     def _run_step(
@@ -413,39 +401,31 @@ class ReplicaDriver:
 
     def _drop_steps(self, replica: int) -> None:
         """A replica is gone: it computes no more, and asks no more."""
-        self._lives[replica] = self._lives.get(replica, 0) + 1
         for step in self._computing.pop(replica, ()):
-            self._overtaking.pop((replica, step), None)
             for number, shards in self._end_serving(replica, step):
                 for shard in shards:
                     key = self._driver_id + SERVED, number
                     tell(self._cluster.peer(shard), "cancel", key, f"replica {replica} is gone")
 
-    def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
+    def _when_applied(self, step: StepInFlight, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
-            self._traces.unpack(ref, device, step)
-            self._waiting_shards[step] -= 1
-            if self._waiting_shards[step]:
-                return []
-            del self._waiting_shards[step]
-            return self._protocol.applied(step)
+            self._traces.unpack(ref, device, step.number)
+            return self._protocol.applied(step.number) if step.applied() else []
 
         return applied
 
     def _when_delivered(self, step: int, replica: int) -> Callable[[Any], list[Decision]]:
-        life = self._lives.get(replica, 0)
+        computing = self._computing[replica]
 
         def delivered(ref: Any) -> list[Decision]:
-            if life != self._lives.get(replica, 0):
+            if self._computing.get(replica) is not computing:
                 return []  # the replica has left, and with it all of its steps; this may be another by that number
-            if next(iter(self._computing[replica])) != step:
-                # The answer has overtaken one that matters first: an error, or the input's end.
-                self._overtaking[replica, step] = ref
+            if not computing.is_first(step):
+                computing.keep(step, ref)
                 return []
             decisions = self._delivered(step, replica, ref)
-            following = next(iter(self._computing.get(replica, ())), 0)
-            early = self._overtaking.pop((replica, following), None)
-            return decisions if early is None else decisions + self._when_delivered(following, replica)(early)
+            early = computing.take_answer() if self._computing.get(replica) is computing else None
+            return decisions if early is None else decisions + self._when_delivered(early[0], replica)(early[1])
 
         return delivered
 
@@ -453,7 +433,7 @@ class ReplicaDriver:
         device = self._workers[replica]
         try:
             values = self._traces.unpack(ref, device, step)
-            del self._computing[replica][step]
+            self._computing[replica].end(step)
         except OutOfRangeError:
             self._drop_steps(replica)
             return self._membership.exhausted(replica, step)
@@ -468,56 +448,38 @@ class ReplicaDriver:
         if self._serving:
             self._end_serving(replica, step)
         self._membership.takes_part(replica)
-        if step in self._reported:
-            self._reported[step][replica] = values
-            if step in self._started_at:
-                took = self._took[step][replica] = time.perf_counter() - self._started_at[step]
+        if step in self._open:  # else it has ended without this replica
+            took = self._open[step].delivered(replica, values)
+            if took is not None:
                 self._paces.took(replica, took)
         return self._protocol.delivered(replica, step)
 
     def _report(self, done: Complete) -> None:
-        reported = self._reported.pop(done.step)
-        values, bad = self._summed_up({member: reported[member] for member in done.members if member in reported})
+        step = self._open.pop(done.step)
+        values, bad = step.summed_up(done.members, self._compiled.checked, self._skips_bad)
         members = tuple(member for member in done.members if not (self._skips_bad and member in bad))
-        if done.step not in self._started_at:  # its answers have overtaken that of the step before
-            self._queued = {before: later for before, later in self._queued.items() if later != done.step}
-            self._begins(done.step)
-        duration_s = time.perf_counter() - self._started_at.pop(done.step)
-        del self._due[done.step]
-        took = self._took.pop(done.step)
-        staleness = self._position - self._positions.pop(done.step)
+        if step.began_at is None:  # its answers have overtaken that of the step before
+            self._begin(step)
+        assert step.began_at is not None
+        duration_s = time.perf_counter() - step.began_at
+        staleness = self._position - step.position
         self._position = done.position
-        self._let_next_begin(done.step)
+        later = step.end()
+        if later is not None:
+            self._begin(later)
         live, dropped = self._protocol.live, self._protocol.dropped
         self._metrics.observe(duration_s, len(members), live, dropped)
         records = self._traces.take(done.step)
         self._reports.append(
-            StepReport(done.position, values, duration_s, members, live, dropped, staleness, took, records, bad)
+            StepReport(done.position, values, duration_s, members, live, dropped, staleness, step.took_s, records, bad)
         )
-
-    def _summed_up(self, reported: dict[int, list[Any]]) -> tuple[list[Any], dict[int, tuple[str, ...]]]:
-        """What members reported, combined, and what of theirs was not finite."""
-        checked, bad = self._compiled.checked, {}
-        if checked:
-            for replica, (*_, verdict) in reported.items():
-                if not np.all(verdict):
-                    bad[replica] = tuple(name for name, good in zip(checked, verdict, strict=True) if not good)
-            reported = {replica: values[:-1] for replica, values in reported.items()}
-        counted = [values for replica, values in reported.items() if not (self._skips_bad and replica in bad)]
-        columns = zip(*(counted or reported.values()), strict=True)
-        return [_combined(list(column)) for column in columns], bad
-
-    def _let_next_begin(self, step: int) -> None:
-        later = self._queued.pop(step, None)
-        if later is not None:
-            self._begins(later)
 
     def _key(self, step: int) -> StepKey:
         return self._driver_id, step
 
     def _floor(self) -> int:
         """Steps below this number are over on the shards."""
-        return min(self._waiting_shards, default=self._progress.step)
+        return next((number for number, step in self._open.items() if step.shards_at_work), self._progress.step)
 
     # -- faults ----------------------------------------------------------------------------------
 
@@ -527,9 +489,9 @@ class ReplicaDriver:
 
     def _check_deadline(self) -> None:
         now = self._clock()
-        for step, due in self._due.items():
-            if now > due:
-                raise self._late(step)
+        for step in self._open.values():
+            if now > step.due:
+                raise self._late(step.number)
 
     def _check_held_up(self) -> None:
         """Give up replicas for which alone the run cannot save, or end: they are frozen, or cut off.
@@ -572,9 +534,3 @@ class ReplicaDriver:
                 actor.abort_all.remote(self._driver_id, "training has ended")
                 actor.deregister.remote([self._plan_id + kind for kind in ("", SERVED, _PARAMETERS)])
         self._membership.end()
-
-
-def _combined(values: Sequence[Any]) -> Any:
-    if np.asarray(values[0]).dtype == object:
-        return next((value for value in values if np.asarray(value).item()), values[0])
-    return np.mean(values, axis=0)

@@ -383,6 +383,32 @@ class SyncProtocol:
         return Reopen(current.number)
 
 
+@dataclass
+class _OwnStep:
+    """A step of one replica that has not ended.
+
+    Attributes:
+        number: Its number.
+        owner: The replica; of a lost step the one that is gone.
+        after: The step of the same replica behind which it was handed out, or None.
+        is_delivered: Whether the replica has delivered, or nobody needs to.
+        is_applied: Whether every shard has applied it.
+        is_reopened: Whether the shards do not know whose it is now.
+    """
+
+    number: int
+    owner: int
+    after: int | None
+    is_delivered: bool = False
+    is_applied: bool = False
+    is_reopened: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether both things have happened that end it."""
+        return self.is_delivered and self.is_applied
+
+
 class AsyncProtocol:
     """Every replica has steps of its own; their updates interleave.
 
@@ -409,15 +435,10 @@ class AsyncProtocol:
         self._ahead = ahead
         self._staleness = staleness
         self._clock: dict[int, int] = {}
-        self._owner: dict[int, int] = {}
-        """Of open steps; those of one replica are in the order in which it computes them."""
-        self._lost: dict[int, int] = {}
-        """Whose death has reopened a step that nobody has taken up yet."""
-        self._reopened: set[int] = set()
-        """Steps of which the shards do not know whose they are now."""
-        self._after: dict[int, int | None] = {}
-        """Behind which step of the same replica each was handed out."""
-        self._outstanding: dict[int, set[str]] = {}
+        self._owned: dict[int, _OwnStep] = {}
+        """Open steps that a replica has; those of one replica are in the order in which it computes them."""
+        self._lost: dict[int, _OwnStep] = {}
+        """Open steps that have been reopened and that nobody has taken up yet, in the order in which that happened."""
         self._hold_at: int | None = None
         self._paused = False
 
@@ -439,7 +460,7 @@ class AsyncProtocol:
 
     @property
     def stranded(self) -> bool:
-        return not self._clock and not self._owner
+        return not self._clock and not self._owned
 
     def hold(self, position: int | None = None) -> None:
         self._hold_at = self._completed + self._open if position is None else position
@@ -461,55 +482,56 @@ class AsyncProtocol:
 
     @property
     def idle(self) -> bool:
-        return not self._owner
+        return not self._owned
 
     def joined(self, replica: int) -> list[Decision]:
         self._clock[replica] = min(self._clock.values(), default=0)
         return self._start_all()
 
     def delivered(self, replica: int, step: int) -> list[Decision]:
-        decisions: list[Decision] = []
-        if step in self._reopened:
-            self._reopened.discard(step)
-            decisions.append(Commit(step, (replica,)))
-        return decisions + self._settle(step, "delivered")
+        current = self._owned[step]
+        current.is_delivered = True
+        if not current.is_reopened:
+            return self._settle(current)
+        current.is_reopened = False
+        return [Commit(step, (replica,)), *self._settle(current)]
 
     def applied(self, step: int) -> list[Decision]:
-        return self._settle(step, "applied")
+        current = self._owned.get(step)
+        if current is None:  # it has been reopened, but the shards had everything already
+            current = self._owned[step] = self._lost.pop(step)
+            current.is_delivered = True
+        current.is_applied = True
+        return self._settle(current)
 
     def left(self, replica: int) -> list[Decision]:
         self._clock.pop(replica, None)
         decisions: list[Decision] = []
-        for step, owner in list(self._owner.items()):
-            if owner != replica or "delivered" not in self._outstanding[step]:
+        for step in list(self._owned.values()):
+            if step.owner != replica or step.is_delivered:
                 continue
-            if "applied" in self._outstanding[step]:
-                self._lost[step] = self._owner.pop(step)
-                self._reopened.add(step)
-                decisions.append(Reopen(step))
+            if step.is_applied:  # what is still to come is its report, which is not there any more
+                step.is_delivered = True
+                decisions += self._settle(step)
             else:
-                decisions += self._settle(step, "delivered")
+                self._lost[step.number] = self._owned.pop(step.number)
+                step.is_reopened = True
+                decisions.append(Reopen(step.number))
         return decisions + self._start_all()
 
     @property
     def _open(self) -> int:
-        return len(self._owner) + len(self._lost)
+        return len(self._owned) + len(self._lost)
 
-    def _settle(self, step: int, event: str) -> list[Decision]:
-        """Record one of the two things that end a step, and go on when both have happened."""
-        self._outstanding[step].discard(event)
-        if step in self._lost:  # the shards had everything already
-            self._owner[step] = self._lost.pop(step)
-            self._outstanding[step].clear()
-        if self._outstanding[step]:
+    def _settle(self, step: _OwnStep) -> list[Decision]:
+        """Go on after one of the two things that end a step, when both have happened."""
+        if not step.is_over:
             return self._start_all() if self._lost else []
-        del self._outstanding[step], self._after[step]
-        self._reopened.discard(step)
-        replica = self._owner.pop(step)
+        del self._owned[step.number]
         self._completed += 1
-        if replica in self._clock:
-            self._clock[replica] += 1
-        return [Complete(step, (replica,), self._completed), *self._start_all()]
+        if step.owner in self._clock:
+            self._clock[step.owner] += 1
+        return [Complete(step.number, (step.owner,), self._completed), *self._start_all()]
 
     def _start_all(self) -> list[Decision]:
         """Hand out what may be: one step to each replica in turn, until there is none."""
@@ -519,7 +541,7 @@ class AsyncProtocol:
         return decisions
 
     def _give_all(self) -> list[Decision]:
-        pending = Counter(self._owner.values())
+        pending = Counter([step.owner for step in self._owned.values()])
         return [decision for replica in sorted(self._clock) for decision in self._give(replica, pending[replica])]
 
     def _give(self, replica: int, pending: int) -> list[Decision]:
@@ -529,30 +551,28 @@ class AsyncProtocol:
         lost = self._next_lost() if self._lost else None
         if lost is None and (self._remaining == 0 or self._is_held_back):
             return []
-        after = next((step for step, owner in reversed(self._owner.items()) if owner == replica), None)
+        after = next((number for number, step in reversed(self._owned.items()) if step.owner == replica), None)
         if lost is not None:
-            del self._lost[lost]
-            self._owner[lost], self._after[lost] = replica, after
-            return [Join(lost, replica, True, after)]
-        step = self._next
+            self._owned[lost.number] = self._lost.pop(lost.number)
+            lost.owner, lost.after = replica, after
+            return [Join(lost.number, replica, True, after)]
+        step = self._owned[self._next] = _OwnStep(self._next, replica, after)
         self._next += 1
         self._remaining -= 1
-        self._owner[step], self._after[step] = replica, after
-        self._outstanding[step] = {"delivered", "applied"}
-        return [Start(step, (replica,), (replica,), after)]
+        return [Start(step.number, (replica,), (replica,), after)]
 
     @property
     def _is_held_back(self) -> bool:
         """Whether no further step may begin, because of `hold`."""
         return self._hold_at is not None and self._completed + self._open >= self._hold_at
 
-    def _next_lost(self) -> int | None:
+    def _next_lost(self) -> _OwnStep | None:
         """The first step that may be taken up: that behind which it was handed out has been delivered."""
-        for step in self._lost:
-            after = self._after[step]
-            if after is None or "delivered" not in self._outstanding.get(after, ()):
-                return step
-        return None
+        return next((step for step in self._lost.values() if self._is_delivered(step.after)), None)
+
+    def _is_delivered(self, number: int | None) -> bool:
+        step = None if number is None else self._owned.get(number) or self._lost.get(number)
+        return step is None or step.is_delivered
 
     def _has_enough(self, replica: int, pending: int) -> bool:
         """Whether a replica has as many steps as it may have at once, or is too far ahead of others."""
