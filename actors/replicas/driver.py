@@ -263,6 +263,8 @@ class ReplicaDriver:
         self._cluster.watch()
         for answer in self._answers.wait(self._calls, POLL_S):
             self._execute(self._calls.pop(answer)(answer))
+        if __debug__ and self._reports:  # once a step: it takes some ten microseconds
+            self._protocol.validate()
         self._check_deadline()
         self._check_held_up()
         self._execute(self._membership.overdue())

@@ -143,6 +143,9 @@ class ReplicaProtocol(Protocol):
     def idle(self) -> bool:
         """Whether no replica takes part in an open step."""
 
+    def validate(self) -> None:
+        """Raise `AssertionError` if the state breaks one of the protocol's invariants, which its docstring lists."""
+
 
 @dataclass
 class _OpenStep:
@@ -173,6 +176,15 @@ class _OpenStep:
 class SyncProtocol:
     """See the module's text.
 
+    Between two events the following holds:
+
+    - Each step that has begun has ended or is open, once. There are never more open steps than `ahead`.
+    - A replica is gone, idle, or computing; those that compute an open step are there, and have not delivered it.
+    - A decided step has at least one member and at most `required`, each once. Until the shards have applied it, a
+      member computes it, has delivered it, or is the one whose death has reopened it.
+    - Behind an undecided step all are undecided, but for those that have been applied.
+    - The first open step is not over, and no step may begin that has not begun.
+
     Args:
         required: m, the number of gradients that are averaged in a step.
         steps: Number of steps to run.
@@ -197,6 +209,40 @@ class SyncProtocol:
         self._open: list[_OpenStep] = []
         self._hold_at: int | None = None
         self._paused = False
+
+    def validate(self) -> None:
+        open_steps = self._open
+        first, next_number = self._next - len(open_steps), self._next
+        assert self._completed == first - 1, f"{self._completed} steps have ended, and the first open one is {first}"
+        assert next_number <= self._end, f"step {next_number - 1} has begun, and the last is {self._end - 1}"
+        assert len(open_steps) <= self._ahead, f"{len(open_steps)} steps are open, of at most {self._ahead}"
+        is_undecided = False
+        for number, step in enumerate(open_steps, first):
+            assert step.number == number, f"step {step.number} is open in the place of {number}"
+            self._validate_replicas(step)
+            members = step.members
+            if members is None:
+                assert not step.applied, f"step {number} has been applied, and nobody counts"
+                is_undecided = True
+                continue
+            assert step.applied or not is_undecided, f"step {number} is decided before an earlier one"
+            assert 0 < len(members) <= self._required, f"step {number} has members {members}, of {self._required}"
+            assert len(set(members)) == len(members), f"step {number} counts a member twice: {members}"
+            known = step.applied or step.computing.issuperset(members)
+            known = known or {*step.computing, *step.delivered, step.lost}.issuperset(members)
+            assert known, f"not all members {members} of step {number} take part in it"
+        assert not open_steps or not self._is_over(open_steps[0]), f"step {first} is over, and still open"
+        assert not self._may_begin(), f"step {next_number} may begin, and has not"
+
+    def _validate_replicas(self, step: _OpenStep) -> None:
+        for replica in step.computing:
+            assert step.number in self._busy.get(replica, ()), f"{replica} computes step {step.number}, and is not busy"
+        assert len(step.computing) == sum(step.number in steps for steps in self._busy.values()), (
+            f"somebody is busy with step {step.number} who does not compute it"
+        )
+        if step.delivered:
+            assert step.computing.isdisjoint(step.delivered), f"a replica has delivered step {step.number} too early"
+            assert len(set(step.delivered)) == len(step.delivered), f"a replica has delivered step {step.number} twice"
 
     @property
     def required(self) -> int:
@@ -296,12 +342,16 @@ class SyncProtocol:
         decisions: list[Decision] = []
         while self._open:
             first = self._open[0]
-            if not first.applied or first.computing.intersection(first.members or ()):
+            if not self._is_over(first):
                 break
             del self._open[0]
             self._completed += 1
             decisions.append(Complete(first.number, first.members or (), self._completed))
         return decisions
+
+    @staticmethod
+    def _is_over(step: _OpenStep) -> bool:
+        return step.applied and step.computing.isdisjoint(step.members or ())
 
     def _begin_all(self) -> list[Decision]:
         """Begin what steps may begin."""
@@ -415,6 +465,15 @@ class AsyncProtocol:
     The steps of one that dies are reopened, and taken up by others one after the other: each once the step has been
     delivered behind which it was handed out, for on the shards it comes after that.
 
+    Between two events the following holds:
+
+    - Each of the steps has ended, is open, or remains, once. No open step is over.
+    - An open step is owned or lost. Who owns one is there, unless it has delivered it. A lost one is reopened, and
+      neither delivered nor applied.
+    - A replica owns at most `ahead` steps. One that it has not delivered comes behind another of its own, or none.
+    - No replica is more than `staleness` steps ahead of the slowest when it begins one; one that has taken the place of
+      another may own what that has left.
+
     Args:
         steps: Number of steps to apply, over all replicas.
         first_step: Number of the first step.
@@ -431,7 +490,7 @@ class AsyncProtocol:
         self.dropped = 0
         self._completed = first_step - 1
         self._next = first_step
-        self._remaining = steps
+        self._end = first_step + steps
         self._ahead = ahead
         self._staleness = staleness
         self._clock: dict[int, int] = {}
@@ -442,17 +501,45 @@ class AsyncProtocol:
         self._hold_at: int | None = None
         self._paused = False
 
+    def validate(self) -> None:
+        ended = self._next - 1 - self._open
+        assert self._completed == ended, f"{self._completed} steps have ended, but {ended} are not open any more"
+        assert self._next <= self._end, f"step {self._next - 1} has begun, and the last is {self._end - 1}"
+        assert self._owned.keys().isdisjoint(self._lost), "a lost step has an owner"
+        last: dict[int, int] = {}
+        counts: dict[int, int] = {}
+        for number, step in self._owned.items():
+            owner = step.owner
+            assert not step.is_over, f"step {number} is over, and still open"
+            assert step.is_delivered or owner in self._clock, f"step {number} waits for replica {owner}, which is gone"
+            in_line = step.is_delivered or step.after is None or step.after == last.get(owner)
+            assert in_line or not self._is_open(step.after), f"step {number} does not come behind one of its owner's"
+            last[owner] = number
+            counts[owner] = counts.get(owner, 0) + 1
+        for number, step in self._lost.items():
+            is_to_do = step.is_reopened and not step.is_delivered and not step.is_applied
+            assert is_to_do, f"step {number} is lost, but nobody needs to take it up"
+        slowest = min(self._clock.values(), default=0)
+        for replica, count in counts.items():
+            assert count <= self._ahead, f"replica {replica} has {count} steps, of at most {self._ahead}"
+            if self._staleness is not None and replica in self._clock:
+                lead = self._clock[replica] + count - slowest
+                assert lead <= max(self._staleness + 1, self._ahead), f"replica {replica} is {lead} steps ahead"
+
+    def _is_open(self, number: int | None) -> bool:
+        return number in self._owned or number in self._lost
+
     @property
     def required(self) -> int:
         return min(1, self.live)
 
     @property
     def drains(self) -> bool:
-        return self._open > 0 and (self._paused or self._remaining == 0 or self._is_held_back)
+        return self._open > 0 and (self._paused or self._next == self._end or self._is_held_back)
 
     @property
     def finished(self) -> bool:
-        return not self._open and self._remaining == 0
+        return not self._open and self._next == self._end
 
     @property
     def live(self) -> int:
@@ -549,7 +636,7 @@ class AsyncProtocol:
         if self._paused or self._has_enough(replica, pending):
             return []
         lost = self._next_lost() if self._lost else None
-        if lost is None and (self._remaining == 0 or self._is_held_back):
+        if lost is None and (self._next == self._end or self._is_held_back):
             return []
         after = next((number for number, step in reversed(self._owned.items()) if step.owner == replica), None)
         if lost is not None:
@@ -558,7 +645,6 @@ class AsyncProtocol:
             return [Join(lost.number, replica, True, after)]
         step = self._owned[self._next] = _OwnStep(self._next, replica, after)
         self._next += 1
-        self._remaining -= 1
         return [Start(step.number, (replica,), (replica,), after)]
 
     @property
