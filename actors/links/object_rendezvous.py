@@ -19,6 +19,7 @@ from tfray.actors.links.loans import LENT_BYTES, LentTensor
 from tfray.actors.links.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.links.packing import is_large
 from tfray.actors.links.peers import Peer, Peers, Receipt
+from tfray.framework.edge_key import EdgeKey
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import serving_device
 
@@ -79,7 +80,7 @@ class ObjectRendezvous:
         """An array for what `send` will be given for that edge: in the store, if it will be lent."""
         array = np.empty(shape, dtype)
         if array.nbytes >= LENT_BYTES and self._may_lend(destination, array):
-            lent = self._peers.loans.buffers.reserve(_label(key), array.dtype, shape)
+            lent = self._peers.loans.buffers.reserve(EdgeKey.parse(key).label, array.dtype, shape)
             array = lent.array
             self._rooms[key] = array, lent
         return array
@@ -153,7 +154,8 @@ class ObjectRendezvous:
             return tensor
         if not is_large(array):
             return np.array(array)
-        label, is_of_a_turn = _label(key), "|" in key.partition(" ")[0]
+        edge = EdgeKey.parse(key)
+        label, is_of_a_turn = edge.label, bool(edge.turns)
         if not is_of_a_turn and label in self._objects:
             return self._objects[label]
         room, lent = self._rooms.pop(key, (None, None))
@@ -177,8 +179,3 @@ class ObjectRendezvous:
 
     def _peer(self, destination: str) -> Peer:
         return self._peers.find(destination) or self._serving_shard(destination)
-
-
-def _label(key: str) -> str:
-    """Which tensor an edge carries, wherever to, in whichever turn of a loop."""
-    return key.partition(" ")[0].rpartition("|")[2]
