@@ -8,9 +8,9 @@ from typing import Any, Final
 import ray
 
 from tfray.actors.links.frames import encode
-from tfray.actors.links.messages import StepCall, StepKey
+from tfray.actors.links.messages import RunStep, StepCall, StepWord, plain
 from tfray.actors.links.peer_link import Arrivals, read_until
-from tfray.actors.links.peers import Outcome, Peer
+from tfray.actors.links.peers import Kept, Outcome, Peer
 from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
 
 _TURN_S: Final = 0.005
@@ -55,8 +55,8 @@ class LinkAnswer:
         """The answer, which has come. Raises what Ray raises when it must be fetched."""
         assert self._outcome is not None
         status, value = self._outcome
-        if isinstance(value, str):  # too large for a link
-            fetched: Outcome = ray.get(self._peer.handle.actor.collect.remote(value))
+        if isinstance(value, Kept):
+            fetched: Outcome = ray.get(self._peer.handle.actor.collect.remote(value.token))
             return fetched
         return status, value
 
@@ -106,7 +106,7 @@ class Answers:
 
 def frame_of(call: StepCall, feeds: Sequence[Any] = ()) -> bytes:
     """The message with which a driver asks a device for a step."""
-    return encode({"do": "run_step", "call": call.to_bytes()}, feeds)
+    return encode(plain(RunStep(call.to_bytes())), feeds)
 
 
 def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
@@ -143,7 +143,7 @@ def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
     return value
 
 
-def tell(peer: Peer, what: str, step: StepKey, about: Any) -> None:
-    """Send a device a word about a step to which nothing is answered: `commit`, `join`, `cancel` or `abort`."""
-    if peer.call({"do": what, "step": step, "about": about}, [], None) is None:
-        getattr(peer.handle.actor, what).remote(step, about)
+def tell(peer: Peer, word: StepWord) -> None:
+    """Send a device a word about a step."""
+    if not peer.tell(word):
+        peer.handle.actor.tell.remote(word)

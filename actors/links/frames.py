@@ -1,7 +1,7 @@
 """Frames: what travels on a link, as bytes.
 
 A frame is its length, that of its first part, one MessagePack value ``[header, tensors]``, and the raw buffers of the
-longer tensors, each from a multiple of 16 bytes on. Reading one builds nothing but dicts, lists, numbers, strings and
+longer tensors, each from a multiple of 16 bytes on. Reading one builds nothing but dicts, tuples, numbers, strings and
 arrays of numbers; those of longer tensors lie where they have been read.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -37,7 +37,9 @@ _ALIGNMENT: Final = 16
 _idle_packers: Final[list[Any]] = []
 """Those that nobody uses: a new one begins by allocating its large buffer."""
 
-Header = Mapping[str, Any]
+Header = Any
+"""Plain data: a message, as `messages.plain` gives it."""
+
 Tensors = Sequence[Any]
 
 
@@ -138,7 +140,7 @@ def dtype_name(dtype: Any) -> str:
     return as_dtype(dtype).name
 
 
-def decode(body: Any) -> tuple[dict[str, Any], list[Any]]:
+def decode(body: Any) -> tuple[Header, list[Any]]:
     """What `encode` was given, from a frame without its length; tensors are read-only, those of rank 0 NumPy scalars.
 
     Raises:
@@ -146,9 +148,7 @@ def decode(body: Any) -> tuple[dict[str, Any], list[Any]]:
     """
     try:
         (length,) = LENGTH.unpack_from(body)
-        header, tensors = msgpack.unpackb(memoryview(body)[LENGTH.size : LENGTH.size + length])
-        if not isinstance(header, dict):
-            raise ValueError("the header is no mapping")
+        header, tensors = msgpack.unpackb(memoryview(body)[LENGTH.size : LENGTH.size + length], use_list=False)
         if not tensors:
             return header, []
         if len(body) > LENGTH.size + length:

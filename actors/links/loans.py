@@ -28,6 +28,7 @@ import numpy as np
 import ray
 
 from tfray.actors.links.frames import dtype_name, dtype_named
+from tfray.actors.links.messages import Description, Loan, Returned, plain
 from tfray.actors.links.peer_link import Link, when_idle
 from tfray.actors.links.shared_objects import describe, find
 
@@ -42,9 +43,6 @@ _RETURNED_TOGETHER: Final = 4
 
 _numbers: Final = itertools.count(secrets.randbits(48))
 """Of loans. They begin anywhere: one of this process is none of that which had its device before."""
-
-Loan = Sequence[Any]
-"""What a receiver is told: number, identity of the object, dtype, shape; at first also how to find the object."""
 
 
 def next_loan() -> int:
@@ -122,7 +120,7 @@ class LentTensor:
     def loan(self, number: int, is_mapped: bool) -> Loan:
         """What a receiver on this node is told of it, who has mapped its buffer or has not."""
         described = () if is_mapped else describe(self.buffer.ref)[1:]
-        return number, self.buffer.identity, dtype_name(self.dtype), self.shape, *described
+        return Loan(number, self.buffer.identity, dtype_name(self.dtype), tuple(self.shape), *described)
 
     def copy(self) -> Any:
         """A reference to an object of the same content that nobody writes anew."""
@@ -236,12 +234,12 @@ class Lender:
         if len(self._returns) >= _RETURNED_TOGETHER:
             self.give_back()
         arrays = []
-        for number, identity, dtype, shape, *description in loans:
+        for number, identity, dtype, shape, owner, status in loans:
             mapped = self._mapped.get(identity)
             if mapped is None:
-                if not description:
+                if not owner:
                     raise ValueError("a loan of what has never been mapped")
-                found = find([(identity, *description)])
+                found = find([Description(identity, owner, status)])
                 if found is None:
                     return None
                 mapped = self._mapped[identity] = found[0]
@@ -278,7 +276,7 @@ class Lender:
         returns = self.take_returns()
         if returns:
             with suppress(OSError):  # the lender is gone
-                self._link.send({"returned": returns})
+                self._link.send(plain(Returned(tuple(returns))))
 
 
 class _BorrowedMemory:

@@ -23,7 +23,17 @@ from tfray.actors.clusters.remote_runner import register
 from tfray.actors.clusters.step_traces import StepTraces
 from tfray.actors.devices.device_metrics import StepMetrics
 from tfray.actors.links.awaited_answers import SILENT, Answers, frame_of, tell, unpack
-from tfray.actors.links.messages import REPLICA_DEVICE, SERVED, StepCall, StepKey, StepRequest
+from tfray.actors.links.messages import (
+    REPLICA_DEVICE,
+    CancelStep,
+    CommitStep,
+    JoinStep,
+    PlanId,
+    StepCall,
+    StepKey,
+    StepRequest,
+    StepWord,
+)
 from tfray.actors.links.peers import next_number
 from tfray.actors.replicas import random_states
 from tfray.actors.replicas.membership import (
@@ -59,9 +69,6 @@ HELD_UP_STEPS: Final = 5
 
 FADING: Final = 0.9
 """How much of the time of a long step is left after another of the same replica: it may have been frozen in one."""
-
-_PARAMETERS: Final = "/parameters"
-"""Ends the identity of the plans by which shards send replicas what these do not ask for, and do nothing else."""
 
 BATCHES: Final = "input/batches"
 """Name in checkpoints of how many batches replicas have taken."""
@@ -163,8 +170,10 @@ class ReplicaDriver:
         self._faults = faults or FaultPolicy()
         self._traces = StepTraces(cluster.actor, traced_steps)
         self._metrics = StepMetrics(examples_per_replica)
-        self._plan_id = uuid.uuid4().hex
         self._driver_id = uuid.uuid4().hex[:12]
+        self._plan_id = PlanId(self._driver_id, uuid.uuid4().hex)
+        self._serving_id = self._plan_id.of_role("serving")
+        self._parameters_id = self._plan_id.of_role("parameters")
         self._shards = [partition.device for partition in compiled.shards]
         self._answers = Answers()
         self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
@@ -246,7 +255,7 @@ class ReplicaDriver:
     def _register_shards(self) -> None:
         calls = {}
         plans = [(part.device, self._plan_id, part) for part in self._compiled.shards]
-        plans += [(shard, self._plan_id + SERVED, part) for shard, part in self._compiled.serving.items()]
+        plans += [(shard, self._serving_id, part) for shard, part in self._compiled.serving.items()]
         for device, plan_id, part in plans:
             calls[register(self._cluster.actor(device), plan_id, part, self._functions)] = device
         for ref, device in calls.items():
@@ -278,23 +287,23 @@ class ReplicaDriver:
                 case Join():
                     self._join(decision)
                 case Commit():
-                    self._tell_shards("commit", decision.step, decision.members)
+                    self._tell_shards(CommitStep(self._key(decision.step), decision.members))
                 case Complete():
                     self._report(decision)
                 case Reopen():
                     self._open[decision.step].reopen()
-                    self._tell_shards("commit", decision.step, ())
+                    self._tell_shards(CommitStep(self._key(decision.step), ()))
 
-    def _tell_shards(self, what: str, step: int, about: Any) -> None:
+    def _tell_shards(self, word: StepWord) -> None:
         for device in self._shards:
-            tell(self._cluster.peer(device), what, self._key(step), about)
+            tell(self._cluster.peer(device), word)
 
     def _join(self, join: Join) -> None:
         if join.reopened:
             self._begin(self._open[join.step])
-            self._serve(join.step, join.replica, join.after, _PARAMETERS, self._parameters)
+            self._serve(join.step, join.replica, join.after, self._parameters_id, self._parameters)
         else:
-            self._tell_shards("join", join.step, self._workers[join.replica])
+            self._tell_shards(JoinStep(self._key(join.step), self._workers[join.replica]))
         self._compute(join.step, join.replica, join.after)
 
     def _start(self, start: Start) -> None:
@@ -331,7 +340,7 @@ class ReplicaDriver:
             self._floor(),
             replica=replica,
             read_input=True,
-            served=self._serve(step, replica, after, SERVED, serving) if serving else None,
+            served=self._serve(step, replica, after, self._serving_id, serving) if serving else None,
             after=after if after in computing else None,  # else it is through with that, or never took part
             trace=self._traces.level(step),
         )
@@ -339,7 +348,7 @@ class ReplicaDriver:
         self._run_step(device, self._plan_id, request, self._when_delivered(step, replica))
 
     def _run_step(
-        self, device: str, plan_id: str, request: StepRequest, ended: Callable[[Any], list[Decision]]
+        self, device: str, plan_id: PlanId, request: StepRequest, ended: Callable[[Any], list[Decision]]
     ) -> None:
         """Let a device run its part of a step, and call `ended` with the answer."""
         peer = self._cluster.peer(device)
@@ -347,15 +356,15 @@ class ReplicaDriver:
         answer: Any = None if request.trace else self._answers.ask(peer, call, frame_of(call))
         if answer is None:
             answer = peer.handle.actor.run_step.remote(plan_id, request)
-        self._traces.called(answer, request.step[1])
+        self._traces.called(answer, request.step.number)
         self._calls[answer] = ended
 
-    def _serve(self, step: int, replica: int, after: int | None, plan: str, shards: tuple[str, ...]) -> StepKey:
+    def _serve(self, step: int, replica: int, after: int | None, plan_id: PlanId, shards: tuple[str, ...]) -> StepKey:
         """Let shards run a plan for a replica in a step. Returns the identity under which they do."""
         number = self._next_serving
         self._next_serving += 1
         self._serving[number] = _Serving(replica, step, shards)
-        key = self._driver_id + SERVED, number
+        key = StepKey(self._driver_id, number, serves=True)
         request = StepRequest(
             self._key(step),
             min(self._serving),
@@ -366,7 +375,7 @@ class ReplicaDriver:
             trace=self._traces.level(step),
         )
         for shard in shards:
-            self._run_step(shard, self._plan_id + plan, request, self._when_served(step, replica, shard))
+            self._run_step(shard, plan_id, request, self._when_served(step, replica, shard))
         return key
 
     @cached_property
@@ -374,7 +383,7 @@ class ReplicaDriver:
         """The shards that send replicas what these do not ask for, ready to do that by itself."""
         calls = {}
         for device, part in parameter_partitions(self._compiled.shards, REPLICA_DEVICE).items():
-            calls[register(self._cluster.actor(device), self._plan_id + _PARAMETERS, part, self._functions)] = device
+            calls[register(self._cluster.actor(device), self._parameters_id, part, self._functions)] = device
         for ref, device in calls.items():
             unpack(ref, device, self._faults.step_timeout_s)
         return tuple(calls.values())
@@ -406,8 +415,8 @@ class ReplicaDriver:
         for step in self._computing.pop(replica, ()):
             for number, shards in self._end_serving(replica, step):
                 for shard in shards:
-                    key = self._driver_id + SERVED, number
-                    tell(self._cluster.peer(shard), "cancel", key, f"replica {replica} is gone")
+                    key = StepKey(self._driver_id, number, serves=True)
+                    tell(self._cluster.peer(shard), CancelStep(key, f"replica {replica} is gone"))
 
     def _when_applied(self, step: StepInFlight, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
@@ -477,7 +486,7 @@ class ReplicaDriver:
         )
 
     def _key(self, step: int) -> StepKey:
-        return self._driver_id, step
+        return StepKey(self._driver_id, step)
 
     def _floor(self) -> int:
         """Steps below this number are over on the shards."""
@@ -534,5 +543,5 @@ class ReplicaDriver:
             if device in self._cluster.devices:
                 actor = self._cluster.actor(device)
                 actor.abort_all.remote(self._driver_id, "training has ended")
-                actor.deregister.remote([self._plan_id + kind for kind in ("", SERVED, _PARAMETERS)])
+                actor.deregister.remote([self._plan_id, self._serving_id, self._parameters_id])
         self._membership.end()

@@ -21,7 +21,7 @@ import ray
 from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.clusters.remote_runner import register
 from tfray.actors.links.awaited_answers import SILENT, unpack
-from tfray.actors.links.messages import InputShare, OpenInput
+from tfray.actors.links.messages import InputShare, OpenInput, PlanId
 from tfray.actors.replicas.replica_protocol import Decision, ReplicaProtocol
 from tfray.errors import InvalidArgumentError, OpError, UnavailableError
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
@@ -93,7 +93,7 @@ class Elasticity:
 class ReplicaProgram:
     """What a worker needs to be a replica: a plan by its identity, functions that it calls, and its input."""
 
-    plan_id: str
+    plan_id: PlanId
     partition: Partition
     functions: Mapping[str, Callable[..., Any]]
     make_input: MakeInput
