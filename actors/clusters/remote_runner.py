@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import ray
 
 from tfray.actors.links.awaited_answers import Answers, LinkAnswer, frame_of, tell, unpack
 from tfray.actors.links.clocks import in_drivers_time
@@ -18,6 +17,8 @@ from tfray.actors.links.frames import fits
 from tfray.actors.links.messages import AbortStep, PlanId, StepCall, StepKey, StepRequest
 from tfray.actors.links.packing import is_large, pack
 from tfray.actors.links.peers import Peer, next_number
+from tfray.actors.links.ray_calls import ended
+from tfray.actors.links.shared_objects import put
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -84,7 +85,7 @@ class RemoteRunner:
         }
         self._plans[plan_id] = [partition.device for partition in partitions]
         for ref, device in calls.items():
-            while not ray.wait([ref], timeout=POLL_S)[0]:
+            while not ended([ref], POLL_S):
                 if self._closed:
                     raise CancelledError("the session was closed while a step was compiled", device=device)
             unpack(ref, device)
@@ -370,7 +371,7 @@ def _shared(value: Any, objects: dict[int, Any]) -> Any:
     if not is_large(value):
         return value
     if id(value) not in objects:
-        objects[id(value)] = ray.put(value)
+        objects[id(value)] = put(value)
     return objects[id(value)]
 
 

@@ -25,12 +25,11 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import numpy as np
-import ray
 
 from tfray.actors.links.frames import dtype_name, dtype_named
 from tfray.actors.links.messages import Description, Loan, Returned, plain
 from tfray.actors.links.peer_link import Link, when_idle
-from tfray.actors.links.shared_objects import describe, find
+from tfray.actors.links.shared_objects import describe, find, mapped, put
 
 LENT_BYTES: Final = 1 << 17
 """Tensors from this size on take less time through an object than over a link."""
@@ -75,9 +74,9 @@ class StoreBuffer:
 
     def __init__(self, label: str, capacity: int) -> None:
         self.label = label
-        self.ref = ray.put(np.empty(capacity, np.uint8))
+        self.ref = put(np.empty(capacity, np.uint8))
         self.identity: bytes = self.ref.binary()
-        self._mapped = ray.get(self.ref)
+        self._mapped = mapped(self.ref)
         memory: Any = (ctypes.c_char * capacity).from_address(self._mapped.ctypes.data)
         self._memory = np.frombuffer(memory, np.uint8)
         self.made_at = self.used_at = time.monotonic()
@@ -125,7 +124,7 @@ class LentTensor:
     def copy(self) -> Any:
         """A reference to an object of the same content that nobody writes anew."""
         if self._copy is None:
-            self._copy = ray.put(self.array)
+            self._copy = put(self.array)
         return self._copy
 
     def __del__(self) -> None:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import ray
 
 from tfray.actors.links.frames import fits, packed
 from tfray.actors.links.loans import LENT_BYTES, LentTensor
 from tfray.actors.links.messages import REPLICA_DEVICE, StepRequest
 from tfray.actors.links.packing import is_large
 from tfray.actors.links.peers import Peer, Peers, Receipt
+from tfray.actors.links.shared_objects import put
 from tfray.framework.edge_key import EdgeKey
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import serving_device
@@ -161,7 +161,7 @@ class ObjectRendezvous:
         room, lent = self._rooms.pop(key, (None, None))
         if lent is not None and array is room:
             return lent
-        stored = self._peers.loans.buffers.write(label, array) if is_lent else ray.put(array)
+        stored = self._peers.loans.buffers.write(label, array) if is_lent else put(array)
         if not is_of_a_turn:  # nobody else asks for what was sent in one turn of a loop
             self._objects[label] = stored
         return stored

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import ray
+from tfray.actors.links.shared_objects import Reference, put
 
 OBJECT_BYTES: Final = 64 * 1024
 """Tensors from this size on are put into the object store, where a call takes them; Ray inlines up to 100 KB of it."""
 
 
 @dataclass(frozen=True)
-class Reference:
+class Position:
     """Stands in the list of small tensors for a large one, by its position among the objects."""
 
     position: int
@@ -33,9 +33,9 @@ def pack(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     inline: list[Any] = []
     objects: list[Any] = []
     for value in values:
-        if isinstance(value, ray.ObjectRef) or is_large(value):
-            inline.append(Reference(len(objects)))
-            objects.append(value if isinstance(value, ray.ObjectRef) else ray.put(value))
+        if isinstance(value, Reference) or is_large(value):
+            inline.append(Position(len(objects)))
+            objects.append(value if isinstance(value, Reference) else put(value))
         else:
             inline.append(value)
     return inline, objects
@@ -43,4 +43,4 @@ def pack(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 def unpack(inline: Sequence[Any], objects: Sequence[Any]) -> list[Any]:
     """The values that `pack` was given, references replaced by what they stand for."""
-    return [objects[value.position] if isinstance(value, Reference) else value for value in inline]
+    return [objects[value.position] if isinstance(value, Position) else value for value in inline]

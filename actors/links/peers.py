@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
 from typing import Any, Final, NamedTuple
 
-import ray
-
 from tfray.actors.links.frames import Header, PackedTensor, encode, encode_packed
 from tfray.actors.links.handshake import LinkAddress
 from tfray.actors.links.loans import LentTensor, Loans, next_loan
 from tfray.actors.links.messages import Answer, Deliver, Message, Returned, StepKey, Unmap, plain, read
 from tfray.actors.links.packing import pack
 from tfray.actors.links.peer_link import Link, open_link
-from tfray.actors.links.shared_objects import CAN_SHARE, describe
+from tfray.actors.links.ray_calls import wait_until_taken
+from tfray.actors.links.shared_objects import CAN_SHARE, Reference, describe
 from tfray.errors import DataLossError, DeadlineExceededError, UnavailableError
 
 Outcome = tuple[str, Any]
@@ -248,16 +247,16 @@ class Peer:
                 receipts.append(delivery.wait)
         if rest:
             ref = self.deliver_by_call(step, replica, rest, call)
-            receipts.append(lambda timeout_s: _await_call(ref, self.device, timeout_s))
+            receipts.append(lambda timeout_s: wait_until_taken(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
 
     def _ways(self, items: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[Any], list[Any]]:
         """Of items that are not packed: objects that are described, lent tensors, and what must go by a call."""
-        ways: dict[Any, list[Any]] = {PackedTensor: [], ray.ObjectRef: [], LentTensor: [], None: []}
+        ways: dict[Any, list[Any]] = {PackedTensor: [], Reference: [], LentTensor: [], None: []}
         for item in items:
             kind = type(item[1])
             ways[kind if kind is PackedTensor or (self.shares_store and kind in ways) else None].append(item)
-        return ways[ray.ObjectRef], ways[LentTensor], ways[None]
+        return ways[Reference], ways[LentTensor], ways[None]
 
     def _send_tensors(
         self,
@@ -435,13 +434,4 @@ class _Delivery:
         if status == "error":
             raise value
         if self._call is not None:
-            _await_call(self._call, self._peer.device, timeout_s)
-
-
-def _await_call(ref: Any, device: str, timeout_s: float | None) -> None:
-    try:
-        ray.get(ref, timeout=timeout_s)
-    except ray.exceptions.RayActorError as error:
-        raise UnavailableError(f"{device} died while tensors were sent to it", device=device) from error
-    except ray.exceptions.GetTimeoutError as error:
-        raise DeadlineExceededError(f"the step timed out sending tensors to {device}") from error
+            wait_until_taken(self._call, self._peer.device, timeout_s)

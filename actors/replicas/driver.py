@@ -22,9 +22,10 @@ from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.clusters.remote_runner import register
 from tfray.actors.clusters.step_traces import StepTraces
 from tfray.actors.devices.device_metrics import StepMetrics
-from tfray.actors.links.awaited_answers import SILENT, Answers, frame_of, tell, unpack
+from tfray.actors.links.awaited_answers import Answers, frame_of, tell, unpack
 from tfray.actors.links.messages import (
     REPLICA_DEVICE,
+    SILENT,
     CancelStep,
     CommitStep,
     JoinStep,
@@ -40,12 +41,11 @@ from tfray.actors.replicas.membership import (
     Elasticity,
     ElasticMembership,
     FaultPolicy,
-    MakeInput,
     Membership,
     Progress,
-    ReplicaProgram,
 )
 from tfray.actors.replicas.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
+from tfray.actors.replicas.replica_workers import MakeInput, RayWorkers, ReplicaProgram
 from tfray.actors.replicas.step_in_flight import StepInFlight, StepsOfReplica
 from tfray.errors import (
     CancelledError,
@@ -191,7 +191,7 @@ class ReplicaDriver:
         self._held_up_since: float | None = None
         self._paces = Paces()
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
-        others = (cluster, self._workers, protocol, program, self._progress, self._faults, self._calls)
+        others = (RayWorkers(cluster, workers, program), protocol, self._progress, self._faults, self._calls)
         self._membership = Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
 
     def run(self) -> Generator[StepReport | None, None, None]:
