@@ -27,7 +27,8 @@ from processes import PATIENCE_S, wait_for
 from waiting import Task
 
 from tfray.actors.links import messages, peer_link
-from tfray.actors.links.frames import LENGTH, FrameReader, decode, encode, fits
+from tfray.actors.links.carriers import fits
+from tfray.actors.links.frames import LENGTH, FrameReader, decode, encode
 from tfray.actors.links.handshake import LinkAddress, RefusalLog
 from tfray.actors.links.messages import (
     MESSAGES,

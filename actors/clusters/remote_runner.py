@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tfray.actors.links.awaited_answers import Answers, LinkAnswer, frame_of, tell, unpack
+from tfray.actors.links.carriers import fits, is_large
 from tfray.actors.links.clocks import in_drivers_time
-from tfray.actors.links.frames import fits
 from tfray.actors.links.messages import AbortStep, PlanId, StepCall, StepKey, StepRequest
-from tfray.actors.links.packing import is_large, pack
+from tfray.actors.links.packing import pack
 from tfray.actors.links.peers import Peer, next_number
 from tfray.actors.links.ray_calls import ended
 from tfray.actors.links.shared_objects import put

@@ -23,7 +23,8 @@ from tfray.actors.devices.device_metrics import SentBytes
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.devices.step_threads import StepThreads
-from tfray.actors.links.frames import Header, fits
+from tfray.actors.links.carriers import LENT_BYTES, fits
+from tfray.actors.links.frames import Header
 from tfray.actors.links.loans import Loans
 from tfray.actors.links.messages import (
     REPLICA_DEVICE,
@@ -225,7 +226,7 @@ class DeviceHost:
             adopt(definition)
         for token, function in functions.items():
             script_ops.register_function(token, function)
-        plan = Plan(Partition.from_wire(wire), self.device, sends_copy=True)
+        plan = Plan(Partition.from_wire(wire), self.device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)
         self.plans[plan_id] = _RegisteredPlan(plan)
 
     def deregister(self, plan_ids: Sequence[PlanId]) -> None:

@@ -20,11 +20,6 @@ from tfray.errors import DataLossError
 from tfray.framework.dtypes import as_dtype
 
 MAX_FRAME_BYTES: Final = 1 << 30
-MAX_TENSOR_BYTES: Final = 1 << 22
-"""Larger tensors that cannot be lent are put into the object store: copied once, however many receive them.
-
-To one receiver and back, 0.3 MB take a tenth of the time over a link, 4 MB half to two thirds.
-"""
 
 LENGTH: Final = struct.Struct("<I")
 _LENGTHS: Final = struct.Struct("<II")
@@ -43,35 +38,8 @@ Header = Any
 Tensors = Sequence[Any]
 
 
-def fits(value: Any) -> bool:
-    """Whether a tensor can travel in a frame: a small array of numbers, bools or strings."""
-    if type(value) is np.ndarray:
-        array = value
-    elif isinstance(value, (np.floating, np.integer, np.bool_)):
-        return True
-    elif isinstance(value, np.ndarray) or np.isscalar(value):
-        array = np.asarray(value)
-    else:
-        return False
-    if array.nbytes > MAX_TENSOR_BYTES:
-        return False
-    kind = array.dtype.kind
-    if kind == "O":
-        return all(isinstance(item, bytes) for item in array.reshape(-1))
-    return kind not in "SUVMm" or array.dtype.name == "bfloat16"
-
-
-def packed(value: Any) -> PackedTensor | None:
-    """A copy of a tensor, if `fits` admits it."""
-    if type(value) is np.ndarray and value.nbytes <= MAX_TENSOR_BYTES:
-        dtype = value.dtype
-        if dtype.kind in "fiub":
-            return PackedTensor(dtype_name(dtype), value.shape or None, value.tobytes())
-    return PackedTensor.of(value) if fits(value) else None
-
-
 def encode(header: Header, tensors: Tensors = ()) -> bytes:
-    """A frame of a header, of plain data, and tensors that `fits` admits."""
+    """A frame of a header, of plain data, and tensors that `carriers.fits` admits."""
     return encode_packed(header, [PackedTensor.of(tensor) for tensor in tensors] if tensors else ())
 
 
@@ -122,7 +90,9 @@ class PackedTensor(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> PackedTensor:
-        """A copy of a tensor that `fits` admits."""
+        """A copy of a tensor that `carriers.fits` admits."""
+        if type(value) is np.ndarray and value.dtype.kind in "fiub":  # nearly all of them
+            return cls(dtype_name(value.dtype), value.shape or None, value.tobytes())
         if isinstance(value, np.generic):
             return cls(dtype_name(value.dtype), None, value.tobytes())
         array = np.asarray(value)

@@ -31,9 +31,6 @@ from tfray.actors.links.messages import Description, Loan, Returned, plain
 from tfray.actors.links.peer_link import Link, when_idle
 from tfray.actors.links.shared_objects import describe, find, mapped, put
 
-LENT_BYTES: Final = 1 << 17
-"""Tensors from this size on take less time through an object than over a link."""
-
 KEPT_S: Final = 10.0
 """How long an object is kept that is not used."""
 

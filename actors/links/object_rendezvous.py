@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tfray.actors.links.frames import fits, packed
-from tfray.actors.links.loans import LENT_BYTES, LentTensor
+from tfray.actors.links.carriers import Carrier, carrier_of
+from tfray.actors.links.frames import PackedTensor
+from tfray.actors.links.loans import LentTensor
 from tfray.actors.links.messages import REPLICA_DEVICE, StepRequest
-from tfray.actors.links.packing import is_large
 from tfray.actors.links.peers import Peer, Peers, Receipt
 from tfray.actors.links.shared_objects import put
 from tfray.framework.edge_key import EdgeKey
@@ -79,7 +79,7 @@ class ObjectRendezvous:
     def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array for what `send` will be given for that edge: in the store, if it will be lent."""
         array = np.empty(shape, dtype)
-        if array.nbytes >= LENT_BYTES and self._may_lend(destination, array):
+        if carrier_of(array, self._are_near, destination) is Carrier.LOAN:
             lent = self._peers.loans.buffers.reserve(EdgeKey.parse(key).label, array.dtype, shape)
             array = lent.array
             self._rooms[key] = array, lent
@@ -148,11 +148,10 @@ class ObjectRendezvous:
         if isinstance(value, TensorList):
             return value  # detached; what it holds is not reused
         array = self._to_host(value)
-        is_lent = getattr(array, "nbytes", 0) >= LENT_BYTES and self._may_lend(destination, array)
-        tensor = None if is_lent else packed(array)
-        if tensor is not None:
-            return tensor
-        if not is_large(array):
+        carrier = carrier_of(array, self._are_near, destination)
+        if carrier is Carrier.FRAME:
+            return PackedTensor.of(array)
+        if carrier is Carrier.CALL:
             return np.array(array)
         edge = EdgeKey.parse(key)
         label, is_of_a_turn = edge.label, bool(edge.turns)
@@ -161,21 +160,15 @@ class ObjectRendezvous:
         room, lent = self._rooms.pop(key, (None, None))
         if lent is not None and array is room:
             return lent
-        stored = self._peers.loans.buffers.write(label, array) if is_lent else put(array)
+        stored = self._peers.loans.buffers.write(label, array) if carrier is Carrier.LOAN else put(array)
         if not is_of_a_turn:  # nobody else asks for what was sent in one turn of a loop
             self._objects[label] = stored
         return stored
 
-    def _may_lend(self, destination: str, array: Any) -> bool:
-        """Whether a tensor of `LENT_BYTES` or more goes through an object that is written anew.
-
-        Receivers on this node must gain by it.
-        """
-        if array.dtype.hasobject:
-            return False
+    def _are_near(self, destination: str) -> list[bool]:
+        """Whether each receiver of what goes to a destination can map what lies in this node's store."""
         receivers = self._receivers if destination == REPLICA_DEVICE else [destination]
-        here = [self._peer(receiver).shares_store for receiver in receivers]
-        return all(here) or (any(here) and not fits(array))
+        return [self._peer(receiver).shares_store for receiver in receivers]
 
     def _peer(self, destination: str) -> Peer:
         return self._peers.find(destination) or self._serving_shard(destination)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from tfray.actors.links.carriers import is_large
 from tfray.actors.links.shared_objects import Reference, put
-
-OBJECT_BYTES: Final = 64 * 1024
-"""Tensors from this size on are put into the object store, where a call takes them; Ray inlines up to 100 KB of it."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +19,6 @@ class Position:
     """Stands in the list of small tensors for a large one, by its position among the objects."""
 
     position: int
-
-
-def is_large(value: Any) -> bool:
-    """Whether a tensor goes by reference."""
-    return getattr(value, "nbytes", 0) >= OBJECT_BYTES
 
 
 def pack(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
 from typing import Any, Final, NamedTuple
 
+from tfray.actors.links.carriers import ways
 from tfray.actors.links.frames import Header, PackedTensor, encode, encode_packed
 from tfray.actors.links.handshake import LinkAddress
 from tfray.actors.links.loans import LentTensor, Loans, next_loan
@@ -17,7 +18,7 @@ from tfray.actors.links.messages import Answer, Deliver, Message, Returned, Step
 from tfray.actors.links.packing import pack
 from tfray.actors.links.peer_link import Link, open_link
 from tfray.actors.links.ray_calls import wait_until_taken
-from tfray.actors.links.shared_objects import CAN_SHARE, Reference, describe
+from tfray.actors.links.shared_objects import CAN_SHARE, describe
 from tfray.errors import DataLossError, DeadlineExceededError, UnavailableError
 
 Outcome = tuple[str, Any]
@@ -157,7 +158,7 @@ class Peer:
 
         Args:
             number: Of the answer.
-            frame: A message, and tensors that `fits` admits.
+            frame: A message, and tensors that `carriers.fits` admits.
             done: Told what came of it, also that the actor died meanwhile; None when nobody wants to know.
 
         Returns:
@@ -231,7 +232,7 @@ class Peer:
         lent: list[Any] = []
         rest: list[Any] = []
         if len(packed) < len(items):
-            stored, lent, rest = self._ways(items)
+            stored, lent, rest = ways(items, self.shares_store)
             sent = [*packed, *stored, *lent]
         receipts: list[Receipt] = []
         if sent:
@@ -249,14 +250,6 @@ class Peer:
             ref = self.deliver_by_call(step, replica, rest, call)
             receipts.append(lambda timeout_s: wait_until_taken(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
-
-    def _ways(self, items: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Of items that are not packed: objects that are described, lent tensors, and what must go by a call."""
-        ways: dict[Any, list[Any]] = {PackedTensor: [], Reference: [], LentTensor: [], None: []}
-        for item in items:
-            kind = type(item[1])
-            ways[kind if kind is PackedTensor or (self.shares_store and kind in ways) else None].append(item)
-        return ways[Reference], ways[LentTensor], ways[None]
 
     def _send_tensors(
         self,
