@@ -18,7 +18,7 @@ from random_graphs import programs
 
 import tfray as tf
 from tfray.actors.clusters import gcs_probe
-from tfray.actors.links.messages import REPLICA_DEVICE, AbortStep, PlanId, StepKey, StepRequest
+from tfray.actors.links.messages import AbortStep, PlanId, StepKey, StepRequest
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.errors import (
     AbortedError,
@@ -33,6 +33,7 @@ from tfray.errors import (
 from tfray.framework.region import ops_within
 from tfray.ops.state import state_ops
 from tfray.ops.system.script_ops import py_func
+from tfray.placement.replicate import REPLICA_DEVICE
 
 pytestmark = pytest.mark.ray
 

@@ -27,7 +27,6 @@ from tfray.actors.links.carriers import LENT_BYTES, fits
 from tfray.actors.links.frames import Header
 from tfray.actors.links.loans import Loans
 from tfray.actors.links.messages import (
-    REPLICA_DEVICE,
     AbortStep,
     Answer,
     CancelStep,
@@ -65,6 +64,7 @@ from tfray.framework.call_site import user_traceback
 from tfray.framework.op_def import OpDef, adopt
 from tfray.ops.system import script_ops
 from tfray.placement.contributions import verdict_among
+from tfray.placement.replicate import REPLICA_DEVICE
 from tfray.runtime.device import Device
 from tfray.runtime.executor import StepExecution, ignore_float_errors
 from tfray.runtime.plan import Partition, Plan

@@ -21,9 +21,6 @@ from tfray.errors import DataLossError, OpError, UnknownError
 if TYPE_CHECKING:
     from tfray.actors.links.handshake import LinkAddress
 
-REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
-"""The device that stands for every replica in a partitioned training graph."""
-
 
 SILENT: Final = "its process is frozen, or its machine is overloaded or cut off"
 """What may be the matter with an actor that does not answer."""

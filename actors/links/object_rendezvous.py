@@ -16,12 +16,12 @@ import numpy as np
 from tfray.actors.links.carriers import Carrier, carrier_of
 from tfray.actors.links.frames import PackedTensor
 from tfray.actors.links.loans import LentTensor
-from tfray.actors.links.messages import REPLICA_DEVICE, StepRequest
+from tfray.actors.links.messages import StepRequest
 from tfray.actors.links.peers import Peer, Peers, Receipt
 from tfray.actors.links.shared_objects import put
 from tfray.framework.edge_key import EdgeKey
 from tfray.framework.tensor_list import TensorList
-from tfray.placement.replicate import serving_device
+from tfray.placement.replicate import REPLICA_DEVICE, serving_device
 
 
 class ObjectRendezvous:

@@ -24,7 +24,6 @@ from tfray.actors.clusters.step_traces import StepTraces
 from tfray.actors.devices.device_metrics import StepMetrics
 from tfray.actors.links.awaited_answers import Answers, frame_of, tell, unpack
 from tfray.actors.links.messages import (
-    REPLICA_DEVICE,
     SILENT,
     CancelStep,
     CommitStep,
@@ -56,7 +55,7 @@ from tfray.errors import (
     UnavailableError,
 )
 from tfray.placement.parameters import parameter_partitions
-from tfray.placement.replicate import CompiledReplicaStep
+from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep
 from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
