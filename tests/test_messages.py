@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfray.actors.links import messages
 from tfray.actors.links.messages import MESSAGES, Answer, Deliver, RunStep, StepCall, StepKey, plain, read
 from tfray.errors import DataLossError
 
@@ -83,7 +82,3 @@ def test_what_does_not_fit_is_named(header, said):
 def test_what_is_no_call_of_a_step_is_refused(data):
     with pytest.raises(DataLossError, match="a message that makes no sense"):
         StepCall.from_bytes(data)
-
-
-def test_every_message_is_told_apart_from_the_others():
-    assert len({messages._NUMBERS[kind] for kind in MESSAGES}) == len(MESSAGES)
