@@ -352,99 +352,113 @@ def read(header: Any) -> Message:
     """
     if type(header) is not tuple or not header:
         raise DataLossError(f"a message that makes no sense: {header!r:.200}")
-    number, *values = header
+    number = header[0]
     if type(number) is not int or not 0 <= number < len(MESSAGES):
         raise DataLossError(f"a message that makes no sense: nobody knows type {number!r:.200}")
-    message: Message = _READERS[number](values)
+    message: Message = _READERS[number](header[1:])
     return message
 
 
 # -- the form of messages --------------------------------------------------------------------------------
 
 
+_Build = Callable[[Any], Any]
+"""Checks the parts of a field's value, and makes of them what the field holds. Raises `ValueError` for others."""
+
+
 class _Form:
     """What the fields of a type of messages must be, after their annotations.
 
     Attributes:
-        known: Types of all fields that have been found to fit, so that they are looked at one by one only once.
-        nested: Positions of the fields that hold more than one value, and what checks and makes these.
+        allowed: The types that each may have as it comes.
+        builds: What makes the value of each, where that is another message or a sequence.
+        is_record: Whether it is another message.
     """
 
     def __init__(self, kind: Any) -> None:
         hints = typing.get_type_hints(kind)
         fields = [_field_of(hints[name]) for name in kind._fields]
-        self.known: set[tuple[type, ...]] = set()
-        self.nested = [(position, build) for position, (_, build) in enumerate(fields) if build is not None]
+        self.allowed = [allowed for allowed, _, _ in fields]
+        self.builds = [record or items for _, record, items in fields]
+        self.is_record = [record is not None for _, record, _ in fields]
         self._kind = kind
-        self._allowed = [allowed for allowed, _ in fields]
         self._words = [getattr(hint, "__forward_arg__", hint) for hint in kind.__annotations__.values()]
 
-    def check(self, values: Sequence[Any]) -> None:
-        """Raise `DataLossError` unless these values have the types of the fields."""
-        if len(values) != len(self._allowed):
-            raise DataLossError(
-                f"a message that makes no sense: {self._kind.__name__} has {len(self._allowed)} fields, "
-                f"not {len(values)}"
-            )
-        for position, value in enumerate(values):
-            if type(value) not in self._allowed[position]:
-                raise self.misfit(position, value)
-        self.known.add(tuple(map(type, values)))
+    def misfit(self, values: Sequence[Any]) -> DataLossError:
+        """The error for values of which one does not fit."""
+        name, names = self._kind.__name__, self._kind._fields
+        if len(values) != len(names):
+            return DataLossError(f"a message that makes no sense: {name} has {len(names)} fields, not {len(values)}")
+        wrong = next(position for position, value in enumerate(values) if not self._fits(position, value))
+        return DataLossError(
+            f"a message that makes no sense: {name}.{names[wrong]} is {values[wrong]!r:.200}, not {self._words[wrong]}"
+        )
 
-    def misfit(self, position: int, value: Any) -> DataLossError:
-        """The error for a value that a field cannot have."""
-        where = f"{self._kind.__name__}.{self._kind._fields[position]}"
-        return DataLossError(f"a message that makes no sense: {where} is {value!r:.200}, not {self._words[position]}")
+    def _fits(self, position: int, value: Any) -> bool:
+        if type(value) not in self.allowed[position]:
+            return False
+        build = self.builds[position]
+        if value and build is not None and not self.is_record[position]:  # a record names what does not fit itself
+            try:
+                build(value)
+            except ValueError:
+                return False
+        return True
 
 
 @cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
-    """What makes a message of that type of the values of its fields, or raises `DataLossError`."""
+def _reader(kind: Any) -> _Build:
+    """What makes a message of that type of the values of its fields, or raises `DataLossError`.
+
+    It is called several times in every step: a function is written for each type, which looks at the fields in turn.
+    """
     form = _Form(kind)
-    known, nested, new = form.known, form.nested, tuple.__new__
+    names = [f"f{position}" for position in range(len(kind._fields))]
+    namespace: dict[str, Any] = {"form": form, "kind": kind, "new": tuple.__new__}
+    tests, results = [], list(names)
+    for position, (name, allowed) in enumerate(zip(names, form.allowed, strict=True)):
+        namespace |= {f"{name}_{each.__name__}": each for each in allowed}
+        tests.append(" or ".join(f"type({name}) is {name}_{each.__name__}" for each in allowed))
+        namespace[f"make_{name}"] = form.builds[position]
+        if form.builds[position] is not None:
+            nothing = f"{name} is None" if form.is_record[position] else f"not {name}"
+            results[position] = f"{name} if {nothing} else make_{name}({name})"
+    lines = [
+        "def read(values):",
+        f"    if len(values) != {len(names)}:",
+        "        raise form.misfit(values)",
+        f"    {', '.join(names)}, = values",
+        f"    if not (({') and ('.join(tests)})):",
+        "        raise form.misfit(values)",
+        "    try:",
+        f"        return new(kind, ({', '.join(results)},))",
+        "    except ValueError:",
+        "        raise form.misfit(values) from None",
+    ]
+    exec("\n".join(lines), namespace)
+    read: _Build = namespace["read"]
+    return read
 
-    def read_flat(values: Sequence[Any]) -> Any:
-        if tuple(map(type, values)) not in known:
-            form.check(values)
-        return new(kind, values)
 
-    def read_nested(values: Sequence[Any]) -> Any:
-        if tuple(map(type, values)) not in known:
-            form.check(values)
-        fields = list(values)
-        for position, build in nested:
-            value = fields[position]
-            if value is not None:
-                try:
-                    fields[position] = build(value)
-                except ValueError:
-                    raise form.misfit(position, value) from None
-        return new(kind, fields)
-
-    return read_nested if nested else read_flat
-
-
-def _field_of(hint: Any) -> tuple[frozenset[type], Callable[[Any], Any] | None]:
-    """The types that a field may have as it comes, and what checks and makes its value if that has parts."""
+def _field_of(hint: Any) -> tuple[frozenset[type], _Build | None, _Build | None]:
+    """The types that a field may have as it comes, and what makes its value, if that is a message or a sequence."""
     if isinstance(hint, types.UnionType):
-        fields = [_field_of(each) for each in typing.get_args(hint)]
-        return frozenset().union(*(allowed for allowed, _ in fields)), next((each for _, each in fields if each), None)
+        allowed, records, sequences = zip(*map(_field_of, typing.get_args(hint)), strict=True)
+        return frozenset().union(*allowed), next(filter(None, records), None), next(filter(None, sequences), None)
     if hint is float:
-        return frozenset({float, int}), None
+        return frozenset({float, int}), None, None
     if typing.get_origin(hint) is tuple:
-        return frozenset({tuple}), _sequence_of(*_field_of(typing.get_args(hint)[0]))
+        return frozenset({tuple}), None, _sequence_of(*_field_of(typing.get_args(hint)[0])[:2])
     if issubclass(hint, tuple):
-        return frozenset({tuple}), _reader(hint)
-    return frozenset({hint}), None
+        return frozenset({tuple}), _reader(hint), None
+    return frozenset({hint}), None, None
 
 
-def _sequence_of(allowed: frozenset[type], build: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+def _sequence_of(allowed: frozenset[type], record: _Build | None) -> _Build:
     def read_all(values: Sequence[Any]) -> Sequence[Any]:
-        if not values:
-            return values
         if not allowed.issuperset(map(type, values)):
             raise ValueError
-        return values if build is None else tuple(map(build, values))
+        return values if record is None else tuple(map(record, values))
 
     return read_all
 
