@@ -43,6 +43,17 @@ def encode(header: Header, tensors: Tensors = ()) -> bytes:
     return encode_packed(header, [PackedTensor.of(tensor) for tensor in tensors] if tensors else ())
 
 
+def pack(value: Any) -> bytes:
+    """Plain data as MessagePack."""
+    try:
+        packer = _idle_packers.pop()
+    except IndexError:
+        packer = msgpack.Packer()
+    data: bytes = packer.pack(value)
+    _idle_packers.append(packer)
+    return data
+
+
 def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
     """As `encode`, for tensors that have been copied already."""
     buffers: list[bytes] = []
@@ -50,12 +61,7 @@ def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
         if len(tensor.data) >= _RAW_BYTES:
             tensors = [_without_data(each, buffers) for each in tensors]
             break
-    try:
-        packer = _idle_packers.pop()
-    except IndexError:
-        packer = msgpack.Packer()
-    message: bytes = packer.pack([header, tensors])
-    _idle_packers.append(packer)
+    message = pack([header, tensors])
     size = LENGTH.size + len(message)
     if not buffers:
         return _LENGTHS.pack(size, len(message)) + message

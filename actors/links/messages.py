@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgpack
 
 import tfray.errors
+from tfray.actors.links.frames import pack
 from tfray.errors import DataLossError, OpError, UnknownError
 
 if TYPE_CHECKING:
@@ -151,8 +152,7 @@ class StepCall(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """The call as it travels."""
-        packed: bytes = msgpack.packb(self)
-        return packed
+        return pack(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> StepCall:
