@@ -425,15 +425,13 @@ def _reader(kind: Any) -> _Build:
             results[position] = f"{name} if {nothing} else make_{name}({name})"
     lines = [
         "def read(values):",
-        f"    if len(values) != {len(names)}:",
-        "        raise form.misfit(values)",
-        f"    {', '.join(names)}, = values",
-        f"    if not (({') and ('.join(tests)})):",
-        "        raise form.misfit(values)",
         "    try:",
-        f"        return new(kind, ({', '.join(results)},))",
+        f"        {', '.join(names)}, = values",
+        f"        if ({') and ('.join(tests)}):",
+        f"            return new(kind, ({', '.join(results)},))",
         "    except ValueError:",
-        "        raise form.misfit(values) from None",
+        "        pass",
+        "    raise form.misfit(values)",
     ]
     exec("\n".join(lines), namespace)
     read: _Build = namespace["read"]
