@@ -15,6 +15,7 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.arguments import OneOf, Positive, checked
 from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.edge_key import EdgeKey
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.partition import may_be_narrowed
 
@@ -36,7 +37,7 @@ SKIP_VERDICT: Final = "_skip_unless_finite"
 
 def verdict_among(keys: Iterable[str]) -> str | None:
     """Of edges from replicas to a shard, that on which they say whether they count, if there is one."""
-    return next((key for key in keys if key.startswith(f"{SKIP_VERDICT}:")), None)
+    return next((key for key in keys if EdgeKey.parse(key).op_name == SKIP_VERDICT), None)
 
 
 AddOperation = Callable[..., Operation]

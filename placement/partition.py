@@ -17,6 +17,7 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.dtypes import DType
+from tfray.framework.edge_key import EdgeKey
 from tfray.framework.effects import is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region, ops_within, regions_of
@@ -230,13 +231,14 @@ class _Partitioner:
         """Add Send and Recv for one edge; `value_index` None is a control edge."""
         copied = self._copies[origin, source]
         if value_index is None:
-            tensor, label = self._token(copied), f"^{origin.name}"
+            tensor, key = self._token(copied), EdgeKey.of_control(origin.name, source, destination)
         else:
-            tensor, label = self._local(origin.outputs[value_index], source), f"{origin.name}:{value_index}"
+            tensor = self._local(origin.outputs[value_index], source)
+            key = EdgeKey.of_tensor(origin.name, value_index, source, destination)
         dtype = tensor.dtype
         if self._is_narrowed(tensor, source, destination):
             tensor = self._cast_for_wire(tensor, origin)
-        ends = {"key": f"{label} {source} -> {destination}", "source": source}
+        ends = {"key": str(key), "source": source}
         graph = copied.graph
         graph.create_op(
             "Send",
@@ -261,8 +263,8 @@ class _Partitioner:
         received = recv.outputs[0]
         if received.dtype is not dtype:
             received = _cast(received, dtype, origin)
-        key = (origin, source) if value_index is None else origin.outputs[value_index]
-        self._received[key, destination] = received
+        crossed = (origin, source) if value_index is None else origin.outputs[value_index]
+        self._received[crossed, destination] = received
 
     def _is_narrowed(self, tensor: Tensor, source: str, destination: str) -> bool:
         """Whether a tensor crosses in the dtype of the wire."""

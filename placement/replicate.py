@@ -22,7 +22,7 @@ from collections import ChainMap
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -38,6 +38,9 @@ from tfray.placement.prune import prune
 from tfray.placement.schedule import schedule
 from tfray.placement.simplify import simplify
 from tfray.runtime.plan import Partition
+
+REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
+"""The device that stands for every replica in a partitioned training graph."""
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,19 @@ def test_protocols_know_nothing_of_ray():
         assert roots(f"tfray.actors.{name}") <= {"__future__", "collections", "dataclasses", "typing"}
 
 
+def test_few_modules_know_ray():
+    knowing = {module for module, path in FILES.items() if "ray" in {name.split(".")[0] for name, _ in imports(path)}}
+    assert len(knowing) < 10, sorted(knowing)
+
+
+@pytest.mark.parametrize("name", ["replicas.membership", "replicas.step_in_flight", "links.messages"])
+def test_what_needs_no_ray_reaches_no_module_that_does(name):
+    known = {path: {imported for imported, _ in imports(path)} for path in FILES.values()}
+    reached = reachable_backward([f"tfray.actors.{name}"], lambda each: known[FILES[each]] & FILES.keys())
+    found = {each for each in reached if "ray" in {imported.split(".")[0] for imported in known[FILES[each]]}}
+    assert not found
+
+
 def test_modules_do_not_import_each_other_in_circles():
     """Nor do imports in functions or for type checking alone close one: modules can be read from the bottom up."""
     edges = {module: {name for name in imports(module) if name in FILES and name != module} for module in FILES}

@@ -10,14 +10,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import ray
 
 from tfray.actors.links.awaited_answers import Answers, LinkAnswer, frame_of, tell, unpack
+from tfray.actors.links.carriers import fits, is_large
 from tfray.actors.links.clocks import in_drivers_time
-from tfray.actors.links.frames import fits
-from tfray.actors.links.messages import StepCall, StepKey, StepRequest
-from tfray.actors.links.packing import is_large, pack
+from tfray.actors.links.messages import AbortStep, PlanId, StepCall, StepKey, StepRequest
+from tfray.actors.links.packing import pack
 from tfray.actors.links.peers import Peer, next_number
+from tfray.actors.links.ray_calls import ended
+from tfray.actors.links.shared_objects import put
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -59,7 +60,7 @@ class RemoteRunner:
         self.driver_id = uuid.uuid4().hex[:12]
         self._numbers = itertools.count(1)
         self._running: set[int] = set()
-        self._plans: dict[str, list[str]] = {}
+        self._plans: dict[PlanId, list[str]] = {}
         self._lock = threading.Lock()
         self._closed = False
 
@@ -73,10 +74,10 @@ class RemoteRunner:
         """Send each partition to its device, which compiles it."""
         return RemoteStep(self, partitions, functions)
 
-    def send_plans(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> str:
-        """Let the devices compile partitions. Returns the name by which they know them."""
+    def send_plans(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> PlanId:
+        """Let the devices compile partitions. Returns the identity by which they know them."""
         self._cluster.check_connected()
-        plan_id = f"{self.driver_id}/{uuid.uuid4().hex}"
+        plan_id = PlanId(self.driver_id, uuid.uuid4().hex)
         self._cluster.introduce([partition.device for partition in partitions])
         calls = {
             register(self._cluster.actor(partition.device), plan_id, partition, functions): partition.device
@@ -84,13 +85,13 @@ class RemoteRunner:
         }
         self._plans[plan_id] = [partition.device for partition in partitions]
         for ref, device in calls.items():
-            while not ray.wait([ref], timeout=POLL_S)[0]:
+            while not ended([ref], POLL_S):
                 if self._closed:
                     raise CancelledError("the session was closed while a step was compiled", device=device)
             unpack(ref, device)
         return plan_id
 
-    def deregister(self, plan_id: str) -> None:
+    def deregister(self, plan_id: PlanId) -> None:
         """Let the devices forget a plan."""
         for device in self._plans.pop(plan_id, ()):
             if device in self._cluster.known:
@@ -103,12 +104,12 @@ class RemoteRunner:
                 raise CancelledError("the session is closed")
             number = next(self._numbers)
             self._running.add(number)
-            return (self.driver_id, number), min(self._running)
+            return StepKey(self.driver_id, number), min(self._running)
 
     def end_step(self, step: StepKey) -> None:
         """Record that a step is over."""
         with self._lock:
-            self._running.discard(step[1])
+            self._running.discard(step.number)
 
     @property
     def closed(self) -> bool:
@@ -163,13 +164,13 @@ class RemoteStep:
         self._order = sorted(range(len(partitions)), key=lambda i: _receives(partitions[i]))
         self._reached: list[Peer] = []
         """The devices when a step that asked all of them over links was last through: they know this driver's link."""
-        self._plan_id: str | None = runner.send_plans(self._partitions, functions)
+        self._plan_id: PlanId | None = runner.send_plans(self._partitions, functions)
         self._users = 0
         self._closed = False
         self._lock = threading.Lock()
 
-    def _use(self) -> str:
-        """The plans' name; they stay until `_leave` is called."""
+    def _use(self) -> PlanId:
+        """The plans' identity; they stay until `_leave` is called."""
         with self._lock:
             if self._plan_id is None:  # closed after this thread had found the step
                 self._plan_id = self._runner.send_plans(self._partitions, self._functions)
@@ -210,8 +211,8 @@ class RemoteStep:
         whole = [with_call(record, called, at) for record, at in zip(records, returned, strict=True)]
         return [[_own(value) for value in values] for values, _ in results], whole
 
-    def _begin(self, timeout_s: float | None) -> tuple[str, StepRequest]:
-        """The plans' name and a new step, which is over when `_end` is called."""
+    def _begin(self, timeout_s: float | None) -> tuple[PlanId, StepRequest]:
+        """The plans' identity and a new step, which is over when `_end` is called."""
         plan_id = self._use()
         try:
             step, floor = self._runner.begin_step()
@@ -224,7 +225,9 @@ class RemoteStep:
         self._runner.end_step(request.step)
         self._leave()
 
-    def _run(self, plan_id: str, request: StepRequest, feeds: Sequence[Sequence[Any]]) -> tuple[list[Any], list[int]]:
+    def _run(
+        self, plan_id: PlanId, request: StepRequest, feeds: Sequence[Sequence[Any]]
+    ) -> tuple[list[Any], list[int]]:
         """What each device returned, and when."""
         # All of them first: a device that is gone must not leave the others waiting for it.
         peers = [self._runner.peer(device) for device in self._devices]
@@ -328,7 +331,7 @@ class RemoteStep:
                 peer = self._runner.peer(device)
                 if self._partitions[position].is_woken and isinstance(answer, LinkAnswer):
                     peer.send(call.number, frame_of(call), None)  # else it would never answer if nobody wakes it
-                tell(peer, "abort", call.request.step, reason)
+                tell(peer, AbortStep(call.request.step, reason))
 
     def _root_cause(self, first: OpError, answers: Answers, pending: dict[Any, int]) -> OpError:
         """A timeout or abort may only be the echo of another device's failure: prefer that one."""
@@ -368,11 +371,11 @@ def _shared(value: Any, objects: dict[int, Any]) -> Any:
     if not is_large(value):
         return value
     if id(value) not in objects:
-        objects[id(value)] = ray.put(value)
+        objects[id(value)] = put(value)
     return objects[id(value)]
 
 
-def register(actor: Any, plan_id: str, partition: Partition, functions: Mapping[str, Callable[..., Any]]) -> Any:
+def register(actor: Any, plan_id: PlanId, partition: Partition, functions: Mapping[str, Callable[..., Any]]) -> Any:
     """Let a device compile a partition, with what its operations need. Returns Ray's reference.
 
     That is the Python functions which they call, and the definitions of types that are not tfray's own.

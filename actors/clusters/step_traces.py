@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Any
 
 from tfray.actors.links.awaited_answers import unpack
 from tfray.actors.links.clocks import in_drivers_time
+from tfray.config import RunOptions
 from tfray.runtime.tracing import DeviceRecord, with_call
-
-FULL_TRACE: Final = 3
-"""`tf.RunOptions.FULL_TRACE`."""
 
 
 class StepTraces:
@@ -30,7 +28,7 @@ class StepTraces:
 
     def level(self, step: int) -> int:
         """How much the devices record of a step."""
-        return FULL_TRACE if step in self._steps else 0
+        return RunOptions.FULL_TRACE if step in self._steps else 0
 
     def called(self, ref: Any, step: int) -> None:
         """A device was called for a step."""

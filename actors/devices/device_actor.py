@@ -1,7 +1,7 @@
 """One device, or one parameter shard, as a Ray actor. What it does is in `device_host.py`.
 
 Ray's calls are of three kinds: `run_step` and `attach_input`, which call the user's code, have threads of their own;
-messages (`deliver`, `commit`, `join`, `abort`) are short, and have one thread, as has the rest of set-up: both are done
+messages (`deliver`, `tell`) are short, and have one thread, as has the rest of set-up: both are done
 in the order in which they came. All are coroutines, for which Ray keeps one thread in all. For other methods it would
 begin with as many threads as may ever run at a time. Steps, tensors and their answers also come and go over links
 (`peer_link.py`), which are faster.
@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 import ray
 
 from tfray.actors.devices.device_host import DeviceHost
-from tfray.actors.links.messages import OpenInput, Presence, StepKey, StepRequest
+from tfray.actors.links.messages import OpenInput, PlanId, Presence, StepKey, StepRequest, StepWord
 from tfray.actors.links.packing import unpack
 from tfray.actors.links.peer_link import LinkServer
 from tfray.actors.links.peers import Outcome, PeerHandle
@@ -84,20 +84,20 @@ class DeviceActor:
         self._host.peers.update(peers)
 
     async def register(
-        self, plan_id: str, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef] = ()
+        self, plan_id: PlanId, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef] = ()
     ) -> Outcome:
         """Compile a partition under `plan_id`."""
         return await self._in_turn(
             lambda: self._host.outcome(lambda: self._host.register(plan_id, wire, functions, definitions))
         )
 
-    async def deregister(self, plan_ids: Sequence[str]) -> None:
+    async def deregister(self, plan_ids: Sequence[PlanId]) -> None:
         """Forget plans."""
         await self._in_turn(lambda: self._host.deregister(plan_ids))
 
-    async def attach_input(self, name: str, open_input: OpenInput) -> Outcome:
-        """Open an input pipeline: an iterator that gives the fed values of one step at a time."""
-        return await self._on_thread(lambda: self._host.attach_input(name, open_input))
+    async def attach_input(self, plan_id: PlanId, open_input: OpenInput) -> Outcome:
+        """Open an input pipeline: an iterator that gives the fed values of one step of a plan at a time."""
+        return await self._on_thread(lambda: self._host.attach_input(plan_id, open_input))
 
     async def random_states(self) -> Outcome:
         """Where the random streams are; call it between steps."""
@@ -111,7 +111,9 @@ class DeviceActor:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    async def run_step(self, plan_id: str, request: StepRequest, inline: Sequence[Any] = (), *objects: Any) -> Outcome:
+    async def run_step(
+        self, plan_id: PlanId, request: StepRequest, inline: Sequence[Any] = (), *objects: Any
+    ) -> Outcome:
         """Run a plan as this device's part of a step, on fed values that come packed."""
         return await self._on_thread(lambda: self._host.run_step(plan_id, request, unpack(inline, objects)))
 
@@ -142,21 +144,9 @@ class DeviceActor:
 
         return await self._at_once(take)
 
-    async def commit(self, step: StepKey, members: Sequence[int]) -> None:
-        """Decide which replicas of a step count."""
-        await self._at_once(lambda: self._host.commit(step, members))
-
-    async def join(self, step: StepKey, receiver: str) -> None:
-        """Let one more replica take part in a step that runs."""
-        await self._at_once(lambda: self._host.join(step, receiver))
-
-    async def abort(self, step: StepKey, reason: str) -> None:
-        """End a step that failed elsewhere: whoever waits in it raises `AbortedError`."""
-        await self._at_once(lambda: self._host.abort(step, reason))
-
-    async def cancel(self, step: StepKey, reason: str) -> None:
-        """End a step that is not wanted any more: whoever waits in it raises `CancelledError`."""
-        await self._at_once(lambda: self._host.cancel(step, reason))
+    async def tell(self, word: StepWord) -> None:
+        """Do what a word about a step says."""
+        await self._at_once(lambda: self._host.take_word(word))
 
     async def abort_all(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""

@@ -23,12 +23,32 @@ from tfray.actors.devices.device_metrics import SentBytes
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.devices.step_threads import StepThreads
-from tfray.actors.links.frames import fits
+from tfray.actors.links.carriers import LENT_BYTES, fits
+from tfray.actors.links.frames import Header
 from tfray.actors.links.loans import Loans
-from tfray.actors.links.messages import REPLICA_DEVICE, SERVED, OpenInput, ReadInput, StepCall, StepKey, StepRequest
+from tfray.actors.links.messages import (
+    AbortStep,
+    Answer,
+    CancelStep,
+    CommitStep,
+    Deliver,
+    ErrorReport,
+    JoinStep,
+    OpenInput,
+    PlanId,
+    ReadInput,
+    RunStep,
+    StepCall,
+    StepKey,
+    StepRequest,
+    StepWord,
+    Unmap,
+    plain,
+    read,
+)
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import Link, defer
-from tfray.actors.links.peers import MISSING, Outcome, Peers, error_header
+from tfray.actors.links.peers import Outcome, Peers
 from tfray.actors.links.shared_objects import find
 from tfray.errors import (
     AbortedError,
@@ -44,6 +64,7 @@ from tfray.framework.call_site import user_traceback
 from tfray.framework.op_def import OpDef, adopt
 from tfray.ops.system import script_ops
 from tfray.placement.contributions import verdict_among
+from tfray.placement.replicate import REPLICA_DEVICE
 from tfray.runtime.device import Device
 from tfray.runtime.executor import StepExecution, ignore_float_errors
 from tfray.runtime.plan import Partition, Plan
@@ -104,7 +125,7 @@ class _StepRecord:
 
 
 class _Ledger:
-    """Which steps of one driver are over on this device.
+    """Which steps of one driver are over on this device, or those by which it serves replicas.
 
     Attributes:
         floor: All below that number are.
@@ -183,12 +204,13 @@ class DeviceHost:
         self.device = Device.open(device_name)
         self.loans = Loans(device_name)
         self.peers = Peers(node, self.loans)
-        self.plans: dict[str, _RegisteredPlan] = {}
+        self.plans: dict[PlanId, _RegisteredPlan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
         self._results: dict[str, Outcome] = {}
-        self._ledgers: defaultdict[str, _Ledger] = defaultdict(_Ledger)
+        self._ledgers: defaultdict[str, tuple[_Ledger, _Ledger]] = defaultdict(lambda: (_Ledger(), _Ledger()))
+        """By driver, that of its steps, and that of what it lets this device serve: `StepKey.serves` says which."""
         self._parked: dict[StepKey, list[Callable[[], None]]] = {}
-        self._inputs: dict[str, ReadInput] = {}
+        self._inputs: dict[PlanId, ReadInput] = {}
         self._drivers: dict[str, Link] = {}
         self._sent = SentBytes(device_name)
         self._lock = threading.Lock()
@@ -197,30 +219,30 @@ class DeviceHost:
     # -- set-up ----------------------------------------------------------------------------------
 
     def register(
-        self, plan_id: str, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef]
+        self, plan_id: PlanId, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef]
     ) -> None:
         """Compile a partition under `plan_id`."""
         for definition in definitions:
             adopt(definition)
         for token, function in functions.items():
             script_ops.register_function(token, function)
-        plan = Plan(Partition.from_wire(wire), self.device, sends_copy=True)
+        plan = Plan(Partition.from_wire(wire), self.device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)
         self.plans[plan_id] = _RegisteredPlan(plan)
 
-    def deregister(self, plan_ids: Sequence[str]) -> None:
+    def deregister(self, plan_ids: Sequence[PlanId]) -> None:
         """Forget plans."""
         for plan_id in plan_ids:
             self.plans.pop(plan_id, None)
             self._inputs.pop(plan_id, None)
         self.loans.buffers.clear()
 
-    def attach_input(self, name: str, open_input: OpenInput) -> None:
-        """Open an input pipeline: what gives the fed values of one step at a time."""
-        self._inputs[name] = self._of_input(open_input)
+    def attach_input(self, plan_id: PlanId, open_input: OpenInput) -> None:
+        """Open an input pipeline: what gives the fed values of one step of a plan at a time."""
+        self._inputs[plan_id] = self._of_input(open_input)
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def run_step(self, plan_id: str, request: StepRequest, feeds: Sequence[Any], call: bytes | None = None) -> Any:
+    def run_step(self, plan_id: PlanId, request: StepRequest, feeds: Sequence[Any], call: bytes | None = None) -> Any:
         """Run a plan as this device's part of a step, on the calling thread. Returns what it fetched.
 
         Args:
@@ -238,7 +260,7 @@ class DeviceHost:
             if trace is not None:
                 trace.begin()
             if request.read_input:
-                feeds = self._next_input(plan_id, request.step[1])
+                feeds = self._next_input(plan_id, request.step.number)
             if trace is None:
                 return self._run(registered, request, record, feeds)
             if request.read_input:
@@ -259,14 +281,14 @@ class DeviceHost:
         """Whether a step may begin. If not, `go_on` is called when it may."""
         if request.after is None:
             return True
-        driver = request.step[0]
+        step = StepKey(request.step.driver, request.after)
         with self._lock:
-            if self._ledgers[driver].is_over(request.after):
+            if self._ledger(step).is_over(request.after):
                 return True
-            self._parked.setdefault((driver, request.after), []).append(go_on)
+            self._parked.setdefault(step, []).append(go_on)
             return False
 
-    def _plan(self, plan_id: str) -> _RegisteredPlan:
+    def _plan(self, plan_id: PlanId) -> _RegisteredPlan:
         registered = self.plans.get(plan_id)
         if registered is None:
             raise AbortedError(
@@ -285,7 +307,7 @@ class DeviceHost:
         rendezvous = record.rendezvous
         assert rendezvous is not None
         deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
-        number, mailbox = request.step[1], record.mailbox
+        number, mailbox = request.step.number, record.mailbox
         with self.device.activate():
             fed = [self.device.asarray(value) for value in feeds]
             fetched: list[Any] = []
@@ -309,7 +331,7 @@ class DeviceHost:
                 trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
             return [self.device.to_host(value) for value in fetched]
 
-    def _next_input(self, plan_id: str, step: int) -> Sequence[Any]:
+    def _next_input(self, plan_id: PlanId, step: int) -> Sequence[Any]:
         try:
             return self._of_input(self._inputs[plan_id], step)
         except StopIteration:
@@ -336,7 +358,7 @@ class DeviceHost:
                 self._answer_step(call, ("ok", self._run_straight(registered, call, fed)))
                 return
             record = self._begin(plan, request, call.packed)
-            step = Step(request.step[1], record.rendezvous, None, record.mailbox)
+            step = Step(request.step.number, record.rendezvous, None, record.mailbox)
             execution = registered.begin(step, fed, record.mailbox)
         except BaseException as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
             self._finish(request, None)
@@ -365,7 +387,7 @@ class DeviceHost:
             self._admit(request)
         rendezvous = self._rendezvous(registered.plan, request, call.packed)
         mailbox = Mailbox()
-        step = Step(request.step[1], rendezvous, None, mailbox)
+        step = Step(request.step.number, rendezvous, None, mailbox)
         with closing(registered.begin(step, feeds, mailbox)) as execution:
             fetched = [self.device.to_host(value) for value in execution.run()]
         registered.ran(execution)
@@ -378,12 +400,15 @@ class DeviceHost:
 
     def _admit(self, request: StepRequest) -> None:
         """Note which steps are over by now, or raise because this one is. Call with the lock held."""
-        driver, number = request.own
-        ledger = self._ledgers[driver]
-        if number < ledger.floor:
+        step = request.own
+        ledger = self._ledger(step)
+        if step.number < ledger.floor:
             raise CancelledError("the step came after its driver had left", device=self.device.name)
         if request.floor > ledger.floor:
             ledger.floor = request.floor
+
+    def _ledger(self, step: StepKey) -> _Ledger:
+        return self._ledgers[step.driver][step.serves]
 
     def _rendezvous(self, plan: Plan, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
         return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes)
@@ -410,10 +435,10 @@ class DeviceHost:
 
     def _finish(self, request: StepRequest, record: _StepRecord | None) -> None:
         """Drop what is there of a step, and what still comes; let the next one begin."""
-        driver, number = step = request.own
+        step = request.own
         with self._lock:
             self.steps.pop(step, None)
-            self._ledgers[driver].finish(number)
+            self._ledger(step).finish(step.number)
             parked = self._parked.pop(step, ()) if self._parked else ()
         if record is not None and record.rendezvous is not None:
             self._sent.add(record.rendezvous.sent_bytes)
@@ -424,59 +449,60 @@ class DeviceHost:
     def _record(self, step: StepKey) -> _StepRecord | None:
         """The record of a step, made if need be; None when the step is over. Call with the lock held."""
         record = self.steps.get(step)
-        if record is None and not self._ledgers[step[0]].is_over(step[1]):
+        if record is None and not self._ledger(step).is_over(step.number):
             record = self.steps[step] = _StepRecord()
         return record
 
     # -- links -----------------------------------------------------------------------------------
 
-    def take_message(self, link: Link, message: dict[str, Any], tensors: list[Any]) -> None:
+    def take_message(self, link: Link, header: Header, tensors: list[Any]) -> None:
         """Do what a peer asks over a link. Raises `DataLossError` when it makes no sense, which closes the link."""
-        number = message.get("number")
+        message = read(header)
         try:
-            match message["do"]:
-                case "deliver":
-                    if "call" in message:
-                        self.wake(_step_key(message), message["call"])
-                    if "returned" in message:
-                        self.peers.returned(message["from"], message["returned"])
-                    objects = find(message["objects"]) if "objects" in message else ()
-                    lent = self._lent(link, message) if "loans" in message else ()
-                    is_complete = objects is not None and lent is not None
-                    if objects is not None and lent is not None:
-                        items = list(zip(message["keys"], [*tensors, *objects, *lent], strict=True))
-                        driver, step = message["step"]
-                        self.deliver((driver, step), message["replica"], items)
-                    if number:
-                        _answer(link, {"number": number, "value": None if is_complete else MISSING})
-                case "run_step":
-                    step = StepCall.from_bytes(message["call"])
-                    self._drivers[step.request.step[0]] = link
-                    call = _Call(link, step, message["call"], tensors)
+            match message:
+                case Deliver():
+                    self._take_delivery(link, message, tensors)
+                case RunStep(packed):
+                    step = StepCall.from_bytes(packed)
+                    self._drivers[step.request.step.driver] = link
+                    call = _Call(link, step, packed, tensors)
                     if step.request.after is None or self._park(step.request, lambda: self._start(call)):
                         self._start(call)
-                case "unmap":
-                    self.loans.borrowings.unmap(link, message["about"])
-                case "commit" | "join" | "cancel" | "abort" as what:
-                    getattr(self, what)(_step_key(message), message["about"])
-                case other:
-                    raise ValueError(f"nobody can do {other!r}")
+                case Unmap(identity):
+                    self.loans.borrowings.unmap(link, identity)
+                case CommitStep() | JoinStep() | CancelStep() | AbortStep():
+                    self.take_word(message)
+                case _:
+                    raise ValueError(f"a device is told nothing by {type(message).__name__}")
         except (KeyError, TypeError, ValueError) as error:
             raise DataLossError(f"a message that makes no sense: {error!r}") from error
 
-    def _lent(self, link: Link, message: Mapping[str, Any]) -> list[Any] | None:
-        return self.loans.borrowings.borrow(link, message["from"], message["loans"])
+    def _take_delivery(self, link: Link, message: Deliver, tensors: list[Any]) -> None:
+        if message.call is not None:
+            self.wake(message.step, message.call)
+        if message.returned:
+            self.peers.returned(message.sender, message.returned)
+        objects: list[Any] | None = find(message.objects) if message.objects else []
+        lent: list[Any] | None = []
+        if message.loans:
+            lent = self.loans.borrowings.borrow(link, message.sender, message.loans)
+        is_missing = objects is None or lent is None
+        if objects is not None and lent is not None:
+            values = [*tensors, *objects, *lent] if objects or lent else tensors
+            self.deliver(message.step, message.replica, list(zip(message.keys, values, strict=True)))
+        if message.number:
+            _answer(link, Answer(message.number, is_missing=is_missing))
 
     def link_closed(self, link: Link) -> None:
         """End the steps of whoever asked for them over a link that has closed: they may hold up those of others."""
         self.loans.borrowings.forget(link)
         for driver in [driver for driver, its_link in list(self._drivers.items()) if its_link is link]:
             self.leave(driver, "the process that asked for the step is gone")
-            self.deregister([plan_id for plan_id in list(self.plans) if plan_id.startswith(f"{driver}/")])
+            self.deregister([plan_id for plan_id in list(self.plans) if plan_id.driver == driver])
 
     def wake(self, step: StepKey, call: bytes) -> None:
         """Begin a step with a `StepCall` that its driver has left others to pass on, unless it has begun."""
-        link = self._drivers.get(step[0])
+        link = self._drivers.get(step.driver)
         record = self.steps.get(step)
         if link is not None and (record is None or not record.is_called):  # without a link the driver is gone
             self._start(_Call(link, StepCall.from_bytes(call), call))
@@ -517,22 +543,23 @@ class DeviceHost:
 
     def _answer_step(self, call: _Call, outcome: Outcome) -> None:
         status, value = outcome
-        header: dict[str, Any] = {"number": call.step.number}
+        answer, tensors = Answer(call.step.number), ()
         is_error = status == "error"
         if call.step.request.quiet:
             registered = self.plans.get(call.step.plan_id)
             if registered is not None and registered.is_quiet and not is_error:
                 return
             if registered is None or registered.is_quiet:
-                header["quiet"] = True  # the driver may have ended the step without this answer
+                answer = answer._replace(is_quiet=True)  # the driver may have ended the step without this answer
         if is_error:
-            _answer(call.link, header | {"error": error_header(value)})
+            answer = answer._replace(error=ErrorReport.of(value))
         elif not value or all(map(fits, value)):
-            _answer(call.link, header, value)
+            tensors = value
         else:  # too much for a link: the driver fetches it by a call
             token = uuid.uuid4().hex
             self._results[token] = outcome
-            _answer(call.link, header | {"value": token})
+            answer = answer._replace(token=token)
+        _answer(call.link, answer, tensors)
 
     def collect(self, token: str) -> Outcome:
         """What a step fetched that came over a link, and was too large to go back."""
@@ -558,7 +585,19 @@ class DeviceHost:
             defer(record.prompt.advance)
         return True
 
-    def commit(self, step: StepKey, members: Sequence[int]) -> None:
+    def take_word(self, word: StepWord) -> None:
+        """Do what a word about a step says."""
+        match word:
+            case CommitStep(step, members):
+                self._commit(step, members)
+            case JoinStep(step, receiver):
+                self._join(step, receiver)
+            case AbortStep(step, reason):
+                self._end_with(step, AbortedError(reason, device=self.device.name))
+            case CancelStep(step, reason):
+                self._end_with(step, CancelledError(reason, device=self.device.name))
+
+    def _commit(self, step: StepKey, members: Sequence[int]) -> None:
         """Decide which replicas of a step count; with no members it is open to others than those that it had."""
         with self._lock:
             record = self._record(step)
@@ -573,7 +612,7 @@ class DeviceHost:
         record.mailbox.wake()
         record.advance()
 
-    def join(self, step: StepKey, receiver: str) -> None:
+    def _join(self, step: StepKey, receiver: str) -> None:
         """Let one more replica take part in a step that runs."""
         with self._lock:
             record = self._record(step)
@@ -584,14 +623,6 @@ class DeviceHost:
             else:
                 record.rendezvous.join(receiver)
 
-    def abort(self, step: StepKey, reason: str) -> None:
-        """End a step that failed elsewhere: whoever waits in it raises `AbortedError`."""
-        self._end_with(step, AbortedError(reason, device=self.device.name))
-
-    def cancel(self, step: StepKey, reason: str) -> None:
-        """End a step that is not wanted any more: whoever waits in it raises `CancelledError`."""
-        self._end_with(step, CancelledError(reason, device=self.device.name))
-
     def _end_with(self, step: StepKey, error: OpError) -> None:
         with self._lock:
             record = self._record(step)
@@ -600,13 +631,11 @@ class DeviceHost:
 
     def leave(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""
-        names = (driver, driver + SERVED)
         self._drivers.pop(driver, None)
         with self._lock:
-            for name in names:
-                self._ledgers[name] = _Ledger(EVERY_STEP)
-            records = [record for step, record in self.steps.items() if step[0] in names]
-            parked = [each for step in list(self._parked) if step[0] in names for each in self._parked.pop(step)]
+            self._ledgers[driver] = _Ledger(EVERY_STEP), _Ledger(EVERY_STEP)
+            records = [record for step, record in self.steps.items() if step.driver == driver]
+            parked = [each for step in list(self._parked) if step.driver == driver for each in self._parked.pop(step)]
         for record in records:
             record.end(CancelledError(reason, device=self.device.name))
         for go_on in parked:
@@ -639,11 +668,6 @@ def _may_end(request: StepRequest, record: _StepRecord) -> bool:
     return record.members is not None or not request.receivers or request.serves
 
 
-def _answer(link: Link, header: Mapping[str, Any], tensors: Sequence[Any] = ()) -> None:
+def _answer(link: Link, answer: Answer, tensors: Sequence[Any] = ()) -> None:
     with suppress(OSError):  # whoever asked is gone
-        link.send(header, tensors)
-
-
-def _step_key(message: Mapping[str, Any]) -> StepKey:
-    driver, number = message["step"]
-    return driver, number
+        link.send(plain(answer), tensors)

@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
+from tfray.actors.clusters.cluster import NOTICE_AFTER_S
 from tfray.actors.clusters.ray_runtime import import_ray
 from tfray.actors.launching.task_process import Ended, Output, TaskProcess
 from tfray.errors import InvalidArgumentError, OpError
@@ -23,9 +24,6 @@ PORT: Final = 2222
 
 PS_GRACE_S: Final = 10.0
 """How long parameter servers have to end: they have nothing to save."""
-
-NOTICE_AFTER_S: Final = 5.0
-"""Waiting for room in silence longer than this would look like a hang."""
 
 KILL_S: Final = 10.0
 """How long a killed process may take to be gone."""

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-import ray
-
+from tfray.actors.links import ray_calls
 from tfray.actors.links.frames import encode
-from tfray.actors.links.messages import StepCall, StepKey
+from tfray.actors.links.messages import RunStep, StepCall, StepWord, plain
 from tfray.actors.links.peer_link import Arrivals, read_until
-from tfray.actors.links.peers import Outcome, Peer
-from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
+from tfray.actors.links.peers import Kept, Outcome, Peer
+from tfray.errors import OpError
 
 _TURN_S: Final = 0.005
 """How long each kind of answer is waited for in turn, when there are both."""
-
-
-SILENT: Final = "its process is frozen, or its machine is overloaded or cut off"
-"""What may be the matter with an actor that does not answer."""
 
 
 class LinkAnswer:
@@ -55,8 +50,8 @@ class LinkAnswer:
         """The answer, which has come. Raises what Ray raises when it must be fetched."""
         assert self._outcome is not None
         status, value = self._outcome
-        if isinstance(value, str):  # too large for a link
-            fetched: Outcome = ray.get(self._peer.handle.actor.collect.remote(value))
+        if isinstance(value, Kept):
+            fetched: Outcome = ray_calls.outcome(self._peer.handle.actor.collect.remote(value.token), self._peer.device)
             return fetched
         return status, value
 
@@ -92,9 +87,9 @@ class Answers:
         if not refs:
             return self._linked(pending, timeout_s, several)
         if len(refs) == len(pending):
-            return list(ray.wait(refs, num_returns=1, timeout=timeout_s)[0])
+            return ray_calls.ended(refs, timeout_s)
         for _ in range(max(1, int(timeout_s / _TURN_S))):
-            done = self._linked(pending, _TURN_S) + list(ray.wait(refs, num_returns=1, timeout=0)[0])
+            done = self._linked(pending, _TURN_S) + ray_calls.ended(refs, 0)
             if done:
                 return done
         return []
@@ -106,7 +101,7 @@ class Answers:
 
 def frame_of(call: StepCall, feeds: Sequence[Any] = ()) -> bytes:
     """The message with which a driver asks a device for a step."""
-    return encode({"do": "run_step", "call": call.to_bytes()}, feeds)
+    return encode(plain(RunStep(call.to_bytes())), feeds)
 
 
 def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
@@ -117,33 +112,14 @@ def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
         UnavailableError: The actor is dead.
         DeadlineExceededError: No answer came within `timeout_s`.
     """
-    try:
-        is_linked = isinstance(answer, LinkAnswer)
-        status, value = answer.outcome() if is_linked else ray.get(answer, timeout=timeout_s)
-    except ray.exceptions.GetTimeoutError as error:
-        raise DeadlineExceededError(
-            f"{device} did not answer within {timeout_s:g} s: {SILENT}", device=device
-        ) from error
-    except ray.exceptions.RayActorError as error:
-        raise UnavailableError(
-            f"the actor of {device} died: {str(error).splitlines()[0]}; its state is lost", device=device
-        ) from error
-    except ray.exceptions.RayTaskError as error:
-        # The actor is well: mostly it cannot import what a function needs.
-        cause = str(error.cause).partition("\n")[0] or type(error.cause).__name__
-        raise UnknownError(
-            f"{device} cannot take what was sent to it: {cause}; every node needs the modules that functions use",
-            device=device,
-        ) from error
-    except (ray.exceptions.ObjectLostError, ray.exceptions.RaySystemError) as error:
-        raise UnavailableError(f"the call to {device} failed: {error}", device=device) from error
+    status, value = answer.outcome() if isinstance(answer, LinkAnswer) else ray_calls.outcome(answer, device, timeout_s)
     if status == "error":
         assert isinstance(value, OpError)
         raise value
     return value
 
 
-def tell(peer: Peer, what: str, step: StepKey, about: Any) -> None:
-    """Send a device a word about a step to which nothing is answered: `commit`, `join`, `cancel` or `abort`."""
-    if peer.call({"do": what, "step": step, "about": about}, [], None) is None:
-        getattr(peer.handle.actor, what).remote(step, about)
+def tell(peer: Peer, word: StepWord) -> None:
+    """Send a device a word about a step."""
+    if not peer.tell(word):
+        peer.handle.actor.tell.remote(word)

@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import ray
-
+from tfray.actors.links import ray_calls
 from tfray.runtime.tracing import DeviceRecord, host_identity, in_one_time
 
 ROUNDS: Final = 5
@@ -19,7 +18,7 @@ def offset_ns(actor: Any) -> int:
     estimates = []
     for _ in range(ROUNDS):
         asked = time.perf_counter_ns()
-        there = ray.get(actor.clock.remote())
+        there = ray_calls.result(actor.clock.remote())
         answered = time.perf_counter_ns()
         estimates.append((answered - asked, (asked + answered) // 2 - there))
     return min(estimates)[1]

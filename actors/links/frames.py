@@ -1,7 +1,7 @@
 """Frames: what travels on a link, as bytes.
 
 A frame is its length, that of its first part, one MessagePack value ``[header, tensors]``, and the raw buffers of the
-longer tensors, each from a multiple of 16 bytes on. Reading one builds nothing but dicts, lists, numbers, strings and
+longer tensors, each from a multiple of 16 bytes on. Reading one builds nothing but dicts, tuples, numbers, strings and
 arrays of numbers; those of longer tensors lie where they have been read.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -20,11 +20,6 @@ from tfray.errors import DataLossError
 from tfray.framework.dtypes import as_dtype
 
 MAX_FRAME_BYTES: Final = 1 << 30
-MAX_TENSOR_BYTES: Final = 1 << 22
-"""Larger tensors that cannot be lent are put into the object store: copied once, however many receive them.
-
-To one receiver and back, 0.3 MB take a tenth of the time over a link, 4 MB half to two thirds.
-"""
 
 LENGTH: Final = struct.Struct("<I")
 _LENGTHS: Final = struct.Struct("<II")
@@ -37,40 +32,26 @@ _ALIGNMENT: Final = 16
 _idle_packers: Final[list[Any]] = []
 """Those that nobody uses: a new one begins by allocating its large buffer."""
 
-Header = Mapping[str, Any]
+Header = Any
+"""Plain data: a message, as `messages.plain` gives it."""
+
 Tensors = Sequence[Any]
 
 
-def fits(value: Any) -> bool:
-    """Whether a tensor can travel in a frame: a small array of numbers, bools or strings."""
-    if type(value) is np.ndarray:
-        array = value
-    elif isinstance(value, (np.floating, np.integer, np.bool_)):
-        return True
-    elif isinstance(value, np.ndarray) or np.isscalar(value):
-        array = np.asarray(value)
-    else:
-        return False
-    if array.nbytes > MAX_TENSOR_BYTES:
-        return False
-    kind = array.dtype.kind
-    if kind == "O":
-        return all(isinstance(item, bytes) for item in array.reshape(-1))
-    return kind not in "SUVMm" or array.dtype.name == "bfloat16"
-
-
-def packed(value: Any) -> PackedTensor | None:
-    """A copy of a tensor, if `fits` admits it."""
-    if type(value) is np.ndarray and value.nbytes <= MAX_TENSOR_BYTES:
-        dtype = value.dtype
-        if dtype.kind in "fiub":
-            return PackedTensor(dtype_name(dtype), value.shape or None, value.tobytes())
-    return PackedTensor.of(value) if fits(value) else None
-
-
 def encode(header: Header, tensors: Tensors = ()) -> bytes:
-    """A frame of a header, of plain data, and tensors that `fits` admits."""
+    """A frame of a header, of plain data, and tensors that `carriers.fits` admits."""
     return encode_packed(header, [PackedTensor.of(tensor) for tensor in tensors] if tensors else ())
+
+
+def pack(value: Any) -> bytes:
+    """Plain data as MessagePack."""
+    try:
+        packer = _idle_packers.pop()
+    except IndexError:
+        packer = msgpack.Packer()
+    data: bytes = packer.pack(value)
+    _idle_packers.append(packer)
+    return data
 
 
 def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
@@ -80,12 +61,7 @@ def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
         if len(tensor.data) >= _RAW_BYTES:
             tensors = [_without_data(each, buffers) for each in tensors]
             break
-    try:
-        packer = _idle_packers.pop()
-    except IndexError:
-        packer = msgpack.Packer()
-    message: bytes = packer.pack([header, tensors])
-    _idle_packers.append(packer)
+    message = pack([header, tensors])
     size = LENGTH.size + len(message)
     if not buffers:
         return _LENGTHS.pack(size, len(message)) + message
@@ -120,7 +96,9 @@ class PackedTensor(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> PackedTensor:
-        """A copy of a tensor that `fits` admits."""
+        """A copy of a tensor that `carriers.fits` admits."""
+        if type(value) is np.ndarray and value.dtype.kind in "fiub":  # nearly all of them
+            return cls(dtype_name(value.dtype), value.shape or None, value.tobytes())
         if isinstance(value, np.generic):
             return cls(dtype_name(value.dtype), None, value.tobytes())
         array = np.asarray(value)
@@ -138,7 +116,7 @@ def dtype_name(dtype: Any) -> str:
     return as_dtype(dtype).name
 
 
-def decode(body: Any) -> tuple[dict[str, Any], list[Any]]:
+def decode(body: Any) -> tuple[Header, list[Any]]:
     """What `encode` was given, from a frame without its length; tensors are read-only, those of rank 0 NumPy scalars.
 
     Raises:
@@ -146,9 +124,7 @@ def decode(body: Any) -> tuple[dict[str, Any], list[Any]]:
     """
     try:
         (length,) = LENGTH.unpack_from(body)
-        header, tensors = msgpack.unpackb(memoryview(body)[LENGTH.size : LENGTH.size + length])
-        if not isinstance(header, dict):
-            raise ValueError("the header is no mapping")
+        header, tensors = msgpack.unpackb(memoryview(body)[LENGTH.size : LENGTH.size + length], use_list=False)
         if not tensors:
             return header, []
         if len(body) > LENGTH.size + length:

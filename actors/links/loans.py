@@ -25,14 +25,11 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import numpy as np
-import ray
 
 from tfray.actors.links.frames import dtype_name, dtype_named
+from tfray.actors.links.messages import Description, Loan, Returned, plain
 from tfray.actors.links.peer_link import Link, when_idle
-from tfray.actors.links.shared_objects import describe, find
-
-LENT_BYTES: Final = 1 << 17
-"""Tensors from this size on take less time through an object than over a link."""
+from tfray.actors.links.shared_objects import describe, find, mapped, put
 
 KEPT_S: Final = 10.0
 """How long an object is kept that is not used."""
@@ -42,9 +39,6 @@ _RETURNED_TOGETHER: Final = 4
 
 _numbers: Final = itertools.count(secrets.randbits(48))
 """Of loans. They begin anywhere: one of this process is none of that which had its device before."""
-
-Loan = Sequence[Any]
-"""What a receiver is told: number, identity of the object, dtype, shape; at first also how to find the object."""
 
 
 def next_loan() -> int:
@@ -77,9 +71,9 @@ class StoreBuffer:
 
     def __init__(self, label: str, capacity: int) -> None:
         self.label = label
-        self.ref = ray.put(np.empty(capacity, np.uint8))
+        self.ref = put(np.empty(capacity, np.uint8))
         self.identity: bytes = self.ref.binary()
-        self._mapped = ray.get(self.ref)
+        self._mapped = mapped(self.ref)
         memory: Any = (ctypes.c_char * capacity).from_address(self._mapped.ctypes.data)
         self._memory = np.frombuffer(memory, np.uint8)
         self.made_at = self.used_at = time.monotonic()
@@ -122,12 +116,12 @@ class LentTensor:
     def loan(self, number: int, is_mapped: bool) -> Loan:
         """What a receiver on this node is told of it, who has mapped its buffer or has not."""
         described = () if is_mapped else describe(self.buffer.ref)[1:]
-        return number, self.buffer.identity, dtype_name(self.dtype), self.shape, *described
+        return Loan(number, self.buffer.identity, dtype_name(self.dtype), tuple(self.shape), *described)
 
     def copy(self) -> Any:
         """A reference to an object of the same content that nobody writes anew."""
         if self._copy is None:
-            self._copy = ray.put(self.array)
+            self._copy = put(self.array)
         return self._copy
 
     def __del__(self) -> None:
@@ -236,12 +230,12 @@ class Lender:
         if len(self._returns) >= _RETURNED_TOGETHER:
             self.give_back()
         arrays = []
-        for number, identity, dtype, shape, *description in loans:
+        for number, identity, dtype, shape, owner, status in loans:
             mapped = self._mapped.get(identity)
             if mapped is None:
-                if not description:
+                if not owner:
                     raise ValueError("a loan of what has never been mapped")
-                found = find([(identity, *description)])
+                found = find([Description(identity, owner, status)])
                 if found is None:
                     return None
                 mapped = self._mapped[identity] = found[0]
@@ -278,7 +272,7 @@ class Lender:
         returns = self.take_returns()
         if returns:
             with suppress(OSError):  # the lender is gone
-                self._link.send({"returned": returns})
+                self._link.send(plain(Returned(tuple(returns))))
 
 
 class _BorrowedMemory:

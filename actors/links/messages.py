@@ -1,24 +1,63 @@
-"""What the driver tells a device actor about a step."""
+"""What processes of a cluster say to each other.
+
+A message is a tuple of one of the types of `MESSAGES`. Over a link it travels as a list: the number of its type among
+these, then its fields (`plain`). `read` checks every field against its annotation, and names one that does not fit.
+"""
 
 from __future__ import annotations
 
+import types
+import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgpack
+
+import tfray.errors
+from tfray.actors.links.frames import pack
+from tfray.errors import DataLossError, OpError, UnknownError
 
 if TYPE_CHECKING:
     from tfray.actors.links.handshake import LinkAddress
 
-StepKey = tuple[str, int]
-"""(driver, number): the driver's own identity, and the number of the step in the order in which it hands them out."""
 
-SERVED: Final = "/served"
-"""Ends the driver's part of the identities under which shards serve replicas."""
+SILENT: Final = "its process is frozen, or its machine is overloaded or cut off"
+"""What may be the matter with an actor that does not answer."""
 
-REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
-"""The device that stands for every replica in a partitioned training graph."""
+
+class StepKey(NamedTuple):
+    """Identity of a step on devices.
+
+    Attributes:
+        driver: Who hands it out.
+        number: Its number, in the order in which the driver hands them out.
+        serves: Whether a shard serves one replica by it; these are numbered by themselves.
+    """
+
+    driver: str
+    number: int
+    serves: bool = False
+
+
+class PlanId(NamedTuple):
+    """Identity of a plan on devices.
+
+    Attributes:
+        driver: Who has registered it.
+        name: Its name among those of the driver.
+        role: What its device does by it: its part of a step; what one replica asks of it; or sending a replica the
+            parameters that this does not ask for, and nothing else.
+    """
+
+    driver: str
+    name: str
+    role: str = "step"
+
+    def of_role(self, role: Literal["step", "serving", "parameters"]) -> PlanId:
+        """Another plan for the same steps."""
+        return self._replace(role=role)
 
 
 @dataclass(frozen=True)
@@ -107,17 +146,320 @@ class StepCall(NamedTuple):
         number: Of the call: that of the answer.
     """
 
-    plan_id: str
+    plan_id: PlanId
     request: StepRequest
     number: int
 
     def to_bytes(self) -> bytes:
         """The call as it travels."""
-        packed: bytes = msgpack.packb(self)
-        return packed
+        return pack(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> StepCall:
-        """The call that `to_bytes` gave. Raises `ValueError` or `TypeError` for anything else."""
-        plan_id, request, number = msgpack.unpackb(data, use_list=False)
-        return cls(str(plan_id), StepRequest(*request), int(number))
+        """The call that `to_bytes` gave. Raises `DataLossError` for anything else."""
+        try:
+            fields = msgpack.unpackb(data, use_list=False)
+            if type(fields) is not tuple:
+                raise ValueError("it is no list")
+        except (ValueError, msgpack.UnpackException) as error:
+            raise DataLossError(f"a message that makes no sense: the call of a step: {error!r}") from error
+        call: StepCall = _read_step_call(fields)
+        return call
+
+
+# -- to a device -----------------------------------------------------------------------------------------
+
+
+class RunStep(NamedTuple):
+    """Take part in a step. The tensors of the frame are fed.
+
+    Attributes:
+        call: The `StepCall`, packed: it may be passed on as it is.
+    """
+
+    call: bytes
+
+
+class Description(NamedTuple):
+    """By what processes of a node find an object of Ray's store, as Ray writes it.
+
+    Attributes:
+        identity: Of the object.
+        owner: The address of its owner.
+        status: What the owner knows of it.
+    """
+
+    identity: bytes
+    owner: bytes
+    status: bytes
+
+
+class Loan(NamedTuple):
+    """A tensor in an object of Ray's store that its sender will write anew when the loan has been returned.
+
+    Attributes:
+        number: By which it is returned.
+        identity: Of the object.
+        dtype: Name of the tensor's dtype.
+        shape: Its shape.
+        owner: As in `Description`, for who has not mapped the object yet; else empty.
+        status: The same.
+    """
+
+    number: int
+    identity: bytes
+    dtype: str
+    shape: tuple[int, ...]
+    owner: bytes = b""
+    status: bytes = b""
+
+
+class Deliver(NamedTuple):
+    """Take tensors for a step: those of the frame, then described objects, then loans.
+
+    Attributes:
+        step: The step.
+        replica: The replica that sends them, or None.
+        keys: Texts of the `EdgeKey` of each.
+        number: Of the answer; 0 for none.
+        call: The `StepCall` with which to begin the step, if that has not happened yet.
+        objects: Where tensors are that lie in the store.
+        loans: Tensors that are lent.
+        returned: Numbers of loans of the receiver that the sender does not read any more.
+        sender: Full name of the sender's device, where there are loans, or returned ones.
+    """
+
+    step: StepKey
+    replica: int | None
+    keys: tuple[str, ...]
+    number: int = 0
+    call: bytes | None = None
+    objects: tuple[Description, ...] = ()
+    loans: tuple[Loan, ...] = ()
+    returned: tuple[int, ...] = ()
+    sender: str = ""
+
+
+class Unmap(NamedTuple):
+    """Let go of an object that will not be lent again.
+
+    Attributes:
+        identity: Of the object.
+    """
+
+    identity: bytes
+
+
+class CommitStep(NamedTuple):
+    """Decide which replicas of a step count; with no members it is open to others than those that it had."""
+
+    step: StepKey
+    members: tuple[int, ...]
+
+
+class JoinStep(NamedTuple):
+    """Let one more replica take part in a step that runs; `receiver` is the full name of its device."""
+
+    step: StepKey
+    receiver: str
+
+
+class AbortStep(NamedTuple):
+    """End a step that failed elsewhere: whoever waits in it raises `AbortedError`."""
+
+    step: StepKey
+    reason: str
+
+
+class CancelStep(NamedTuple):
+    """End a step that is not wanted any more: whoever waits in it raises `CancelledError`."""
+
+    step: StepKey
+    reason: str
+
+
+StepWord = CommitStep | JoinStep | AbortStep | CancelStep
+"""A word about a step, to which nothing is answered."""
+
+
+# -- from a device ---------------------------------------------------------------------------------------
+
+
+class ErrorReport(NamedTuple):
+    """An `OpError` as it travels; see there."""
+
+    kind: str
+    message: str
+    op_name: str | None
+    device: str | None
+    site: str | None
+
+    @classmethod
+    def of(cls, error: OpError) -> ErrorReport:
+        """The report of an error."""
+        return cls(type(error).__name__, error.message, error.op_name, error.device, error.site)
+
+    def to_error(self) -> OpError:
+        """The error; an `UnknownError` for one of a kind that this process does not know."""
+        kind = getattr(tfray.errors, self.kind, UnknownError)
+        if not (isinstance(kind, type) and issubclass(kind, OpError)):
+            kind = UnknownError
+        return kind(self.message, op_name=self.op_name, device=self.device, site=self.site)
+
+
+class Answer(NamedTuple):
+    """The answer to a `StepCall`, with the fetched tensors, or to a `Deliver`.
+
+    Attributes:
+        number: That of the call.
+        error: What has gone wrong.
+        token: By which what was fetched can be collected, where it is too much for a frame.
+        is_missing: Whether objects could not be found: they must come by a call of Ray.
+        is_quiet: Whether nobody may be waiting for it any more.
+    """
+
+    number: int
+    error: ErrorReport | None = None
+    token: str | None = None
+    is_missing: bool = False
+    is_quiet: bool = False
+
+
+class Returned(NamedTuple):
+    """Write again what has been lent by these numbers: nobody reads it any more."""
+
+    loans: tuple[int, ...]
+
+
+MESSAGES: Final = (RunStep, Deliver, Answer, Returned, Unmap, CommitStep, JoinStep, AbortStep, CancelStep)
+"""What may travel in a frame, by number."""
+
+Message = RunStep | Deliver | Answer | Returned | Unmap | CommitStep | JoinStep | AbortStep | CancelStep
+
+_NUMBERS: Final = {kind: number for number, kind in enumerate(MESSAGES)}
+
+
+def plain(message: Message) -> tuple[Any, ...]:
+    """A message as plain data, for a frame."""
+    return _NUMBERS[type(message)], *message
+
+
+def read(header: Any) -> Message:
+    """The message that `plain` gave.
+
+    Raises:
+        DataLossError: It has not the form of one; the field that does not fit is named.
+    """
+    if type(header) is not tuple or not header:
+        raise DataLossError(f"a message that makes no sense: {header!r:.200}")
+    number = header[0]
+    if type(number) is not int or not 0 <= number < len(MESSAGES):
+        raise DataLossError(f"a message that makes no sense: nobody knows type {number!r:.200}")
+    message: Message = _READERS[number](header[1:])
+    return message
+
+
+# -- the form of messages --------------------------------------------------------------------------------
+
+
+_Build = Callable[[Any], Any]
+"""Checks the parts of a field's value, and makes of them what the field holds. Raises `ValueError` for others."""
+
+
+class _Form:
+    """What the fields of a type of messages must be, after their annotations.
+
+    Attributes:
+        allowed: The types that each may have as it comes.
+        builds: What makes the value of each, where that is another message or a sequence.
+        is_record: Whether it is another message.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        hints = typing.get_type_hints(kind)
+        fields = [_field_of(hints[name]) for name in kind._fields]
+        self.allowed = [allowed for allowed, _, _ in fields]
+        self.builds = [record or items for _, record, items in fields]
+        self.is_record = [record is not None for _, record, _ in fields]
+        self._kind = kind
+        self._words = [getattr(hint, "__forward_arg__", hint) for hint in kind.__annotations__.values()]
+
+    def misfit(self, values: Sequence[Any]) -> DataLossError:
+        """The error for values of which one does not fit."""
+        name, names = self._kind.__name__, self._kind._fields
+        if len(values) != len(names):
+            return DataLossError(f"a message that makes no sense: {name} has {len(names)} fields, not {len(values)}")
+        wrong = next(position for position, value in enumerate(values) if not self._fits(position, value))
+        return DataLossError(
+            f"a message that makes no sense: {name}.{names[wrong]} is {values[wrong]!r:.200}, not {self._words[wrong]}"
+        )
+
+    def _fits(self, position: int, value: Any) -> bool:
+        if type(value) not in self.allowed[position]:
+            return False
+        build = self.builds[position]
+        if value and build is not None and not self.is_record[position]:  # a record names what does not fit itself
+            try:
+                build(value)
+            except ValueError:
+                return False
+        return True
+
+
+@cache
+def _reader(kind: Any) -> _Build:
+    """What makes a message of that type of the values of its fields, or raises `DataLossError`.
+
+    It is called several times in every step: a function is written for each type, which looks at the fields in turn.
+    """
+    form = _Form(kind)
+    names = [f"f{position}" for position in range(len(kind._fields))]
+    namespace: dict[str, Any] = {"form": form, "kind": kind, "new": tuple.__new__}
+    tests, results = [], list(names)
+    for position, (name, allowed) in enumerate(zip(names, form.allowed, strict=True)):
+        namespace |= {f"{name}_{each.__name__}": each for each in allowed}
+        tests.append(" or ".join(f"type({name}) is {name}_{each.__name__}" for each in allowed))
+        namespace[f"make_{name}"] = form.builds[position]
+        if form.builds[position] is not None:
+            nothing = f"{name} is None" if form.is_record[position] else f"not {name}"
+            results[position] = f"{name} if {nothing} else make_{name}({name})"
+    lines = [
+        "def read(values):",
+        "    try:",
+        f"        {', '.join(names)}, = values",
+        f"        if ({') and ('.join(tests)}):",
+        f"            return new(kind, ({', '.join(results)},))",
+        "    except ValueError:",
+        "        pass",
+        "    raise form.misfit(values)",
+    ]
+    exec("\n".join(lines), namespace)
+    read: _Build = namespace["read"]
+    return read
+
+
+def _field_of(hint: Any) -> tuple[frozenset[type], _Build | None, _Build | None]:
+    """The types that a field may have as it comes, and what makes its value, if that is a message or a sequence."""
+    if isinstance(hint, types.UnionType):
+        allowed, records, sequences = zip(*map(_field_of, typing.get_args(hint)), strict=True)
+        return frozenset().union(*allowed), next(filter(None, records), None), next(filter(None, sequences), None)
+    if hint is float:
+        return frozenset({float, int}), None, None
+    if typing.get_origin(hint) is tuple:
+        return frozenset({tuple}), None, _sequence_of(*_field_of(typing.get_args(hint)[0])[:2])
+    if issubclass(hint, tuple):
+        return frozenset({tuple}), _reader(hint), None
+    return frozenset({hint}), None, None
+
+
+def _sequence_of(allowed: frozenset[type], record: _Build | None) -> _Build:
+    def read_all(values: Sequence[Any]) -> Sequence[Any]:
+        if not allowed.issuperset(map(type, values)):
+            raise ValueError
+        return values if record is None else tuple(map(record, values))
+
+    return read_all
+
+
+_READERS: Final = [_reader(kind) for kind in MESSAGES]
+_read_step_call: Final = _reader(StepCall)

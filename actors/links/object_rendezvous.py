@@ -12,15 +12,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import ray
 
-from tfray.actors.links.frames import fits, packed
-from tfray.actors.links.loans import LENT_BYTES, LentTensor
-from tfray.actors.links.messages import REPLICA_DEVICE, StepRequest
-from tfray.actors.links.packing import is_large
+from tfray.actors.links.carriers import Carrier, carrier_of
+from tfray.actors.links.frames import PackedTensor
+from tfray.actors.links.loans import LentTensor
+from tfray.actors.links.messages import StepRequest
 from tfray.actors.links.peers import Peer, Peers, Receipt
+from tfray.actors.links.shared_objects import put
+from tfray.framework.edge_key import EdgeKey
 from tfray.framework.tensor_list import TensorList
-from tfray.placement.replicate import serving_device
+from tfray.placement.replicate import REPLICA_DEVICE, serving_device
 
 
 class ObjectRendezvous:
@@ -78,8 +79,8 @@ class ObjectRendezvous:
     def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array for what `send` will be given for that edge: in the store, if it will be lent."""
         array = np.empty(shape, dtype)
-        if array.nbytes >= LENT_BYTES and self._may_lend(destination, array):
-            lent = self._peers.loans.buffers.reserve(_label(key), array.dtype, shape)
+        if carrier_of(array, self._are_near, destination) is Carrier.LOAN:
+            lent = self._peers.loans.buffers.reserve(EdgeKey.parse(key).label, array.dtype, shape)
             array = lent.array
             self._rooms[key] = array, lent
         return array
@@ -147,38 +148,27 @@ class ObjectRendezvous:
         if isinstance(value, TensorList):
             return value  # detached; what it holds is not reused
         array = self._to_host(value)
-        is_lent = getattr(array, "nbytes", 0) >= LENT_BYTES and self._may_lend(destination, array)
-        tensor = None if is_lent else packed(array)
-        if tensor is not None:
-            return tensor
-        if not is_large(array):
+        carrier = carrier_of(array, self._are_near, destination)
+        if carrier is Carrier.FRAME:
+            return PackedTensor.of(array)
+        if carrier is Carrier.CALL:
             return np.array(array)
-        label, is_of_a_turn = _label(key), "|" in key.partition(" ")[0]
+        edge = EdgeKey.parse(key)
+        label, is_of_a_turn = edge.label, bool(edge.turns)
         if not is_of_a_turn and label in self._objects:
             return self._objects[label]
         room, lent = self._rooms.pop(key, (None, None))
         if lent is not None and array is room:
             return lent
-        stored = self._peers.loans.buffers.write(label, array) if is_lent else ray.put(array)
+        stored = self._peers.loans.buffers.write(label, array) if carrier is Carrier.LOAN else put(array)
         if not is_of_a_turn:  # nobody else asks for what was sent in one turn of a loop
             self._objects[label] = stored
         return stored
 
-    def _may_lend(self, destination: str, array: Any) -> bool:
-        """Whether a tensor of `LENT_BYTES` or more goes through an object that is written anew.
-
-        Receivers on this node must gain by it.
-        """
-        if array.dtype.hasobject:
-            return False
+    def _are_near(self, destination: str) -> list[bool]:
+        """Whether each receiver of what goes to a destination can map what lies in this node's store."""
         receivers = self._receivers if destination == REPLICA_DEVICE else [destination]
-        here = [self._peer(receiver).shares_store for receiver in receivers]
-        return all(here) or (any(here) and not fits(array))
+        return [self._peer(receiver).shares_store for receiver in receivers]
 
     def _peer(self, destination: str) -> Peer:
         return self._peers.find(destination) or self._serving_shard(destination)
-
-
-def _label(key: str) -> str:
-    """Which tensor an edge carries, wherever to, in whichever turn of a loop."""
-    return key.partition(" ")[0].rpartition("|")[2]

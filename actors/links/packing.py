@@ -8,24 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-import ray
-
-OBJECT_BYTES: Final = 64 * 1024
-"""Tensors from this size on are put into the object store, where a call takes them; Ray inlines up to 100 KB of it."""
+from tfray.actors.links.carriers import is_large
+from tfray.actors.links.shared_objects import Reference, put
 
 
 @dataclass(frozen=True)
-class Reference:
+class Position:
     """Stands in the list of small tensors for a large one, by its position among the objects."""
 
     position: int
-
-
-def is_large(value: Any) -> bool:
-    """Whether a tensor goes by reference."""
-    return getattr(value, "nbytes", 0) >= OBJECT_BYTES
 
 
 def pack(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -33,9 +26,9 @@ def pack(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     inline: list[Any] = []
     objects: list[Any] = []
     for value in values:
-        if isinstance(value, ray.ObjectRef) or is_large(value):
-            inline.append(Reference(len(objects)))
-            objects.append(value if isinstance(value, ray.ObjectRef) else ray.put(value))
+        if isinstance(value, Reference) or is_large(value):
+            inline.append(Position(len(objects)))
+            objects.append(value if isinstance(value, Reference) else put(value))
         else:
             inline.append(value)
     return inline, objects
@@ -43,4 +36,4 @@ def pack(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 def unpack(inline: Sequence[Any], objects: Sequence[Any]) -> list[Any]:
     """The values that `pack` was given, references replaced by what they stand for."""
-    return [objects[value.position] if isinstance(value, Reference) else value for value in inline]
+    return [objects[value.position] if isinstance(value, Position) else value for value in inline]

@@ -84,7 +84,7 @@ def _attempted(action: Callable[[], Any]) -> Any:
         return None
 
 
-Handle = Callable[["Link", dict[str, Any], list[Any]], None]
+Handle = Callable[["Link", Header, list[Any]], None]
 """Called on the reading thread with each frame that arrives. It must not wait."""
 
 _Item = TypeVar("_Item")

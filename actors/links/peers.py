@@ -8,19 +8,18 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import ray
-
-import tfray.errors
-from tfray.actors.links.frames import PackedTensor, encode, encode_packed
+from tfray.actors.links.carriers import ways
+from tfray.actors.links.frames import Header, PackedTensor, encode, encode_packed
 from tfray.actors.links.handshake import LinkAddress
 from tfray.actors.links.loans import LentTensor, Loans, next_loan
-from tfray.actors.links.messages import StepKey
+from tfray.actors.links.messages import Answer, Deliver, Message, Returned, StepKey, Unmap, plain, read
 from tfray.actors.links.packing import pack
 from tfray.actors.links.peer_link import Link, open_link
+from tfray.actors.links.ray_calls import wait_until_taken
 from tfray.actors.links.shared_objects import CAN_SHARE, describe
-from tfray.errors import DeadlineExceededError, OpError, UnavailableError, UnknownError
+from tfray.errors import DataLossError, DeadlineExceededError, UnavailableError
 
 Outcome = tuple[str, Any]
 """``("ok", values)`` or ``("error", OpError)``."""
@@ -32,7 +31,14 @@ Receipt = Callable[[float | None], None]
 """Waits, at most for so many seconds, until a message has been taken."""
 
 MISSING: Final = "missing"
-"""The answer to a message that describes objects which its receiver cannot find: they must come by a call of Ray."""
+"""The value of an answer to a `Deliver` of objects which its receiver cannot find: they must come by a call of Ray."""
+
+
+class Kept(NamedTuple):
+    """The value of an answer that is too much for a link: the actor keeps it, to be collected by this token."""
+
+    token: str
+
 
 _NOTHING: Final[dict[int, LentTensor]] = {}
 """Loans of a message without any."""
@@ -143,22 +149,21 @@ class Peer:
         self._waiting: dict[int, Done] = {}
         self._lock = threading.Lock()
 
-    def call(self, message: dict[str, Any], tensors: Sequence[Any], done: Done | None) -> int | None:
-        """Send a message over the link.
+    def tell(self, message: Message) -> bool:
+        """Send a message without tensors, to which nothing is answered. Returns False where there is no link."""
+        return self._send(encode(plain(message)))
+
+    def send(self, number: int, frame: bytes, done: Done | None) -> int | None:
+        """Send a frame over the link.
 
         Args:
-            message: What the actor is to do, in terms of JSON.
-            tensors: Tensors that `fits` admits.
+            number: Of the answer.
+            frame: A message, and tensors that `carriers.fits` admits.
             done: Told what came of it, also that the actor died meanwhile; None when nobody wants to know.
 
         Returns:
-            A number for `forget`, or None when there is no link; then nothing was sent.
+            The number, for `forget`, or None when there is no link; then nothing was sent.
         """
-        number = 0 if done is None else next_number()
-        return self.send(number, encode({**message, "number": number}, tensors), done)
-
-    def send(self, number: int, frame: bytes, done: Done | None) -> int | None:
-        """As `call`, for a message that is encoded already, and has that number."""
         if done is None:
             return number if self._send(frame) else None
         return number if self.expect(number, done) and self.post(number, frame) else None
@@ -227,7 +232,7 @@ class Peer:
         lent: list[Any] = []
         rest: list[Any] = []
         if len(packed) < len(items):
-            stored, lent, rest = self._ways(items)
+            stored, lent, rest = ways(items, self.shares_store)
             sent = [*packed, *stored, *lent]
         receipts: list[Receipt] = []
         if sent:
@@ -235,49 +240,34 @@ class Peer:
             delivery: _Delivery | None = None
             if wants_receipt or stored or (lent and any(self not in each.buffer.mapped_by for _, each in lent)):
                 delivery = _Delivery(self, step, replica, sent, loans)
-            keys = [key for key, _ in sent]
-            message: dict[str, Any] = {"do": "deliver", "step": step, "replica": replica, "keys": keys}
-            if call is not None:
-                message["call"] = call
-            if stored:
-                message["objects"] = [describe(ref) for _, ref in stored]
+            objects = tuple([describe(ref) for _, ref in stored]) if stored else ()
+            message = Deliver(step, replica, tuple([key for key, _ in sent]), 0, call, objects)
             if not self._send_tensors(message, [tensor for _, tensor in packed], loans, delivery):
                 rest = sent + rest
             elif delivery is not None:
                 receipts.append(delivery.wait)
         if rest:
             ref = self.deliver_by_call(step, replica, rest, call)
-            receipts.append(lambda timeout_s: _await_call(ref, self.device, timeout_s))
+            receipts.append(lambda timeout_s: wait_until_taken(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
-
-    def _ways(self, items: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Of items that are not packed: objects that are described, lent tensors, and what must go by a call."""
-        ways: dict[Any, list[Any]] = {PackedTensor: [], ray.ObjectRef: [], LentTensor: [], None: []}
-        for item in items:
-            kind = type(item[1])
-            ways[kind if kind is PackedTensor or (self.shares_store and kind in ways) else None].append(item)
-        return ways[ray.ObjectRef], ways[LentTensor], ways[None]
 
     def _send_tensors(
         self,
-        message: dict[str, Any],
+        message: Deliver,
         packed: Sequence[PackedTensor],
         loans: Mapping[int, LentTensor],
         delivery: _Delivery | None,
     ) -> bool:
         """Send packed tensors, and tell where others are, over the link. Returns whether there is one."""
-        number = message["number"] = 0 if delivery is None else next_number()
-        if loans:
-            self._lent.update(loans)
-            message["loans"] = [
-                tensor.loan(loan, is_mapped=self in tensor.buffer.mapped_by) for loan, tensor in loans.items()
-            ]
+        number = 0 if delivery is None else next_number()
         returns = self._loans.borrowings.returns_to(self.device)
-        if returns:
-            message["returned"] = returns
         if loans or returns:
-            message["from"] = self._loans.device
-        frame = encode_packed(message, packed)
+            self._lent.update(loans)
+            lent = [tensor.loan(loan, is_mapped=self in tensor.buffer.mapped_by) for loan, tensor in loans.items()]
+            message = message._replace(loans=tuple(lent), returned=tuple(returns), sender=self._loans.device)
+        if number:
+            message = message._replace(number=number)
+        frame = encode_packed(plain(message), packed)
         if self.send(number, frame, None if delivery is None else delivery.answered) is not None:
             return True
         self.returned(loans)
@@ -293,7 +283,7 @@ class Peer:
     def unmap(self, identity: bytes) -> None:
         """Tell the actor that an object will not be lent to it again."""
         if self._link is not None:
-            self.call({"do": "unmap", "about": identity}, [], None)
+            self.tell(Unmap(identity))
 
     def deliver_by_call(
         self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], call: bytes | None = None
@@ -335,16 +325,19 @@ class Peer:
                     self._unreachable = True  # Ray's calls tell why, or reach it all the same
             return self._link
 
-    def _take(self, link: Link, header: dict[str, Any], tensors: list[Any]) -> None:
-        if "returned" in header:
-            self.returned(header["returned"])
-        number = header.get("number", 0)
-        done = self._waiting.pop(number, None)
-        if done is not None:
-            error = header.get("error")
-            done(("ok", header.get("value", tensors)) if error is None else ("error", as_error(error)))
-        elif number and "quiet" not in header:
-            report_unexpected(self.device, number, sorted(self._waiting))
+    def _take(self, link: Link, header: Header, tensors: list[Any]) -> None:
+        message = read(header)
+        match message:
+            case Answer():
+                done = self._waiting.pop(message.number, None)
+                if done is not None:
+                    done(_outcome(message, tensors))
+                elif not message.is_quiet:
+                    report_unexpected(self.device, message.number, sorted(self._waiting))
+            case Returned():
+                self.returned(message.loans)
+            case _:
+                raise DataLossError(f"a message that makes no sense: {type(message).__name__} from a device")
 
     def _ended(self, link: Link) -> None:
         with self._lock:
@@ -367,23 +360,13 @@ def report_unexpected(device: str, number: int, awaited: Sequence[int]) -> None:
     )
 
 
-def error_header(error: OpError) -> dict[str, Any]:
-    """An error in terms of JSON."""
-    return {
-        "kind": type(error).__name__,
-        "message": error.message,
-        "op_name": error.op_name,
-        "device": error.device,
-        "site": error.site,
-    }
-
-
-def as_error(header: Mapping[str, Any]) -> OpError:
-    """The error that `error_header` described."""
-    kind = getattr(tfray.errors, str(header["kind"]), UnknownError)
-    if not (isinstance(kind, type) and issubclass(kind, OpError)):
-        kind = UnknownError
-    return kind(header["message"], op_name=header["op_name"], device=header["device"], site=header["site"])
+def _outcome(answer: Answer, tensors: list[Any]) -> Outcome:
+    """What came of a call."""
+    if answer.error is not None:
+        return "error", answer.error.to_error()
+    if answer.token is not None:
+        return "ok", Kept(answer.token)
+    return "ok", MISSING if answer.is_missing else tensors
 
 
 def _for_call(value: Any) -> Any:
@@ -444,13 +427,4 @@ class _Delivery:
         if status == "error":
             raise value
         if self._call is not None:
-            _await_call(self._call, self._peer.device, timeout_s)
-
-
-def _await_call(ref: Any, device: str, timeout_s: float | None) -> None:
-    try:
-        ray.get(ref, timeout=timeout_s)
-    except ray.exceptions.RayActorError as error:
-        raise UnavailableError(f"{device} died while tensors were sent to it", device=device) from error
-    except ray.exceptions.GetTimeoutError as error:
-        raise DeadlineExceededError(f"the step timed out sending tensors to {device}") from error
+            wait_until_taken(self._call, self._peer.device, timeout_s)

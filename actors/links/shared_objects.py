@@ -15,7 +15,12 @@ import ray
 from ray import _raylet
 from ray._private import worker
 
+from tfray.actors.links.messages import Description
+
 _PARTS: Final = ("serialize_object_ref", "deserialize_and_register_object_ref", "object_exists")
+
+Reference: Final[Any] = ray.ObjectRef
+"""The type of references to objects of the store."""
 
 CAN_SHARE: Final = all(hasattr(getattr(_raylet, "CoreWorker", None), name) for name in _PARTS)
 """Whether this version of Ray has what is needed."""
@@ -23,14 +28,21 @@ CAN_SHARE: Final = all(hasattr(getattr(_raylet, "CoreWorker", None), name) for n
 _MAPPING_S: Final = 1.0
 """How long an object may take to be mapped that is in this node's store."""
 
-Description = Sequence[Any]
-"""Identity of an object, the address of its owner, and what the owner knows of it, as Ray writes them."""
+
+def put(value: Any) -> Any:
+    """Put a tensor into the store. Returns the reference to it."""
+    return ray.put(value)
+
+
+def mapped(ref: Any) -> Any:
+    """The tensor of a reference, in the store's memory, read-only."""
+    return ray.get(ref)
 
 
 def describe(ref: Any) -> Description:
     """By what other processes of this node find an object of this process."""
     _, owner, status = _core().serialize_object_ref(ref)
-    return ref.binary(), owner, status
+    return Description(ref.binary(), owner, status)
 
 
 def find(descriptions: Sequence[Description]) -> list[Any] | None:

@@ -22,20 +22,30 @@ from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.clusters.remote_runner import register
 from tfray.actors.clusters.step_traces import StepTraces
 from tfray.actors.devices.device_metrics import StepMetrics
-from tfray.actors.links.awaited_answers import SILENT, Answers, frame_of, tell, unpack
-from tfray.actors.links.messages import REPLICA_DEVICE, SERVED, StepCall, StepKey, StepRequest
+from tfray.actors.links.awaited_answers import Answers, frame_of, tell, unpack
+from tfray.actors.links.messages import (
+    SILENT,
+    CancelStep,
+    CommitStep,
+    JoinStep,
+    PlanId,
+    StepCall,
+    StepKey,
+    StepRequest,
+    StepWord,
+)
 from tfray.actors.links.peers import next_number
 from tfray.actors.replicas import random_states
 from tfray.actors.replicas.membership import (
     Elasticity,
     ElasticMembership,
     FaultPolicy,
-    MakeInput,
     Membership,
     Progress,
-    ReplicaProgram,
 )
 from tfray.actors.replicas.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
+from tfray.actors.replicas.replica_workers import MakeInput, RayWorkers, ReplicaProgram
+from tfray.actors.replicas.step_in_flight import StepInFlight, StepsOfReplica
 from tfray.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -45,7 +55,7 @@ from tfray.errors import (
     UnavailableError,
 )
 from tfray.placement.parameters import parameter_partitions
-from tfray.placement.replicate import CompiledReplicaStep
+from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep
 from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
@@ -58,9 +68,6 @@ HELD_UP_STEPS: Final = 5
 
 FADING: Final = 0.9
 """How much of the time of a long step is left after another of the same replica: it may have been frozen in one."""
-
-_PARAMETERS: Final = "/parameters"
-"""Ends the identity of the plans by which shards send replicas what these do not ask for, and do nothing else."""
 
 BATCHES: Final = "input/batches"
 """Name in checkpoints of how many batches replicas have taken."""
@@ -163,35 +170,28 @@ class ReplicaDriver:
         self._faults = faults or FaultPolicy()
         self._traces = StepTraces(cluster.actor, traced_steps)
         self._metrics = StepMetrics(examples_per_replica)
-        self._plan_id = uuid.uuid4().hex
         self._driver_id = uuid.uuid4().hex[:12]
+        self._plan_id = PlanId(self._driver_id, uuid.uuid4().hex)
+        self._serving_id = self._plan_id.of_role("serving")
+        self._parameters_id = self._plan_id.of_role("parameters")
         self._shards = [partition.device for partition in compiled.shards]
         self._answers = Answers()
         self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
-        self._started_at: dict[int, float] = {}
-        self._due: dict[int, float] = {}
-        """By step, when it has taken too long, by `_clock`."""
+        self._open: dict[int, StepInFlight] = {}
+        """By number, in the order in which they were handed out."""
         self._away_s = 0.0
         """How long the caller of `run` has been at work between two reports."""
-        self._queued: dict[int, int] = {}
-        self._positions: dict[int, int] = {}
         self._position = first_step - 1
-        self._waiting_shards: dict[int, int] = {}
-        self._reported: dict[int, dict[int, list[Any]]] = {}
-        self._took: dict[int, dict[int, float]] = {}
         self._reports: list[StepReport] = []
         replicas = len(self._workers) if protocol.collective else 1
         self._progress = Progress(first_step - 1, (first_step - 1) * replicas)
-        self._computing: dict[int, dict[int, None]] = {}
-        """By replica, the steps that it has not delivered, in the order in which it computes them."""
-        self._overtaking: dict[tuple[int, int], Any] = {}
-        self._lives: dict[int, int] = {}
+        self._computing: dict[int, StepsOfReplica] = {}
         self._next_serving = 1
         self._serving: dict[int, _Serving] = {}
         self._held_up_since: float | None = None
         self._paces = Paces()
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
-        others = (cluster, self._workers, protocol, program, self._progress, self._faults, self._calls)
+        others = (RayWorkers(cluster, workers, program), protocol, self._progress, self._faults, self._calls)
         self._membership = Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
 
     def run(self) -> Generator[StepReport | None, None, None]:
@@ -255,7 +255,7 @@ class ReplicaDriver:
     def _register_shards(self) -> None:
         calls = {}
         plans = [(part.device, self._plan_id, part) for part in self._compiled.shards]
-        plans += [(shard, self._plan_id + SERVED, part) for shard, part in self._compiled.serving.items()]
+        plans += [(shard, self._serving_id, part) for shard, part in self._compiled.serving.items()]
         for device, plan_id, part in plans:
             calls[register(self._cluster.actor(device), plan_id, part, self._functions)] = device
         for ref, device in calls.items():
@@ -272,6 +272,8 @@ class ReplicaDriver:
         self._cluster.watch()
         for answer in self._answers.wait(self._calls, POLL_S):
             self._execute(self._calls.pop(answer)(answer))
+        if __debug__ and self._reports:  # once a step: it takes some ten microseconds
+            self._protocol.validate()
         self._check_deadline()
         self._check_held_up()
         self._execute(self._membership.overdue())
@@ -285,34 +287,34 @@ class ReplicaDriver:
                 case Join():
                     self._join(decision)
                 case Commit():
-                    self._tell_shards("commit", decision.step, decision.members)
+                    self._tell_shards(CommitStep(self._key(decision.step), decision.members))
                 case Complete():
                     self._report(decision)
                 case Reopen():
-                    self._due[decision.step] = math.inf  # until somebody joins it
-                    self._tell_shards("commit", decision.step, ())
+                    self._open[decision.step].reopen()
+                    self._tell_shards(CommitStep(self._key(decision.step), ()))
 
-    def _tell_shards(self, what: str, step: int, about: Any) -> None:
+    def _tell_shards(self, word: StepWord) -> None:
         for device in self._shards:
-            tell(self._cluster.peer(device), what, self._key(step), about)
+            tell(self._cluster.peer(device), word)
 
     def _join(self, join: Join) -> None:
         if join.reopened:
-            self._begins(join.step)
-            self._serve(join.step, join.replica, join.after, _PARAMETERS, self._parameters)
+            self._begin(self._open[join.step])
+            self._serve(join.step, join.replica, join.after, self._parameters_id, self._parameters)
         else:
-            self._tell_shards("join", join.step, self._workers[join.replica])
+            self._tell_shards(JoinStep(self._key(join.step), self._workers[join.replica]))
         self._compute(join.step, join.replica, join.after)
 
     def _start(self, start: Start) -> None:
         self._progress.step = start.step
         self._progress.batches += self._membership.replicas if self._protocol.collective else 1
-        if start.after in self._waiting_shards:
-            self._queued[start.after] = start.step
+        step = self._open[start.step] = StepInFlight(start.step, len(self._shards))
+        before = None if start.after is None else self._open.get(start.after)
+        if before is not None and before.shards_at_work:
+            step.wait_for(before)
         else:
-            self._begins(start.step)
-        self._waiting_shards[start.step] = len(self._shards)
-        self._reported[start.step] = {}
+            self._begin(step)
         receivers = tuple(self._workers[replica] for replica in start.replicas)
         request = StepRequest(
             self._key(start.step),
@@ -323,34 +325,30 @@ class ReplicaDriver:
             trace=self._traces.level(start.step),
         )
         for device in self._shards:
-            self._run_step(device, self._plan_id, request, self._when_applied(start.step, device))
+            self._run_step(device, self._plan_id, request, self._when_applied(step, device))
         for replica in start.replicas:
             self._compute(start.step, replica, start.after)
 
-    def _begins(self, step: int) -> None:
-        """A step has nothing before it any more for which it waits."""
-        self._started_at[step] = time.perf_counter()
-        self._due[step] = self._clock() + (self._faults.step_timeout_s or math.inf)
-        self._positions[step] = self._position
-        self._took[step] = {}
+    def _begin(self, step: StepInFlight) -> None:
+        step.begin(self._position, self._clock() + (self._faults.step_timeout_s or math.inf))
 
     def _compute(self, step: int, replica: int, after: int | None = None) -> None:
         device, serving = self._workers[replica], tuple(self._compiled.serving)
-        computing = self._computing.setdefault(replica, {})
+        computing = self._computing.setdefault(replica, StepsOfReplica())
         request = StepRequest(
             self._key(step),
             self._floor(),
             replica=replica,
             read_input=True,
-            served=self._serve(step, replica, after, SERVED, serving) if serving else None,
+            served=self._serve(step, replica, after, self._serving_id, serving) if serving else None,
             after=after if after in computing else None,  # else it is through with that, or never took part
             trace=self._traces.level(step),
         )
-        computing[step] = None
+        computing.add(step)
         self._run_step(device, self._plan_id, request, self._when_delivered(step, replica))
 
     def _run_step(
-        self, device: str, plan_id: str, request: StepRequest, ended: Callable[[Any], list[Decision]]
+        self, device: str, plan_id: PlanId, request: StepRequest, ended: Callable[[Any], list[Decision]]
     ) -> None:
         """Let a device run its part of a step, and call `ended` with the answer."""
         peer = self._cluster.peer(device)
@@ -358,15 +356,15 @@ class ReplicaDriver:
         answer: Any = None if request.trace else self._answers.ask(peer, call, frame_of(call))
         if answer is None:
             answer = peer.handle.actor.run_step.remote(plan_id, request)
-        self._traces.called(answer, request.step[1])
+        self._traces.called(answer, request.step.number)
         self._calls[answer] = ended
 
-    def _serve(self, step: int, replica: int, after: int | None, plan: str, shards: tuple[str, ...]) -> StepKey:
+    def _serve(self, step: int, replica: int, after: int | None, plan_id: PlanId, shards: tuple[str, ...]) -> StepKey:
         """Let shards run a plan for a replica in a step. Returns the identity under which they do."""
         number = self._next_serving
         self._next_serving += 1
         self._serving[number] = _Serving(replica, step, shards)
-        key = self._driver_id + SERVED, number
+        key = StepKey(self._driver_id, number, serves=True)
         request = StepRequest(
             self._key(step),
             min(self._serving),
@@ -377,7 +375,7 @@ class ReplicaDriver:
             trace=self._traces.level(step),
         )
         for shard in shards:
-            self._run_step(shard, self._plan_id + plan, request, self._when_served(step, replica, shard))
+            self._run_step(shard, plan_id, request, self._when_served(step, replica, shard))
         return key
 
     @cached_property
@@ -385,7 +383,7 @@ class ReplicaDriver:
         """The shards that send replicas what these do not ask for, ready to do that by itself."""
         calls = {}
         for device, part in parameter_partitions(self._compiled.shards, REPLICA_DEVICE).items():
-            calls[register(self._cluster.actor(device), self._plan_id + _PARAMETERS, part, self._functions)] = device
+            calls[register(self._cluster.actor(device), self._parameters_id, part, self._functions)] = device
         for ref, device in calls.items():
             unpack(ref, device, self._faults.step_timeout_s)
         return tuple(calls.values())
@@ -414,39 +412,31 @@ class ReplicaDriver:
 
     def _drop_steps(self, replica: int) -> None:
         """A replica is gone: it computes no more, and asks no more."""
-        self._lives[replica] = self._lives.get(replica, 0) + 1
         for step in self._computing.pop(replica, ()):
-            self._overtaking.pop((replica, step), None)
             for number, shards in self._end_serving(replica, step):
                 for shard in shards:
-                    key = self._driver_id + SERVED, number
-                    tell(self._cluster.peer(shard), "cancel", key, f"replica {replica} is gone")
+                    key = StepKey(self._driver_id, number, serves=True)
+                    tell(self._cluster.peer(shard), CancelStep(key, f"replica {replica} is gone"))
 
-    def _when_applied(self, step: int, device: str) -> Callable[[Any], list[Decision]]:
+    def _when_applied(self, step: StepInFlight, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
-            self._traces.unpack(ref, device, step)
-            self._waiting_shards[step] -= 1
-            if self._waiting_shards[step]:
-                return []
-            del self._waiting_shards[step]
-            return self._protocol.applied(step)
+            self._traces.unpack(ref, device, step.number)
+            return self._protocol.applied(step.number) if step.applied() else []
 
         return applied
 
     def _when_delivered(self, step: int, replica: int) -> Callable[[Any], list[Decision]]:
-        life = self._lives.get(replica, 0)
+        computing = self._computing[replica]
 
         def delivered(ref: Any) -> list[Decision]:
-            if life != self._lives.get(replica, 0):
+            if self._computing.get(replica) is not computing:
                 return []  # the replica has left, and with it all of its steps; this may be another by that number
-            if next(iter(self._computing[replica])) != step:
-                # The answer has overtaken one that matters first: an error, or the input's end.
-                self._overtaking[replica, step] = ref
+            if not computing.is_first(step):
+                computing.keep(step, ref)
                 return []
             decisions = self._delivered(step, replica, ref)
-            following = next(iter(self._computing.get(replica, ())), 0)
-            early = self._overtaking.pop((replica, following), None)
-            return decisions if early is None else decisions + self._when_delivered(following, replica)(early)
+            early = computing.take_answer() if self._computing.get(replica) is computing else None
+            return decisions if early is None else decisions + self._when_delivered(early[0], replica)(early[1])
 
         return delivered
 
@@ -454,7 +444,7 @@ class ReplicaDriver:
         device = self._workers[replica]
         try:
             values = self._traces.unpack(ref, device, step)
-            del self._computing[replica][step]
+            self._computing[replica].end(step)
         except OutOfRangeError:
             self._drop_steps(replica)
             return self._membership.exhausted(replica, step)
@@ -469,26 +459,25 @@ class ReplicaDriver:
         if self._serving:
             self._end_serving(replica, step)
         self._membership.takes_part(replica)
-        if step in self._reported:
-            self._reported[step][replica] = values
-            if step in self._started_at:
-                took = self._took[step][replica] = time.perf_counter() - self._started_at[step]
+        if step in self._open:  # else it has ended without this replica
+            took = self._open[step].delivered(replica, values)
+            if took is not None:
                 self._paces.took(replica, took)
         return self._protocol.delivered(replica, step)
 
     def _report(self, done: Complete) -> None:
-        reported = self._reported.pop(done.step)
-        values, bad = self._summed_up({member: reported[member] for member in done.members if member in reported})
+        step = self._open.pop(done.step)
+        values, bad = step.summed_up(done.members, self._compiled.checked, self._skips_bad)
         members = tuple(member for member in done.members if not (self._skips_bad and member in bad))
-        if done.step not in self._started_at:  # its answers have overtaken that of the step before
-            self._queued = {before: later for before, later in self._queued.items() if later != done.step}
-            self._begins(done.step)
-        duration_s = time.perf_counter() - self._started_at.pop(done.step)
-        del self._due[done.step]
-        took = self._took.pop(done.step)
-        staleness = self._position - self._positions.pop(done.step)
+        if step.began_at is None:  # its answers have overtaken that of the step before
+            self._begin(step)
+        assert step.began_at is not None
+        duration_s = time.perf_counter() - step.began_at
+        staleness = self._position - step.position
         self._position = done.position
-        self._let_next_begin(done.step)
+        later = step.end()
+        if later is not None:
+            self._begin(later)
         live, dropped = self._protocol.live, self._protocol.dropped
         self._metrics.observe(duration_s, len(members), live, dropped)
         records = self._traces.take(done.step)
@@ -501,35 +490,18 @@ class ReplicaDriver:
                 live=live,
                 dropped=dropped,
                 staleness=staleness,
-                replica_s=took,
+                replica_s=step.took_s,
                 records=records,
                 bad=bad,
             )
         )
 
-    def _summed_up(self, reported: dict[int, list[Any]]) -> tuple[list[Any], dict[int, tuple[str, ...]]]:
-        """What members reported, combined, and what of theirs was not finite."""
-        checked, bad = self._compiled.checked, {}
-        if checked:
-            for replica, (*_, verdict) in reported.items():
-                if not np.all(verdict):
-                    bad[replica] = tuple(name for name, good in zip(checked, verdict, strict=True) if not good)
-            reported = {replica: values[:-1] for replica, values in reported.items()}
-        counted = [values for replica, values in reported.items() if not (self._skips_bad and replica in bad)]
-        columns = zip(*(counted or reported.values()), strict=True)
-        return [_combined(list(column)) for column in columns], bad
-
-    def _let_next_begin(self, step: int) -> None:
-        later = self._queued.pop(step, None)
-        if later is not None:
-            self._begins(later)
-
     def _key(self, step: int) -> StepKey:
-        return self._driver_id, step
+        return StepKey(self._driver_id, step)
 
     def _floor(self) -> int:
         """Steps below this number are over on the shards."""
-        return min(self._waiting_shards, default=self._progress.step)
+        return next((number for number, step in self._open.items() if step.shards_at_work), self._progress.step)
 
     # -- faults ----------------------------------------------------------------------------------
 
@@ -539,9 +511,9 @@ class ReplicaDriver:
 
     def _check_deadline(self) -> None:
         now = self._clock()
-        for step, due in self._due.items():
-            if now > due:
-                raise self._late(step)
+        for step in self._open.values():
+            if now > step.due:
+                raise self._late(step.number)
 
     def _check_held_up(self) -> None:
         """Give up replicas for which alone the run cannot save, or end: they are frozen, or cut off.
@@ -582,11 +554,5 @@ class ReplicaDriver:
             if device in self._cluster.devices:
                 actor = self._cluster.actor(device)
                 actor.abort_all.remote(self._driver_id, "training has ended")
-                actor.deregister.remote([self._plan_id + kind for kind in ("", SERVED, _PARAMETERS)])
+                actor.deregister.remote([self._plan_id, self._serving_id, self._parameters_id])
         self._membership.end()
-
-
-def _combined(values: Sequence[Any]) -> Any:
-    if np.asarray(values[0]).dtype == object:
-        return next((value for value in values if np.asarray(value).item()), values[0])
-    return np.mean(values, axis=0)

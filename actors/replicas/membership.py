@@ -1,4 +1,4 @@
-"""The workers of a training run: those that are there, those that come, and those that replace the dead.
+"""The workers of a training run: those that are there, those that come, and those that replace the dead. No Ray.
 
 In a run of fixed size (`Membership`) every replica has its share of the input for good; a worker that dies is replaced
 by one of the same number, and until that is there the others go on without it.
@@ -6,29 +6,22 @@ by one of the same number, and until that is there the others go on without it.
 In an elastic run (`ElasticMembership`) shares follow the replicas that there are: when one has come or gone, no
 further step begins, those that are open end, the input is shared anew, and training goes on. An actor for every
 worker that is missing waits for room all the time: by that Ray's autoscaler knows what is wanted.
+
+What is done to workers is asked of `Workers`. What takes time is a *call*, any value that can be a key: the driver
+waits for it, and then calls what stands beside it in `Calls`.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-import ray
-
-from tfray.actors.clusters.cluster import Cluster
-from tfray.actors.clusters.remote_runner import register
-from tfray.actors.links.awaited_answers import SILENT, unpack
-from tfray.actors.links.messages import InputShare, OpenInput
+from tfray.actors.links.messages import SILENT, InputShare
 from tfray.actors.replicas.replica_protocol import Decision, ReplicaProtocol
-from tfray.errors import InvalidArgumentError, OpError, UnavailableError
+from tfray.errors import OpError, UnavailableError
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
-from tfray.runtime.plan import Partition
-
-MakeInput = Callable[[InputShare], OpenInput]
-"""From a share of the input to what opens it on a worker."""
 
 Calls = dict[Any, Callable[[Any], list[Decision]]]
 """What a driver waits for, each with what is to be done about it."""
@@ -89,14 +82,42 @@ class Elasticity:
     resized: Callable[[int], None] = lambda replicas: None
 
 
-@dataclass(frozen=True)
-class ReplicaProgram:
-    """What a worker needs to be a replica: a plan by its identity, functions that it calls, and its input."""
+class Workers(Protocol):
+    """The workers of replicas, by the numbers of these."""
 
-    plan_id: str
-    partition: Partition
-    functions: Mapping[str, Callable[..., Any]]
-    make_input: MakeInput
+    @property
+    def devices(self) -> Sequence[str]:
+        """Full name of each worker's device."""
+
+    def is_there(self, replica: int) -> bool:
+        """Whether a worker has been started."""
+
+    def start(self, replica: int) -> Any:
+        """Start a worker. Returns a call that ends when there was room for it, and it has started."""
+
+    def admit(self, replica: int, call: Any) -> list[Any]:
+        """Let a worker meet the others, whose start has ended. Returns calls that end when it has met those it needs.
+
+        Raises `UnavailableError` if it has died.
+        """
+
+    def give_up(self, call: Any) -> None:
+        """Do not start a worker any more."""
+
+    def forget(self, replica: int) -> None:
+        """End a worker, if it is there: it is dead, or behaves as if it were."""
+
+    def register(self, replica: int) -> Any:
+        """Let a worker compile the replica's plan. Returns a call."""
+
+    def open_input(self, replica: int, share: InputShare) -> Any:
+        """Let a worker open its share of the input. Returns a call."""
+
+    def check(self, replica: int, call: Any) -> None:
+        """Raise the `OpError` with which a call of `register` or `open_input` has ended, if it has failed."""
+
+    def say(self, text: str) -> None:
+        """Tell the user."""
 
 
 @dataclass
@@ -116,35 +137,34 @@ class Membership:
     """See the module's text.
 
     Args:
-        cluster: Starts actors.
-        devices: Device of each replica's worker; the position is the replica's number.
+        workers: What can be done to workers.
         protocol: Told who has come.
-        program: What workers are given.
         progress: Where the run is; the driver keeps it up to date.
         faults: What to do about workers that die.
         calls: Where the driver waits.
+        clock: Tells seconds.
     """
 
     def __init__(
         self,
-        cluster: Cluster,
-        devices: Sequence[str],
+        workers: Workers,
         protocol: ReplicaProtocol,
-        program: ReplicaProgram,
         progress: Progress,
         faults: FaultPolicy,
         calls: Calls,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.devices = list(devices)
-        self._cluster = cluster
+        self.devices = workers.devices
+        self._workers = workers
         self._protocol = protocol
-        self._program = program
         self._progress = progress
         self._faults = faults
         self._calls = calls
+        self._clock = clock
         self._joining: dict[int, float] = {}
         """Since when each worker has been getting ready."""
-        self._requests: dict[Any, Any] = {}
+        self._requests: set[Any] = set()
+        """Calls that start workers."""
         self._restarts = 0
         self._exhausted = False
         self._short_since: float | None = None
@@ -170,14 +190,12 @@ class Membership:
         return self._give_up([replica for replica, since in self._joining.items() if self._is_overdue(since)])
 
     def _is_overdue(self, since: float) -> bool:
-        return time.monotonic() - since > self._faults.patience_s
+        return self._clock() - since > self._faults.patience_s
 
     def _give_up(self, replicas: Sequence[int]) -> list[Decision]:
         decisions = []
         for replica in replicas:
-            print(
-                f"tfray: replica {replica} ({self.devices[replica]}) is given up: {SILENT}", file=sys.stderr, flush=True
-            )
+            self._workers.say(f"replica {replica} ({self.devices[replica]}) is given up: {SILENT}")
             self._joining.pop(replica, None)
             decisions += self.left(replica)
         return decisions
@@ -199,7 +217,7 @@ class Membership:
             return True
         if self._exhausted and not self._requests:
             return False
-        now = time.monotonic()
+        now = self._clock()
         self._short_since = self._short_since or now
         if not self._requests or now - self._short_since > self._faults.patience_s:
             raise self._too_few()
@@ -207,8 +225,8 @@ class Membership:
 
     def end(self) -> None:
         """Give up those that have not come yet."""
-        for actor in self._requests.values():
-            ray.kill(actor)  # it may still wait for room
+        for call in self._requests:
+            self._workers.give_up(call)  # it may still wait for room
         self._requests.clear()
 
     def _is_short(self) -> bool:
@@ -225,11 +243,9 @@ class Membership:
 
     def _introduce(self, replica: int, greetings: Sequence[Any] = ()) -> None:
         """Give a worker the replica's plan; it is there when it is ready, and `greetings` are through."""
-        device, program = self.devices[replica], self._program
-        actor = self._cluster.actor(device)
-        given = [register(actor, program.plan_id, program.partition, program.functions), *self._equip(replica)]
+        given = [self._workers.register(replica), *self._equip(replica)]
         waiting = {*given, *greetings}
-        since = self._joining[replica] = time.monotonic()
+        since = self._joining[replica] = self._clock()
 
         def ready(ref: Any) -> list[Decision]:
             waiting.discard(ref)
@@ -238,11 +254,11 @@ class Membership:
             del self._joining[replica]
             try:
                 for call in given:
-                    unpack(call, device)
+                    self._workers.check(replica, call)
             except UnavailableError:
                 return self.left(replica)
             except OpError as error:
-                error.message = f"replica {replica} ({device}) cannot start: {error.message}"
+                error.message = f"replica {replica} ({self.devices[replica]}) cannot start: {error.message}"
                 raise
             return self._arrived(replica)
 
@@ -257,19 +273,11 @@ class Membership:
 
     def _open_input(self, replica: int, index: int) -> Any:
         share = InputShare(index, self.replicas, self._progress.step + 1, self._progress.batches)
-        actor = self._cluster.actor(self.devices[replica])
-        try:
-            return actor.attach_input.remote(self._program.plan_id, self._program.make_input(share))
-        except TypeError as error:  # it cannot be pickled
-            raise InvalidArgumentError(
-                f"the input function cannot be sent to {self.devices[replica]}: {error.__cause__ or error}; open "
-                "files, locks and connections inside the function",
-                device=self.devices[replica],
-            ) from error
+        return self._workers.open_input(replica, share)
 
     def _replace(self, replica: int) -> list[Decision]:
         """Start another actor for a dead worker, within limits."""
-        self._cluster.forget(self.devices[replica])
+        self._workers.forget(replica)
         replaced = self._restarts < self._faults.max_restarts
         self._tell("replaced" if replaced else "lost", replica, self._progress.step)
         if replaced:
@@ -281,26 +289,22 @@ class Membership:
         self._faults.told(WorkerEvent(kind, replica, self.devices[replica], step, self.replicas))
 
     def _request(self, replica: int) -> None:
-        """Start an actor; it takes part when Ray has found room for it."""
-        device = self.devices[replica]
-        actor = self._cluster.create_actor(device)
-        ref = actor.ready.remote()
-        self._requests[ref] = actor
+        """Start a worker; it takes part when there is room for it."""
+        call = self._workers.start(replica)
+        self._requests.add(call)
 
         def started(done: Any) -> list[Decision]:
-            if self._requests.pop(done, None) is None:
+            if done not in self._requests:
                 return []  # given up
+            self._requests.discard(done)
             try:
-                address = ray.get(done).address
-            except ray.exceptions.RayActorError:
+                greetings = self._workers.admit(replica, done)
+            except UnavailableError:
                 return self._replace(replica)  # it never was there: nobody left
-            introduced = self._cluster.adopt({device: (actor, address)})
-            # Replicas have nothing to do with one another: one that is frozen must not keep others out.
-            met = [call for name, call in introduced.items() if name == device or name not in self.devices]
-            self._introduce(replica, met)
+            self._introduce(replica, greetings)
             return []
 
-        self._calls[ref] = started
+        self._calls[call] = started
 
 
 class ElasticMembership(Membership):
@@ -329,8 +333,8 @@ class ElasticMembership(Membership):
 
     def begin(self) -> None:
         self._change()
-        for replica, device in enumerate(self.devices):
-            if device in self._cluster.devices:
+        for replica in range(len(self.devices)):
+            if self._workers.is_there(replica):
                 self._introduce(replica)
             else:
                 self._request(replica)
@@ -345,7 +349,7 @@ class ElasticMembership(Membership):
             return
         self._changed, self._sharing = False, present
         self._opening = {self._open_input(replica, index): replica for index, replica in enumerate(present)}
-        self._opening_since = time.monotonic()
+        self._opening_since = self._clock()
         self._calls |= dict.fromkeys(self._opening, self._opened)
 
     def overdue(self) -> list[Decision]:
@@ -396,7 +400,7 @@ class ElasticMembership(Membership):
 
     def _replace(self, replica: int) -> list[Decision]:
         """Ask for another in any case; but one that dies again and again before it has done anything is no use."""
-        self._cluster.forget(self.devices[replica])
+        self._workers.forget(replica)
         if self._exhausted or (replica in self._tried and self._restarts >= self._faults.max_restarts):
             return []
         self._restarts += replica in self._tried
@@ -411,7 +415,7 @@ class ElasticMembership(Membership):
             return []  # it has been given up
         decisions: list[Decision] = []
         try:
-            unpack(ref, self.devices[replica])
+            self._workers.check(replica, ref)
         except UnavailableError:
             decisions = self.left(replica)
         if self._opening or self._changed:

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import ray
-
 from tfray.actors.clusters.cluster import Cluster
-from tfray.actors.links.awaited_answers import SILENT, unpack
+from tfray.actors.links.awaited_answers import unpack
+from tfray.actors.links.messages import SILENT
+from tfray.actors.links.ray_calls import ended
 from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.kernels.random_streams import RANDOM_STATE
 
@@ -77,7 +77,7 @@ def _answers(
         late = list(waiting.values())
         if not are_latecomers and len(late) <= left_out and all(device in workers for device in late):
             are_latecomers, ends = True, time.monotonic() + LATECOMER_S
-        done, _ = ray.wait(list(waiting), timeout=None if ends is None else max(0.0, ends - time.monotonic()))
+        done = ended(list(waiting), None if ends is None else max(0.0, ends - time.monotonic()))
         if not done and are_latecomers:
             return
         if not done:

@@ -143,6 +143,9 @@ class ReplicaProtocol(Protocol):
     def idle(self) -> bool:
         """Whether no replica takes part in an open step."""
 
+    def validate(self) -> None:
+        """Raise `AssertionError` if the state breaks one of the protocol's invariants, which its docstring lists."""
+
 
 @dataclass
 class _OpenStep:
@@ -173,6 +176,15 @@ class _OpenStep:
 class SyncProtocol:
     """See the module's text.
 
+    Between two events the following holds:
+
+    - Each step that has begun has ended or is open, once. There are never more open steps than `ahead`.
+    - A replica is gone, idle, or computing; those that compute an open step are there, and have not delivered it.
+    - A decided step has at least one member and at most `required`, each once. Until the shards have applied it, a
+      member computes it, has delivered it, or is the one whose death has reopened it.
+    - Behind an undecided step all are undecided, but for those that have been applied.
+    - The first open step is not over, and no step may begin that has not begun.
+
     Args:
         required: m, the number of gradients that are averaged in a step.
         steps: Number of steps to run.
@@ -197,6 +209,40 @@ class SyncProtocol:
         self._open: list[_OpenStep] = []
         self._hold_at: int | None = None
         self._paused = False
+
+    def validate(self) -> None:
+        open_steps = self._open
+        first, next_number = self._next - len(open_steps), self._next
+        assert self._completed == first - 1, f"{self._completed} steps have ended, and the first open one is {first}"
+        assert next_number <= self._end, f"step {next_number - 1} has begun, and the last is {self._end - 1}"
+        assert len(open_steps) <= self._ahead, f"{len(open_steps)} steps are open, of at most {self._ahead}"
+        is_undecided = False
+        for number, step in enumerate(open_steps, first):
+            assert step.number == number, f"step {step.number} is open in the place of {number}"
+            self._validate_replicas(step)
+            members = step.members
+            if members is None:
+                assert not step.applied, f"step {number} has been applied, and nobody counts"
+                is_undecided = True
+                continue
+            assert step.applied or not is_undecided, f"step {number} is decided before an earlier one"
+            assert 0 < len(members) <= self._required, f"step {number} has members {members}, of {self._required}"
+            assert len(set(members)) == len(members), f"step {number} counts a member twice: {members}"
+            known = step.applied or step.computing.issuperset(members)
+            known = known or {*step.computing, *step.delivered, step.lost}.issuperset(members)
+            assert known, f"not all members {members} of step {number} take part in it"
+        assert not open_steps or not self._is_over(open_steps[0]), f"step {first} is over, and still open"
+        assert not self._may_begin(), f"step {next_number} may begin, and has not"
+
+    def _validate_replicas(self, step: _OpenStep) -> None:
+        for replica in step.computing:
+            assert step.number in self._busy.get(replica, ()), f"{replica} computes step {step.number}, and is not busy"
+        assert len(step.computing) == sum(step.number in steps for steps in self._busy.values()), (
+            f"somebody is busy with step {step.number} who does not compute it"
+        )
+        if step.delivered:
+            assert step.computing.isdisjoint(step.delivered), f"a replica has delivered step {step.number} too early"
+            assert len(set(step.delivered)) == len(step.delivered), f"a replica has delivered step {step.number} twice"
 
     @property
     def required(self) -> int:
@@ -296,12 +342,16 @@ class SyncProtocol:
         decisions: list[Decision] = []
         while self._open:
             first = self._open[0]
-            if not first.applied or first.computing.intersection(first.members or ()):
+            if not self._is_over(first):
                 break
             del self._open[0]
             self._completed += 1
             decisions.append(Complete(first.number, first.members or (), self._completed))
         return decisions
+
+    @staticmethod
+    def _is_over(step: _OpenStep) -> bool:
+        return step.applied and step.computing.isdisjoint(step.members or ())
 
     def _begin_all(self) -> list[Decision]:
         """Begin what steps may begin."""
@@ -383,11 +433,46 @@ class SyncProtocol:
         return Reopen(current.number)
 
 
+@dataclass
+class _OwnStep:
+    """A step of one replica that has not ended.
+
+    Attributes:
+        number: Its number.
+        owner: The replica; of a lost step the one that is gone.
+        after: The step of the same replica behind which it was handed out, or None.
+        is_delivered: Whether the replica has delivered, or nobody needs to.
+        is_applied: Whether every shard has applied it.
+        is_reopened: Whether the shards do not know whose it is now.
+    """
+
+    number: int
+    owner: int
+    after: int | None
+    is_delivered: bool = False
+    is_applied: bool = False
+    is_reopened: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether both things have happened that end it."""
+        return self.is_delivered and self.is_applied
+
+
 class AsyncProtocol:
     """Every replica has steps of its own; their updates interleave.
 
     The steps of one that dies are reopened, and taken up by others one after the other: each once the step has been
     delivered behind which it was handed out, for on the shards it comes after that.
+
+    Between two events the following holds:
+
+    - Each of the steps has ended, is open, or remains, once. No open step is over.
+    - An open step is owned or lost. Who owns one is there, unless it has delivered it. A lost one is reopened, and
+      neither delivered nor applied.
+    - A replica owns at most `ahead` steps. One that it has not delivered comes behind another of its own, or none.
+    - No replica is more than `staleness` steps ahead of the slowest when it begins one; one that has taken the place of
+      another may own what that has left.
 
     Args:
         steps: Number of steps to apply, over all replicas.
@@ -405,21 +490,44 @@ class AsyncProtocol:
         self.dropped = 0
         self._completed = first_step - 1
         self._next = first_step
-        self._remaining = steps
+        self._end = first_step + steps
         self._ahead = ahead
         self._staleness = staleness
         self._clock: dict[int, int] = {}
-        self._owner: dict[int, int] = {}
-        """Of open steps; those of one replica are in the order in which it computes them."""
-        self._lost: dict[int, int] = {}
-        """Whose death has reopened a step that nobody has taken up yet."""
-        self._reopened: set[int] = set()
-        """Steps of which the shards do not know whose they are now."""
-        self._after: dict[int, int | None] = {}
-        """Behind which step of the same replica each was handed out."""
-        self._outstanding: dict[int, set[str]] = {}
+        self._owned: dict[int, _OwnStep] = {}
+        """Open steps that a replica has; those of one replica are in the order in which it computes them."""
+        self._lost: dict[int, _OwnStep] = {}
+        """Open steps that have been reopened and that nobody has taken up yet, in the order in which that happened."""
         self._hold_at: int | None = None
         self._paused = False
+
+    def validate(self) -> None:
+        ended = self._next - 1 - self._open
+        assert self._completed == ended, f"{self._completed} steps have ended, but {ended} are not open any more"
+        assert self._next <= self._end, f"step {self._next - 1} has begun, and the last is {self._end - 1}"
+        assert self._owned.keys().isdisjoint(self._lost), "a lost step has an owner"
+        last: dict[int, int] = {}
+        counts: dict[int, int] = {}
+        for number, step in self._owned.items():
+            owner = step.owner
+            assert not step.is_over, f"step {number} is over, and still open"
+            assert step.is_delivered or owner in self._clock, f"step {number} waits for replica {owner}, which is gone"
+            in_line = step.is_delivered or step.after is None or step.after == last.get(owner)
+            assert in_line or not self._is_open(step.after), f"step {number} does not come behind one of its owner's"
+            last[owner] = number
+            counts[owner] = counts.get(owner, 0) + 1
+        for number, step in self._lost.items():
+            is_to_do = step.is_reopened and not step.is_delivered and not step.is_applied
+            assert is_to_do, f"step {number} is lost, but nobody needs to take it up"
+        slowest = min(self._clock.values(), default=0)
+        for replica, count in counts.items():
+            assert count <= self._ahead, f"replica {replica} has {count} steps, of at most {self._ahead}"
+            if self._staleness is not None and replica in self._clock:
+                lead = self._clock[replica] + count - slowest
+                assert lead <= max(self._staleness + 1, self._ahead), f"replica {replica} is {lead} steps ahead"
+
+    def _is_open(self, number: int | None) -> bool:
+        return number in self._owned or number in self._lost
 
     @property
     def required(self) -> int:
@@ -427,11 +535,11 @@ class AsyncProtocol:
 
     @property
     def drains(self) -> bool:
-        return self._open > 0 and (self._paused or self._remaining == 0 or self._is_held_back)
+        return self._open > 0 and (self._paused or self._next == self._end or self._is_held_back)
 
     @property
     def finished(self) -> bool:
-        return not self._open and self._remaining == 0
+        return not self._open and self._next == self._end
 
     @property
     def live(self) -> int:
@@ -439,7 +547,7 @@ class AsyncProtocol:
 
     @property
     def stranded(self) -> bool:
-        return not self._clock and not self._owner
+        return not self._clock and not self._owned
 
     def hold(self, position: int | None = None) -> None:
         self._hold_at = self._completed + self._open if position is None else position
@@ -461,55 +569,56 @@ class AsyncProtocol:
 
     @property
     def idle(self) -> bool:
-        return not self._owner
+        return not self._owned
 
     def joined(self, replica: int) -> list[Decision]:
         self._clock[replica] = min(self._clock.values(), default=0)
         return self._start_all()
 
     def delivered(self, replica: int, step: int) -> list[Decision]:
-        decisions: list[Decision] = []
-        if step in self._reopened:
-            self._reopened.discard(step)
-            decisions.append(Commit(step, (replica,)))
-        return decisions + self._settle(step, "delivered")
+        current = self._owned[step]
+        current.is_delivered = True
+        if not current.is_reopened:
+            return self._settle(current)
+        current.is_reopened = False
+        return [Commit(step, (replica,)), *self._settle(current)]
 
     def applied(self, step: int) -> list[Decision]:
-        return self._settle(step, "applied")
+        current = self._owned.get(step)
+        if current is None:  # it has been reopened, but the shards had everything already
+            current = self._owned[step] = self._lost.pop(step)
+            current.is_delivered = True
+        current.is_applied = True
+        return self._settle(current)
 
     def left(self, replica: int) -> list[Decision]:
         self._clock.pop(replica, None)
         decisions: list[Decision] = []
-        for step, owner in list(self._owner.items()):
-            if owner != replica or "delivered" not in self._outstanding[step]:
+        for step in list(self._owned.values()):
+            if step.owner != replica or step.is_delivered:
                 continue
-            if "applied" in self._outstanding[step]:
-                self._lost[step] = self._owner.pop(step)
-                self._reopened.add(step)
-                decisions.append(Reopen(step))
+            if step.is_applied:  # what is still to come is its report, which is not there any more
+                step.is_delivered = True
+                decisions += self._settle(step)
             else:
-                decisions += self._settle(step, "delivered")
+                self._lost[step.number] = self._owned.pop(step.number)
+                step.is_reopened = True
+                decisions.append(Reopen(step.number))
         return decisions + self._start_all()
 
     @property
     def _open(self) -> int:
-        return len(self._owner) + len(self._lost)
+        return len(self._owned) + len(self._lost)
 
-    def _settle(self, step: int, event: str) -> list[Decision]:
-        """Record one of the two things that end a step, and go on when both have happened."""
-        self._outstanding[step].discard(event)
-        if step in self._lost:  # the shards had everything already
-            self._owner[step] = self._lost.pop(step)
-            self._outstanding[step].clear()
-        if self._outstanding[step]:
+    def _settle(self, step: _OwnStep) -> list[Decision]:
+        """Go on after one of the two things that end a step, when both have happened."""
+        if not step.is_over:
             return self._start_all() if self._lost else []
-        del self._outstanding[step], self._after[step]
-        self._reopened.discard(step)
-        replica = self._owner.pop(step)
+        del self._owned[step.number]
         self._completed += 1
-        if replica in self._clock:
-            self._clock[replica] += 1
-        return [Complete(step, (replica,), self._completed), *self._start_all()]
+        if step.owner in self._clock:
+            self._clock[step.owner] += 1
+        return [Complete(step.number, (step.owner,), self._completed), *self._start_all()]
 
     def _start_all(self) -> list[Decision]:
         """Hand out what may be: one step to each replica in turn, until there is none."""
@@ -519,7 +628,7 @@ class AsyncProtocol:
         return decisions
 
     def _give_all(self) -> list[Decision]:
-        pending = Counter(self._owner.values())
+        pending = Counter([step.owner for step in self._owned.values()])
         return [decision for replica in sorted(self._clock) for decision in self._give(replica, pending[replica])]
 
     def _give(self, replica: int, pending: int) -> list[Decision]:
@@ -527,32 +636,29 @@ class AsyncProtocol:
         if self._paused or self._has_enough(replica, pending):
             return []
         lost = self._next_lost() if self._lost else None
-        if lost is None and (self._remaining == 0 or self._is_held_back):
+        if lost is None and (self._next == self._end or self._is_held_back):
             return []
-        after = next((step for step, owner in reversed(self._owner.items()) if owner == replica), None)
+        after = next((number for number, step in reversed(self._owned.items()) if step.owner == replica), None)
         if lost is not None:
-            del self._lost[lost]
-            self._owner[lost], self._after[lost] = replica, after
-            return [Join(lost, replica, True, after)]
-        step = self._next
+            self._owned[lost.number] = self._lost.pop(lost.number)
+            lost.owner, lost.after = replica, after
+            return [Join(lost.number, replica, True, after)]
+        step = self._owned[self._next] = _OwnStep(self._next, replica, after)
         self._next += 1
-        self._remaining -= 1
-        self._owner[step], self._after[step] = replica, after
-        self._outstanding[step] = {"delivered", "applied"}
-        return [Start(step, (replica,), (replica,), after)]
+        return [Start(step.number, (replica,), (replica,), after)]
 
     @property
     def _is_held_back(self) -> bool:
         """Whether no further step may begin, because of `hold`."""
         return self._hold_at is not None and self._completed + self._open >= self._hold_at
 
-    def _next_lost(self) -> int | None:
+    def _next_lost(self) -> _OwnStep | None:
         """The first step that may be taken up: that behind which it was handed out has been delivered."""
-        for step in self._lost:
-            after = self._after[step]
-            if after is None or "delivered" not in self._outstanding.get(after, ()):
-                return step
-        return None
+        return next((step for step in self._lost.values() if self._is_delivered(step.after)), None)
+
+    def _is_delivered(self, number: int | None) -> bool:
+        step = None if number is None else self._owned.get(number) or self._lost.get(number)
+        return step is None or step.is_delivered
 
     def _has_enough(self, replica: int, pending: int) -> bool:
         """Whether a replica has as many steps as it may have at once, or is too far ahead of others."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.actors.links.messages import REPLICA_DEVICE as REPLICA
 from tfray.errors import InvalidArgumentError
 from tfray.ops.state import state_ops
+from tfray.placement.replicate import REPLICA_DEVICE as REPLICA
 from tfray.placement.replicate import compile_replica_step, serving_device
 from tfray.training.trainer.model import combine_over_replicas
 

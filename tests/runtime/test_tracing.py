@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.framework.edge_key import without_turns
 from tfray.runtime.step_report import PLANNED, step_stats
 from tfray.runtime.traced_op import TracedOp
-from tfray.runtime.tracing import DeviceRecord, Span, edge_of, in_one_time
+from tfray.runtime.tracing import DeviceRecord, Span, in_one_time
 
 FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 
@@ -142,7 +143,7 @@ def assert_recvs_follow_sends(metadata, at_least=1):
             _, _, call = node.timeline_label.partition(" = ")
             kind, _, key = call[:-1].partition("(")
             if kind in ("Send", "Recv"):
-                (sends if kind == "Send" else recvs).setdefault(edge_of(key), []).append(node.all_start_nanos)
+                (sends if kind == "Send" else recvs).setdefault(without_turns(key), []).append(node.all_start_nanos)
     assert len(recvs) >= at_least
     for key, starts in recvs.items():
         assert min(starts) >= min(sends[key]), key
@@ -202,8 +203,8 @@ def test_clocks_of_other_hosts_are_set_by_estimates_and_by_causality():
 
 
 def test_turns_are_not_part_of_an_edge():
-    assert edge_of("0.2|x:0 /a -> /b") == "x:0 /a -> /b"
-    assert edge_of("x:0 /a -> /b") == "x:0 /a -> /b"
+    assert without_turns("0.2|x:0 /a -> /b") == "x:0 /a -> /b"
+    assert without_turns("x:0 /a -> /b") == "x:0 /a -> /b"
 
 
 def test_devices_that_take_part_twice_have_one_list():

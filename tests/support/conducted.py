@@ -20,6 +20,7 @@ from tfray.actors.devices.device_host import DeviceHost
 from tfray.actors.links import awaited_answers, peers
 from tfray.actors.links.frames import LENGTH, decode, encode
 from tfray.actors.links.handshake import LinkAddress
+from tfray.actors.links.messages import PlanId
 from tfray.actors.links.peers import PeerHandle
 from tfray.ops.system.script_ops import register_function
 
@@ -179,7 +180,7 @@ class _Runner(RemoteRunner):
     """A runner whose devices are in this process. Their plans are prompt from the start: they need no threads."""
 
     def send_plans(self, partitions, functions):
-        plan_id = f"{self.driver_id}/{len(self._plans)}"
+        plan_id = PlanId(self.driver_id, str(len(self._plans)))
         for partition in partitions:
             host = self._cluster.hosts()[partition.device]
             host.register(plan_id, partition.to_wire(), dict(functions), [])

@@ -79,9 +79,6 @@ _CALL_WORK: Final = 1 << 10
 _TURNS_BETWEEN: Final = 64
 """A loop with little work in a turn looks in every one of so many: to read the clock takes longer than a short turn."""
 
-SENT_IN_PLACE_BYTES: Final = 1 << 17
-"""Results of this size on that are only sent are computed in the rendezvous's memory, if it has any."""
-
 _serial = itertools.count()
 
 _compiled: Final[weakref.WeakValueDictionary[str, CompiledBody]] = weakref.WeakValueDictionary()
@@ -97,12 +94,13 @@ class CompiledBody:
         device: Device,
         *,
         sends_copy: bool,
+        sent_in_place_bytes: int | None = None,
         fetched: Collection[Tensor] = (),
         updated_elsewhere: Collection[str] = (),
         fuses: bool = True,
         traced: bool = False,
     ) -> None:
-        program = _Program(device, sends_copy, fuses, traced)
+        program = _Program(device, sends_copy, sent_in_place_bytes, fuses, traced)
         emitter = _Emitter(program, body, fetched=fetched, updated_elsewhere=updated_elsewhere)
         emitter.write()
         program.add(f"return {emitter.results()}")
@@ -230,9 +228,18 @@ class RegionFunction:
         self._body.release(self._function)
 
 
-def _compile_region(region: Region, device: Device, sends_copy: bool, traced: bool) -> CompiledBody:
+def _compile_region(
+    region: Region, device: Device, sends_copy: bool, sent_in_place_bytes: int | None, traced: bool
+) -> CompiledBody:
     handles = {tensor.op.name for tensor in region.inputs if tensor.dtype is dtypes.resource}
-    return CompiledBody(region_body(region), device, sends_copy=sends_copy, updated_elsewhere=handles, traced=traced)
+    return CompiledBody(
+        region_body(region),
+        device,
+        sends_copy=sends_copy,
+        sent_in_place_bytes=sent_in_place_bytes,
+        updated_elsewhere=handles,
+        traced=traced,
+    )
 
 
 def _kind_of(error: BaseException) -> type[OpError]:
@@ -280,12 +287,15 @@ class _Program:
         line_ops: Line number to operation, with the names of its inputs.
     """
 
-    def __init__(self, device: Device, sends_copy: bool, fuses: bool, traced: bool) -> None:
+    def __init__(
+        self, device: Device, sends_copy: bool, sent_in_place_bytes: int | None, fuses: bool, traced: bool
+    ) -> None:
         self.device = device
         self.fuses = fuses
         self.traced = traced
         self.sends_copy = sends_copy
-        self.sends_in_place = sends_copy and device.type == "CPU" and not traced
+        self.sent_in_place_bytes = sent_in_place_bytes
+        self.sends_in_place = device.type == "CPU" and not traced
         self.namespace: dict[str, Any] = {}
         self.slot_bytes: list[int] = []
         self.slot_tensors: list[Tensor] = []
@@ -387,7 +397,7 @@ class _Emitter:
             sends_copy=program.sends_copy,
             updated_elsewhere=updated_elsewhere,
             groups=groups,
-            sent_in_place_bytes=SENT_IN_PLACE_BYTES if program.sends_in_place and not prefix else None,
+            sent_in_place_bytes=program.sent_in_place_bytes if program.sends_in_place and not prefix else None,
         )
         self._first_slot = len(program.slot_bytes)
         program.slot_bytes.extend(self._memory.slot_bytes)
@@ -606,10 +616,10 @@ class _Emitter:
     def _context(self, op: Operation) -> str:
         name = f"{self._prefix}c{op.id}"
         if name not in self._program.namespace:
-            sends_copy = self._program.sends_copy
+            sends = self._program.sends_copy, self._program.sent_in_place_bytes
             traced = self._program.traced and not op.op_def.defers_regions  # what runs later is in no recorded step
             regions = {
-                region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, sends_copy, traced))
+                region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, *sends, traced))
                 for region in op.op_def.regions
             }
             self._program.namespace[name] = OpContext(op, self._device, regions)

@@ -170,6 +170,8 @@ class Plan:
         partition: What to run.
         device: Where.
         sends_copy: Whether the rendezvous copies what it sends before `send` returns.
+        sent_in_place_bytes: From this size on, results that are only sent are computed in the rendezvous's memory; None
+            where it has none.
         traced: Whether its code takes the times of a `tracing.TracedStep`.
 
     Attributes:
@@ -188,13 +190,22 @@ class Plan:
         initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
     """
 
-    def __init__(self, partition: Partition, device: Device, *, sends_copy: bool, traced: bool = False) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        device: Device,
+        *,
+        sends_copy: bool,
+        sent_in_place_bytes: int | None = None,
+        traced: bool = False,
+    ) -> None:
         self.partition = partition
         self._is_traced = traced
         self._traced: Plan | None = None
         self.device = device
         self.optimize = partition.optimize
         self._sends_copy = sends_copy
+        self._sent_in_place_bytes = sent_in_place_bytes
         self._slots: dict[Tensor, int] = {}
         self._fed = {self._fed_tensor(name): name for name in partition.feeds}
         self._fetched = [partition.graph.get_tensor_by_name(name) for name in partition.fetches]
@@ -299,6 +310,7 @@ class Plan:
             body,
             self.device,
             sends_copy=self._sends_copy,
+            sent_in_place_bytes=self._sent_in_place_bytes,
             fetched=fetched,
             updated_elsewhere=updated,
             fuses=self.optimize,
@@ -308,7 +320,13 @@ class Plan:
     def traced(self) -> Plan:
         """The same plan for steps that are recorded, made when first asked for."""
         if self._traced is None:
-            self._traced = Plan(self.partition, self.device, sends_copy=self._sends_copy, traced=True)
+            self._traced = Plan(
+                self.partition,
+                self.device,
+                sends_copy=self._sends_copy,
+                sent_in_place_bytes=self._sent_in_place_bytes,
+                traced=True,
+            )
         return self._traced
 
     @property

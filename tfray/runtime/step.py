@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from tfray.errors import DeadlineExceededError, InternalError, NotAnError, OpError
+from tfray.framework.edge_key import in_turns
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
 
@@ -206,12 +207,12 @@ class Step:
             self.rendezvous.send(key, destination, value)
             return
         # The turn of a loop does not wait for its end.
-        self.rendezvous.send(self._turn_key(key), destination, value)
+        self.rendezvous.send(in_turns(key, self._path), destination, value)
         self.rendezvous.flush()
 
     def receive(self, key: str) -> Any:
         """Wait for a tensor from another device, for a Recv operation within a branch or a loop."""
-        key = self._turn_key(key)
+        key = in_turns(key, self._path)
         while key not in self._inbox:
             self._hold(key)
         return self._inbox.pop(key)
@@ -233,10 +234,6 @@ class Step:
 
         yield next_turn
         path.pop()
-
-    def _turn_key(self, key: str) -> str:
-        """The key of an edge, with the turns of the loops in which it lies."""
-        return f"{'.'.join(map(str, self._path))}|{key}" if self._path else key
 
     def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
         """The result of the attempt that ``start(*arguments)`` begins, for kernels of blocking operations.

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tfray.framework.edge_key import without_turns
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.device import Device
 from tfray.runtime.executor import PlanRun, run_plan
@@ -293,16 +294,10 @@ def in_one_time(records: Sequence[DeviceRecord], offsets: Mapping[str, int]) -> 
             late = 0
             for span in record.spans:
                 if span.op.type == "Recv":
-                    first = [min(times) for (key, host), times in sent.items() if key == edge_of(span.op.label)]
+                    first = [min(times) for (key, host), times in sent.items() if key == without_turns(span.op.label)]
                     late = max([late, *[time - span.start - offsets[record.host] for time in first]])
             offsets[record.host] += late
     return [shifted(record, offsets[record.host]) for record in records]
-
-
-def edge_of(key: str) -> str:
-    """The key of an edge without the turns of the loops in which a tensor was sent."""
-    turns, bar, label = key.partition("|")
-    return label if bar and turns.replace(".", "").isdigit() else key
 
 
 def shifted(record: DeviceRecord, offset: int) -> DeviceRecord:

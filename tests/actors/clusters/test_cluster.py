@@ -18,7 +18,7 @@ from tests.support.local_ray import start_local_ray
 from tests.support.processes import PATIENCE_S, Barrier, is_alive, wait_for
 from tests.support.random_graphs import programs
 from tfray.actors.clusters import gcs_probe
-from tfray.actors.links.messages import REPLICA_DEVICE, StepRequest
+from tfray.actors.links.messages import AbortStep, PlanId, StepKey, StepRequest
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.errors import (
     AbortedError,
@@ -33,6 +33,7 @@ from tfray.errors import (
 from tfray.framework.region import ops_within
 from tfray.ops.state import state_ops
 from tfray.ops.system.script_ops import py_func
+from tfray.placement.replicate import REPLICA_DEVICE
 
 pytestmark = pytest.mark.ray
 
@@ -527,12 +528,12 @@ def test_a_step_that_comes_after_its_plan_has_gone_leaves_nothing(shared):
     import ray
 
     actor = shared.actor(PS)
-    key = ("somebody", 1)
-    ray.get(actor.abort.remote(key, "another device failed"))
+    key = StepKey("somebody", 1)
+    ray.get(actor.tell.remote(AbortStep(key, "another device failed")))
     assert status(shared, PS)["steps"] == 1
-    outcome, error = ray.get(actor.run_step.remote("no such plan", StepRequest(key, 1)))
+    outcome, error = ray.get(actor.run_step.remote(PlanId("somebody", "no such plan"), StepRequest(key, 1)))
     assert outcome == "error" and isinstance(error, AbortedError)
-    ray.get(actor.abort.remote(key, "late"))
+    ray.get(actor.tell.remote(AbortStep(key, "late")))
     assert status(shared, PS)["steps"] == 0
 
 
@@ -545,7 +546,7 @@ def test_who_replaces_a_replica_gets_everything_once():
             posts.append([key for key, _ in items])
             return []
 
-    request = StepRequest(("driver", 1), 1, receivers=(WORKER,))
+    request = StepRequest(StepKey("driver", 1), 1, receivers=(WORKER,))
     rendezvous = ObjectRendezvous(request, {WORKER: Peer()}, np.asarray)
     rendezvous.send("a", REPLICA_DEVICE, np.float32(1))
     rendezvous.flush()

@@ -12,14 +12,14 @@ import tfray as tf
 from tests.support.leftovers import stored_bytes
 from tests.support.processes import PATIENCE_S, wait_for
 from tfray.actors.links.frames import PackedTensor
-from tfray.actors.links.messages import StepRequest
+from tfray.actors.links.messages import Answer, Loan, Returned, StepKey, StepRequest, Unmap, plain, read
 from tfray.actors.links.peer_link import LinkServer
 from tfray.errors import OpError
 
 pytestmark = pytest.mark.ray
 
 KEY = b"k" * 32
-STEP = ("driver", 7)
+STEP = StepKey("driver", 7)
 PS, WORKERS = "/job:ps/task:0", ["/job:worker/task:0", "/job:worker/task:1"]
 ROW = 1024
 ROWS = 512
@@ -160,15 +160,16 @@ class Receiver:
     def take(self):
         """The link and the loans of the next message; what it is answered is that they have been found."""
         link, header, _ = self.messages.get(timeout=PATIENCE_S)
-        if header["number"]:
-            link.send({"number": header["number"], "value": None})
-        return link, header["loans"]
+        message = read(header)
+        if message.number:
+            link.send(plain(Answer(message.number)))
+        return link, message.loans
 
     def is_heard(self):
         """Return once all that it has sent has been read: what is sent after it has been answered."""
         (receipt,) = self.peer.deliver(STEP, 0, [("word", PackedTensor.of(np.float32(1)))], wants_receipt=True)
         link, header, _ = self.messages.get(timeout=PATIENCE_S)
-        link.send({"number": header["number"], "value": None})
+        link.send(plain(Answer(read(header).number)))
         receipt(20)
 
     def close(self):
@@ -203,7 +204,7 @@ def lend(buffers, value, *receivers):
 def returned(taken):
     """Return what was taken."""
     for link, loans in taken:
-        link.send({"returned": [loan[0] for loan in loans]})
+        link.send(plain(Returned(tuple(loan.number for loan in loans))))
 
 
 def free_identities(buffers):
@@ -254,8 +255,8 @@ def test_what_is_computed_in_its_room_is_lent_as_it_is(ray_local, sends_the_room
     room[...] = 1
     rendezvous.send("edge", WORKERS[0], room if sends_the_room else room + 1)
     rendezvous.flush()
-    _, ((_, identity, _, _, *description),) = receiver.take()
-    (mapped,) = find([(identity, *description)])
+    _, (loan,) = receiver.take()
+    (mapped,) = find([(loan.identity, loan.owner, loan.status)])
     room[...] = 3
     assert set(mapped.view(np.float32).tolist()) == ({3} if sends_the_room else {2})
     assert rendezvous.room("small", WORKERS[0], (2,), np.dtype(np.float32)).flags.owndata
@@ -289,7 +290,7 @@ def test_a_receiver_is_told_where_an_object_is_until_it_has_mapped_it(sender):
     returned(taken)
     wait_for(lambda: identity in free_identities(buffers))
     lent = [lend(buffers, number, receiver)[0] for number in range(10)]
-    known = {loan[1]: len(loan) == 4 for ((_, (loan,)),) in lent}
+    known = {loan.identity: not loan.owner for ((_, (loan,)),) in lent}
     assert known[identity] and not all(known.values())
 
 
@@ -307,7 +308,7 @@ def test_the_number_of_another_process_returns_nothing(sender):
     buffers, receivers = sender
     taken, identity = lend(buffers, 1, *receivers)
     for link, loans in taken:
-        link.send({"returned": [loan[0] + 1_000_000 for loan in loans]})
+        link.send(plain(Returned(tuple(loan.number + 1_000_000 for loan in loans))))
     for receiver in receivers:
         receiver.is_heard()
     assert identity not in free_identities(buffers)
@@ -327,7 +328,7 @@ def test_objects_that_are_not_used_are_let_go(sender, monkeypatch):
 
     wait_for(is_unmapped)
     _, header, _ = receiver.messages.get(timeout=PATIENCE_S)
-    assert (header["do"], header["about"]) == ("unmap", identity)
+    assert read(header) == Unmap(identity)
 
 
 def test_borrowed_memory_is_returned_with_the_last_array_in_it(ray_local):
@@ -337,7 +338,7 @@ def test_borrowed_memory_is_returned_with_the_last_array_in_it(ray_local):
 
     class Link:
         def send(self, header):
-            returns.append(header["returned"])
+            returns.append(header)
 
     tensor = StoreBuffers().write("edge", np.arange(200_000, dtype=np.float32).reshape(2, -1))
     lender = Lender(Link())
@@ -352,7 +353,7 @@ def test_borrowed_memory_is_returned_with_the_last_array_in_it(ray_local):
     del part
     gc.collect()
     lender.give_back()
-    assert returns == [[17]] and lender.has_all
+    assert returns == [plain(Returned((17,)))] and lender.has_all
 
 
 def test_returns_that_could_not_be_sent_go_with_a_later_message(ray_local):
@@ -371,8 +372,8 @@ def test_a_loan_that_does_not_lie_in_its_object_is_refused(ray_local, shape):
     from tfray.actors.links.loans import Lender, StoreBuffers
 
     tensor = StoreBuffers().write("edge", np.zeros(200_000, np.float32))
-    number, identity, dtype, _, *description = tensor.loan(1, is_mapped=False)
+    loan = tensor.loan(1, is_mapped=False)
     with pytest.raises(ValueError, match="does not lie in an object of 800000 bytes"):
-        Lender(None).borrow([(number, identity, dtype, shape, *description)])
+        Lender(None).borrow([loan._replace(shape=shape)])
     with pytest.raises(ValueError, match="never been mapped"):
-        Lender(None).borrow([(number, b"another", dtype, [1])])
+        Lender(None).borrow([Loan(1, b"another", "float32", (1,))])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tests.support.conducted import Conductor, Hang, session_on
+from tfray.actors.links.messages import Answer, plain
 
 PS, OTHER_PS, WORKER, OTHER = (
     f"/job:{job}/task:{task}/device:CPU:0" for job, task in (("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1))
@@ -128,9 +129,9 @@ def test_an_answer_that_nobody_awaits_is_told_with_its_number_and_those_that_are
     with Conductor(PS) as conductor:
         peer, outcomes = conductor.peer(PS), []
         assert peer.expect(17, outcomes.append)
-        peer._take(None, {"number": 18}, [])
+        peer._take(None, plain(Answer(18)), [])
         assert outcomes == []
         message = capsys.readouterr().err
         assert PS in message and "call 18" in message and "awaited: 17" in message
-        peer._take(None, {"number": 17, "value": 5}, [])
-        assert outcomes == [("ok", 5)]
+        peer._take(None, plain(Answer(17)), [5])
+        assert outcomes == [("ok", [5])]

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from tests.support.processes import PATIENCE_S, wait_for
+from tfray.actors.links.messages import Answer, StepKey, plain, read
 from tfray.actors.links.peer_link import LinkServer
-from tfray.actors.links.peers import MISSING, Peer, PeerHandle
+from tfray.actors.links.peers import Peer, PeerHandle
 from tfray.errors import UnavailableError
 
 pytestmark = pytest.mark.ray
 
 KEY = b"k" * 32
-STEP = ("driver", 7)
+STEP = StepKey("driver", 7)
 
 
 @pytest.fixture
@@ -111,9 +112,10 @@ def test_objects_that_the_receiver_cannot_find_come_by_a_call(ray_local, receive
     items = [("large", ray_local.put(np.ones(200_000))), ("small", packed(np.float32(2)))]
     (receipt,) = peer.deliver(STEP, 3, items, wants_receipt=True)
     link, header, tensors = messages.get(timeout=PATIENCE_S)
-    assert header["keys"] == ["small", "large"] and tensors == [2] and len(header["objects"]) == 1
+    message = read(header)
+    assert message.keys == ("small", "large") and tensors == [2] and len(message.objects) == 1
     del items
-    link.send({"number": header["number"], "value": MISSING})
+    link.send(plain(Answer(read(header).number, is_missing=True)))
     receipt(20)
     assert ray_local.get(actor.all.remote()) == [(STEP, 3, ["small", "large"], [2, 200_000])]
 
@@ -123,7 +125,7 @@ def test_a_receiver_that_can_neither_find_nor_be_called_is_waited_for_no_longer(
     peer = Peer(reachable.device, PeerHandle(None, reachable.handle.address, KEY), "node")
     (receipt,) = peer.deliver(STEP, 3, [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
     link, header, _ = messages.get(timeout=PATIENCE_S)
-    link.send({"number": header["number"], "value": MISSING})
+    link.send(plain(Answer(read(header).number, is_missing=True)))
     with pytest.raises(UnavailableError, match="/job:ps/task:0 cannot be called"):
         receipt(20)
     peer.close()
@@ -138,9 +140,10 @@ def test_objects_are_kept_until_the_receiver_has_answered(ray_local, receiver, o
     assert peer.deliver(STEP, None, [("large", ref)], wants_receipt=False) == []
     del ref
     link, header, _ = messages.get(timeout=PATIENCE_S)
-    assert [list(each) for each in header["objects"]] == [list(described)]
-    assert ray_local.get(other.find.remote(header["objects"])) == [(200_000, False, True)]
-    link.send({"number": header["number"], "value": None})
+    message = read(header)
+    assert message.objects == (described,)
+    assert ray_local.get(other.find.remote(message.objects)) == [(200_000, False, True)]
+    link.send(plain(Answer(message.number)))
     wait_for(lambda: ray_local.get(other.find.remote([described])) is None)
     assert ray_local.get(actor.all.remote()) == []
 

@@ -14,12 +14,11 @@ import pytest
 import tfray as tf
 from tests.support.processes import wait_for
 from tests.support.training_models import scaling
-from tfray.actors.links.messages import REPLICA_DEVICE
 from tfray.framework.region import ops_within
 from tfray.ops.state import state_ops
 from tfray.ops.system.script_ops import py_func
 from tfray.placement.parameters import parameter_partitions
-from tfray.placement.replicate import compile_replica_step, serving_device
+from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step, serving_device
 from tfray.training.trainer.model import combine_over_replicas
 
 STEPS, WIDTH, ROWS, BATCH = 24, 4, 10, 8

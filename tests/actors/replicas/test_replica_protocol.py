@@ -557,6 +557,7 @@ class Cluster:
             events = list(self.events())
             assert events, f"deadlock: {vars(self.protocol)}"
             self.rng.choice(events)()
+            self.protocol.validate()
         raise AssertionError("it does not end")
 
 

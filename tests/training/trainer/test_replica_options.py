@@ -16,13 +16,12 @@ from tests.support.training_models import (
     scaling,
     text_data,
 )
-from tfray.actors.links.messages import REPLICA_DEVICE
 from tfray.errors import InvalidArgumentError
 from tfray.framework.constant_value import run_kernel
 from tfray.ops.system.replica_ops import replica_reduce
 from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel
-from tfray.placement.replicate import compile_replica_step
+from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step
 from tfray.placement.step_time import instances_of_replicas, traffic_of
 from tfray.runtime.device import Device, OpContext
 from tfray.training.trainer.local_replica import LocalReplica, to_shard

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tfray.formats.step_stats import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+from tfray.framework.edge_key import without_turns
 
 _LABEL: Final = re.compile(r"(.*?) = (\w+)\((.*)\)", re.DOTALL)
-_TURNS: Final = re.compile(r"\d+(\.\d+)*\|")
 
 STEP_ALLOCATOR: Final = "step"
 """Memory that lives no longer than the step: allocated and released within it."""
@@ -127,7 +127,7 @@ def flows(spans: Iterable[StepSpan]) -> list[tuple[StepSpan, StepSpan]]:
     recvs: dict[str, dict[str, list[StepSpan]]] = {}
     for span in spans:
         if span.type in ("Send", "Recv"):
-            by_device = (sends if span.type == "Send" else recvs).setdefault(_TURNS.sub("", span.arguments), {})
+            by_device = (sends if span.type == "Send" else recvs).setdefault(without_turns(span.arguments), {})
             by_device.setdefault(span.device, []).append(span)
     found = []
     for key, senders in sends.items():

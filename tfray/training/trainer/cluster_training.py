@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.actors.clusters.cluster import Cluster, JobSpec
-from tfray.actors.links.messages import REPLICA_DEVICE, InputShare
+from tfray.actors.links.messages import InputShare
 from tfray.actors.replicas.driver import ReplicaDriver, StepReport
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
 from tfray.actors.replicas.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
 from tfray.errors import DataLossError, UnavailableError
 from tfray.formats.files import as_path
 from tfray.library.platform import logging
-from tfray.placement.replicate import CompiledReplicaStep, compile_replica_step
+from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep, compile_replica_step
 from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
 from tfray.training.input.inputs import BatchForm, InputContext, InputFunction, open_input

@@ -15,7 +15,7 @@ from tfray.errors import InternalError, OpError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.contributions import ReplicaOptions
-from tfray.placement.replicate import compile_replica_step
+from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step
 from tfray.runtime.executor import PlanRun, advance_all, wait_for_more
 from tfray.runtime.local_runner import LocalRunner
 from tfray.runtime.plan import Plan
@@ -28,8 +28,6 @@ from tfray.training.threads.device_setter import STATE_OPS
 
 SHARD: Final = "/job:localhost/task:0/device:CPU:0"
 """The device of a local session: variables live there."""
-
-_REPLICA: Final = "/job:worker/replica:0/task:0/device:CPU:0"
 
 
 def to_shard(op: Operation) -> str:
@@ -59,7 +57,7 @@ class LocalReplica:
         assert isinstance(session._runner, LocalRunner)
         self._runner = session._runner
         self._device = self._runner.devices_by_name()[SHARD]
-        compiled = compile_replica_step(fetched, [target], fed, [SHARD], _REPLICA, options=options)
+        compiled = compile_replica_step(fetched, [target], fed, [SHARD], REPLICA_DEVICE, options=options)
         partitions = [compiled.replica, *compiled.serving.values(), *compiled.shards]
         self._plans = {part.device: Plan(part, self._device, sends_copy=False) for part in partitions}
         self._feeds = compiled.feeds
@@ -89,7 +87,7 @@ class LocalReplica:
         with self._runner.running(step), np.errstate(all="ignore"):
             fed = [self._device.asarray(values[i]) for i in self._feeds]
             for name, plan in plans.items():
-                held.runs[name] = start(plan, step, fed if name == _REPLICA else ())
+                held.runs[name] = start(plan, step, fed if name == REPLICA_DEVICE else ())
             step.runs = runs = list(held.runs.values())
             try:
                 fetched, bad = self._advance(held, step, runs)
@@ -105,7 +103,7 @@ class LocalReplica:
         return fetched, bad
 
     def _advance(self, held: _HeldBack, step: Step, runs: Sequence[PlanRun]) -> tuple[list[Any], tuple[str, ...]]:
-        replica = held.runs[_REPLICA]
+        replica = held.runs[REPLICA_DEVICE]
         _advance_fully(step, runs)
         fetched = [self._device.to_host(value) for value in replica.fetch()] if replica.done else []
         finite = fetched.pop() if self._checked and fetched else ()

@@ -21,7 +21,7 @@ from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step
 from tfray.placement.placer import Plan
 from tfray.placement.policies import prefer, spread_over_jobs
-from tfray.placement.replicate import compile_replica_step
+from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step
 from tfray.placement.step_time import (
     Instance,
     StepTime,
@@ -34,9 +34,6 @@ from tfray.placement.step_time import (
 )
 from tfray.training.threads.device_setter import STATE_OPS
 from tfray.training.trainer.model import BuiltModel
-
-REPLICA: Final = "/job:worker/replica:0/task:0/device:CPU:0"
-"""Stands for every replica."""
 
 MAX_SHARDS: Final = 64
 
@@ -125,8 +122,8 @@ def plan_training(
         [model.train_operation],
         model.placeholders,
         shard_devices(shards),
-        REPLICA,
-        plan or spread_over_jobs(cost, prefer(REPLICA)),
+        REPLICA_DEVICE,
+        plan or spread_over_jobs(cost, prefer(REPLICA_DEVICE)),
         options,
     )
     return _predicted(instances_of_replicas(compiled, worker_devices(workers)), cost)

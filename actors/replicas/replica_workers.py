@@ -1,0 +1,101 @@
+"""The workers of replicated training, as actors of Ray: what `Membership` needs done to them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfray.actors.clusters.cluster import Cluster
+from tfray.actors.clusters.remote_runner import register
+from tfray.actors.links import ray_calls
+from tfray.actors.links.awaited_answers import unpack
+from tfray.actors.links.messages import InputShare, OpenInput, PlanId
+from tfray.errors import InvalidArgumentError
+from tfray.runtime.plan import Partition
+
+MakeInput = Callable[[InputShare], OpenInput]
+"""From a share of the input to what opens it on a worker."""
+
+
+@dataclass(frozen=True)
+class ReplicaProgram:
+    """What a worker needs to be a replica: a plan by its identity, functions that it calls, and its input."""
+
+    plan_id: PlanId
+    partition: Partition
+    functions: Mapping[str, Callable[..., Any]]
+    make_input: MakeInput
+
+
+class RayWorkers:
+    """See `membership.Workers`. Calls are Ray's references.
+
+    Args:
+        cluster: Starts actors.
+        devices: Device of each replica's worker; the position is the replica's number.
+        program: What workers are given.
+    """
+
+    def __init__(self, cluster: Cluster, devices: Sequence[str], program: ReplicaProgram) -> None:
+        self.devices = list(devices)
+        self._cluster = cluster
+        self._program = program
+        self._starting: dict[Any, Any] = {}
+        """Actors by the call that tells that they have started."""
+
+    def is_there(self, replica: int) -> bool:
+        """Whether a worker has an actor."""
+        return self.devices[replica] in self._cluster.devices
+
+    def start(self, replica: int) -> Any:
+        """Start an actor. Returns a call that ends when Ray has found room for it, and it has started."""
+        actor = self._cluster.create_actor(self.devices[replica])
+        call = actor.ready.remote()
+        self._starting[call] = actor
+        return call
+
+    def admit(self, replica: int, call: Any) -> list[Any]:
+        """Let an actor that has started meet the others. Raises `UnavailableError` if it has died."""
+        actor, device = self._starting.pop(call), self.devices[replica]
+        address = ray_calls.outcome(call, device).address
+        introduced = self._cluster.adopt({device: (actor, address)})
+        # Replicas have nothing to do with one another: one that is frozen must not keep others out.
+        return [met for name, met in introduced.items() if name == device or name not in self.devices]
+
+    def give_up(self, call: Any) -> None:
+        """End an actor that has not started yet."""
+        ray_calls.end_actor(self._starting.pop(call))
+
+    def forget(self, replica: int) -> None:
+        """End a worker's actor, if it has one: it is dead, or behaves as if it were."""
+        self._cluster.forget(self.devices[replica])
+
+    def register(self, replica: int) -> Any:
+        """Let a worker compile the replica's plan. Returns a call."""
+        program = self._program
+        return register(
+            self._cluster.actor(self.devices[replica]), program.plan_id, program.partition, program.functions
+        )
+
+    def open_input(self, replica: int, share: InputShare) -> Any:
+        """Let a worker open its share of the input. Returns a call."""
+        device = self.devices[replica]
+        actor = self._cluster.actor(device)
+        try:
+            return actor.attach_input.remote(self._program.plan_id, self._program.make_input(share))
+        except TypeError as error:  # it cannot be pickled
+            raise InvalidArgumentError(
+                f"the input function cannot be sent to {device}: {error.__cause__ or error}; open files, locks and "
+                "connections inside the function",
+                device=device,
+            ) from error
+
+    def check(self, replica: int, call: Any) -> None:
+        """Raise the `OpError` with which a call has ended, if it has failed."""
+        unpack(call, self.devices[replica])
+
+    def say(self, text: str) -> None:
+        """Tell the user."""
+        print(f"tfray: {text}", file=sys.stderr, flush=True)

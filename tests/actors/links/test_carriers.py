@@ -1,0 +1,60 @@
+"""By which carrier a tensor travels, by its size, its dtype and where its receivers are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray")
+
+from tfray.actors.links.carriers import FRAME_BYTES, LENT_BYTES, OBJECT_BYTES, Carrier, carrier_of, fits, ways
+from tfray.actors.links.frames import PackedTensor
+
+NEAR, FAR, BOTH = [True, True], [False, False], [True, False]
+STRINGS = np.array([b"text"] * 4, object)
+
+
+def tensor(size, dtype=np.uint8):
+    return np.zeros(size // np.dtype(dtype).itemsize, dtype)
+
+
+@pytest.mark.parametrize(
+    ("value", "near", "carrier"),
+    [
+        (np.float32(1), NEAR, Carrier.FRAME),
+        (tensor(LENT_BYTES - 1), NEAR, Carrier.FRAME),
+        (tensor(LENT_BYTES), NEAR, Carrier.LOAN),
+        (tensor(LENT_BYTES, np.complex64), NEAR, Carrier.LOAN),
+        (tensor(LENT_BYTES), FAR, Carrier.FRAME),
+        (tensor(LENT_BYTES), BOTH, Carrier.FRAME),
+        (tensor(FRAME_BYTES), BOTH, Carrier.FRAME),
+        (tensor(FRAME_BYTES + 1), BOTH, Carrier.LOAN),
+        (tensor(FRAME_BYTES + 1), FAR, Carrier.OBJECT),
+        (STRINGS, NEAR, Carrier.FRAME),
+        (np.array([b"text"] * LENT_BYTES, object), NEAR, Carrier.FRAME),
+        (np.array([b"text"] * FRAME_BYTES, object), NEAR, Carrier.OBJECT),
+        (np.array(["text"]), NEAR, Carrier.CALL),
+        (np.array([1, "a"], object), NEAR, Carrier.CALL),
+        (np.array(["text"] * OBJECT_BYTES)[: OBJECT_BYTES // 16], FAR, Carrier.OBJECT),
+        (tensor(0), FAR, Carrier.FRAME),
+    ],
+    ids=lambda value: f"{value.dtype}-{value.nbytes}" if hasattr(value, "nbytes") else str(value),
+)
+def test_the_carrier_follows_from_size_dtype_and_receivers(value, near, carrier):
+    asked = []
+
+    def are_near(destination):
+        asked.append(destination)
+        return near
+
+    assert carrier_of(value, are_near, "somewhere") is carrier
+    assert asked in ([], ["somewhere"])
+    if carrier is Carrier.FRAME:
+        assert fits(value)
+        np.testing.assert_array_equal(PackedTensor.of(value).unpacked(), value)
+
+
+@pytest.mark.parametrize("shares_store", [True, False])
+def test_what_is_not_packed_goes_over_a_link_only_to_who_shares_the_store(shares_store):
+    packed, other = ("a", PackedTensor.of(np.float32(1))), ("b", np.array(["text"]))
+    assert ways([packed, other], shares_store) == ([], [], [other])
