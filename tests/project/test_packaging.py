@@ -16,7 +16,6 @@ from tests.support import ROOT
 
 PROGRAM = """
 import numpy as np
-from tests.support import ROOT
 import tfray as tf, tfray.ops, tfray.actors, tfray.placement
 from tfray.ops.math import math_ops
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -96,7 +97,8 @@ def test_names_can_be_imported_all_at_once():
 
 def pyright(*files: Path) -> list[str]:
     """What pyright has to say on files: a line for each error. The test is skipped where it is not installed."""
-    command = shutil.which("pyright") or shutil.which("basedpyright")
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    command = shutil.which("basedpyright", path=places) or shutil.which("pyright", path=places)
     if command is None:
         pytest.skip("pyright is not installed")
     settings = files[0].with_name("pyrightconfig.json")

@@ -1,6 +1,6 @@
 """Random wrong calls, configurations and command lines: each works, or says what is wrong, within half a minute.
 
-A failure shows the call, to be pasted behind ``python tests/support/wrong_calls.py``.
+A failure shows the call, to be pasted behind ``python -m tests.support.wrong_calls``.
 """
 
 from __future__ import annotations

@@ -193,6 +193,11 @@ def given_path(path: PathLike, name: str) -> str:
     return text
 
 
+def absolute(path: str) -> str:
+    """The same path for processes whose current folder may be another. One with a scheme is returned as it is."""
+    return path if _SCHEME.match(path) else os.path.abspath(path)
+
+
 def locate(path: PathLike) -> tuple[Store, str, str]:
     """The store of a path, the path within it, and the prefix that a path within it lacks.
 

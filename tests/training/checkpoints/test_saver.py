@@ -535,3 +535,18 @@ def test_a_damaged_file_is_named_with_the_tensor(path):
         file.write_bytes(data)
         with pytest.raises(DataLossError, match=rf"{name}.*'victim'"):
             saver.restore(session, path)
+
+
+@pytest.mark.ray
+def test_a_relative_path_is_one_of_the_program_wherever_its_devices_run(ray_local, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Ray's processes have begun elsewhere
+    variable = tf.get_variable("v", initializer=[1.0, 2.0])
+    saver = tf.train.Saver()
+    with tf.Cluster({"ps": tf.JobSpec(1, num_cpus=0.1)}) as cluster, tf.Session(cluster) as session:
+        session.run(tf.global_variables_initializer())
+        assert saver.save(session, "folder/model") == "folder/model"
+        session.run(variable.assign([0.0, 0.0]))
+        saver.restore(session, "folder/model")
+        assert session.run(variable).tolist() == [1.0, 2.0]
+    assert tf.train.latest_checkpoint("folder") == "folder/model"
+    assert (tmp_path / "folder" / "model.index").exists()

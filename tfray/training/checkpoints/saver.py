@@ -14,7 +14,7 @@ import numpy as np
 from tfray.formats import checkpoint_folder, files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
-from tfray.formats.files import PathLike, as_path, given_path
+from tfray.formats.files import PathLike, absolute, as_path, given_path
 from tfray.framework.arguments import Count, NonNegative, checked
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.ops.arrays import source_ops
@@ -279,12 +279,13 @@ class Saver:
             sess.run(sess.graph.get_operation_by_name(copy))
 
         def complete() -> None:
-            feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
+            place = absolute(path)  # devices may be processes with another current folder
+            feeds: dict[Any, Any] = {definition.filename_tensor_name: place}
             with checkpoint_folder.saving(path):
                 if begin is not None:
                     begin()
                 if pieces:
-                    feeds[self._records_name] = checkpoint_ops.write_pieces(path, [pieces])
+                    feeds[self._records_name] = checkpoint_ops.write_pieces(place, [pieces])
                 sess.run(write, feeds)
                 finish()
             self.last_duration_s = time.perf_counter() - started
@@ -367,7 +368,7 @@ class Saver:
             return
         definition = self.as_saver_def()
         restore = sess.graph.get_operation_by_name(definition.restore_op_name)
-        sess.run(restore, {definition.filename_tensor_name: given_path(save_path, "save_path")})
+        sess.run(restore, {definition.filename_tensor_name: absolute(given_path(save_path, "save_path"))})
 
     # -- what is kept ----------------------------------------------------------------------------
 
