@@ -15,9 +15,9 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.arguments import OneOf, Positive, checked
 from tfray.framework.dtypes import DType, as_dtype
-from tfray.framework.edge_key import EdgeKey
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.partition import may_be_narrowed
+from tfray.runtime.edge_key import EdgeKey
 
 BAD_GRADIENTS: Final = ("report", "skip", "stop")
 """What can be done about gradients that are not finite; see `tf.train.RunConfig`."""

@@ -17,11 +17,11 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.dtypes import DType
-from tfray.framework.edge_key import EdgeKey
 from tfray.framework.effects import is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region, ops_within, regions_of
 from tfray.framework.traversal import predecessors
+from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.plan import Partition
 
 MAX_COPIED_CONSTANT_BYTES: Final = 1 << 16

@@ -19,9 +19,9 @@ from tfray.actors.links.loans import LentTensor
 from tfray.actors.links.messages import StepRequest
 from tfray.actors.links.peers import Peer, Peers, Receipt
 from tfray.actors.links.shared_objects import put
-from tfray.framework.edge_key import EdgeKey
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import REPLICA_DEVICE, serving_device
+from tfray.runtime.edge_key import EdgeKey
 
 
 class ObjectRendezvous:

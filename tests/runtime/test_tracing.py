@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.framework.edge_key import without_turns
+from tfray.runtime.edge_key import without_turns
 from tfray.runtime.step_report import PLANNED, step_stats
 from tfray.runtime.traced_op import TracedOp
 from tfray.runtime.tracing import DeviceRecord, Span, in_one_time

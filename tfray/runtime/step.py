@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from tfray.errors import DeadlineExceededError, InternalError, NotAnError, OpError
-from tfray.framework.edge_key import in_turns
 from tfray.framework.tensor_list import TensorList
+from tfray.runtime.edge_key import in_turns
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
 
 NEXT_CALL_S: Final = 0.02

@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.framework.edge_key import without_turns
 from tfray.framework.tensor_list import TensorList
 from tfray.runtime.device import Device
+from tfray.runtime.edge_key import without_turns
 from tfray.runtime.executor import PlanRun, run_plan
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox, Rendezvous

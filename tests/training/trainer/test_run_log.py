@@ -179,7 +179,8 @@ def test_a_run_that_fails_leaves_its_last_step(tmp_path):
 
 
 def test_the_command_line_names_the_folder(tmp_path):
-    code = "import sys; from tests.test_run_log import trainer; from tfray.cli import train; train(trainer)"
+    program = "from tests.training.trainer.test_run_log import trainer; from tfray.cli import train; train(trainer)"
+    code = f"import sys; {program}"
     arguments = ["--local", "--no-progress", "--steps", "3", "--logdir", str(tmp_path / "log")]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tfray.formats.step_stats import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
-from tfray.framework.edge_key import without_turns
+from tfray.runtime.edge_key import without_turns
 
 _LABEL: Final = re.compile(r"(.*?) = (\w+)\((.*)\)", re.DOTALL)
 

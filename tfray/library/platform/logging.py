@@ -8,6 +8,8 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any, Final
 
+from tfray.errors import InvalidArgumentError
+
 # fmt: off
 __all__ = [
     "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "WARNING", "TaskLevelStatusMessage", "debug", "error", "fatal", "flush",
@@ -102,15 +104,23 @@ _counts: Final[Counter[Any]] = Counter()
 
 
 def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
-    """Write a message in the first of every `n` calls with the same `msg`."""
-    _counts[str(msg)] += 1
-    log_if(level, msg, (_counts[str(msg)] - 1) % n == 0, *args)
+    """Write a message in the first of every `n` calls with the same `msg`. Raises `InvalidArgumentError` for n < 1."""
+    if (_counted(msg, n) - 1) % n == 0:
+        _get_logger().log(_level(level), msg, *args, stacklevel=_CALLER)
 
 
 def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
     """Write a message in the first `n` calls with the same `msg`."""
+    if _counted(msg, n, least=0) <= n:
+        _get_logger().log(_level(level), msg, *args, stacklevel=_CALLER)
+
+
+def _counted(msg: object, n: int, least: int = 1) -> int:
+    """How many calls there have been with this message, this one included."""
+    if not isinstance(n, int) or n < least:
+        raise InvalidArgumentError(f"n is {n!r}: expected a whole number of at least {least}")
     _counts[str(msg)] += 1
-    log_if(level, msg, _counts[str(msg)] <= n, *args)
+    return _counts[str(msg)]
 
 
 def log_if(level: int, msg: object, condition: Any, *args: object) -> None:

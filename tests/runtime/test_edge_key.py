@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfray.framework.edge_key import EdgeKey, in_turns, without_turns
+from tfray.runtime.edge_key import EdgeKey, in_turns, without_turns
 
 PS, WORKER = "/job:ps/task:0/device:CPU:0", "/job:worker/task:1/device:GPU:0"
 NAMES = st.from_regex(r"[A-Za-z0-9_.\-/]+", fullmatch=True)
