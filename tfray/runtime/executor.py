@@ -22,9 +22,9 @@ _ignores_float_errors: Final = ContextVar("tfray_ignores_float_errors", default=
 
 
 def ignore_float_errors() -> None:
-    """Let NumPy not warn of overflows and the like on this thread, for good: it does nothing but run steps.
+    """Switch NumPy's warnings of overflows and the like off, for good, on a thread that only runs steps.
 
-    To tell NumPy so in each turn of a step takes as long as a short kernel.
+    Switching them off and on again each time that a step advances would take as long as a short kernel.
     """
     np.seterr(all="ignore")
     _ignores_float_errors.set(True)
@@ -35,6 +35,9 @@ class PlanRun:
 
     Not thread-safe: one thread delivers, starts and advances.
     """
+
+    # `_values`: the value in each slot of the plan. `_waits`: for each segment, how many deliveries and earlier
+    # segments it still waits for; at 0 it moves to `_ready`, or to `_last` if it may hold up the thread.
 
     def __init__(self, plan: Plan, step: Step, feeds: Sequence[Any]) -> None:
         plan.check_feeds(feeds)
@@ -67,7 +70,7 @@ class PlanRun:
 
     @property
     def suspended(self) -> list[Segment]:
-        """Segments whose operation has been left because it has to wait."""
+        """Segments that were started and left, because their operation has to wait."""
         return [segment for segment, _ in self._suspended]
 
     def deliver(self, key: str, value: Any) -> None:
@@ -85,7 +88,7 @@ class PlanRun:
             self._count_down(segment)
 
     def advance(self) -> bool:
-        """Run every segment that is ready and need not hold up the thread. Returns whether any ran."""
+        """Run every segment that is ready and cannot hold up the thread. Returns whether any ran."""
         if self._suspended:
             self._resume()
         ready = self._ready
@@ -96,7 +99,7 @@ class PlanRun:
         return True
 
     def advance_fully(self) -> None:
-        """Run every segment that is ready: those that may hold up the thread last, one by one."""
+        """Run every segment that is ready. Those that may hold up the thread come last, one by one."""
         self.advance()
         while self.advance_last():
             self.advance()
@@ -165,7 +168,7 @@ def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list
     """Wait until something has arrived, or an operation of one of these plans need not wait any more.
 
     Raises:
-        OpError: The step was aborted, or its deadline passed; of several operations that wait it names one.
+        OpError: The step was aborted, or its deadline passed. It names one of the operations that wait.
     """
     step.begin_calls()
     held = [segment.ops[0] for run in runs for segment in run.suspended]
@@ -188,11 +191,11 @@ class StepExecution:
         feeds: Fed values, on the device.
         mailbox: Where what other devices send arrives.
         start: Makes the `PlanRun`.
-        is_timed: Whether to find out `longest_turn_s`, which takes system calls.
+        is_timed: Whether to measure `longest_turn_s`. Each measurement takes two system calls.
 
     Attributes:
-        is_timed: Whether it does.
-        longest_turn_s: The longest processor time that `advance` has taken, if that is wanted.
+        is_timed: The argument.
+        longest_turn_s: The longest processor time of one `advance`, in seconds; 0 unless `is_timed`.
     """
 
     def __init__(
@@ -221,7 +224,7 @@ class StepExecution:
         run = self._run
         for key, value in self._mailbox.arrived():
             run.deliver(key, value)
-        # Where processes outnumber cores, another clock would tell more of the others.
+        # The thread's own processor time: wall time would include other processes where they outnumber the cores.
         started = time.thread_time() if self.is_timed else 0.0
         if _ignores_float_errors.get():
             run.advance_fully()
@@ -247,7 +250,7 @@ class StepExecution:
         """Give up what the step still waits for."""
         self._step.cancel()
         self._run.close()
-        self._step.runs = ()  # a cycle would keep what arrived until it is collected
+        self._step.runs = ()  # breaks a reference cycle, which would keep received tensors until garbage collection
 
 
 def run_plan(
@@ -272,7 +275,7 @@ def run_plan(
 
 
 def _on_device(plan: Plan, value: Any) -> Any:
-    """A received tensor in the device's memory; from replicas, a list with one tensor of each."""
+    """A received tensor in the device's memory. What comes from replicas is a list: one tensor of each."""
     if isinstance(value, TensorList):
         return value
     if isinstance(value, list):
