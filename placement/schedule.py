@@ -1,8 +1,8 @@
 """One order in which all operations could run on one device; every partition keeps it.
 
-Operations keep their order of creation where dependencies allow, with one rule added: an update of a variable waits
-for the reads of that variable in the same step that do not depend on it. A step therefore reads the values from
-before its own updates unless control dependencies say otherwise, on one device or many.
+Operations keep their order of creation where dependencies allow. One rule is added: an update of a variable comes after
+those reads of the variable in the same step that do not depend on the update. So a step reads the values from before
+its own updates, on one device or many, unless control dependencies say otherwise.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Scheduler:
         order: list[Operation] = []
         while self._ready or self._held:
             if not self._ready:
-                # Every read that is left depends on some update: let the earliest go.
+                # Only held updates are ready, so every read that is left depends on one: release the earliest.
                 op = self._release(min(self._held, key=lambda handle: min(self._held[handle])))
             else:
                 op = self._ops[heapq.heappop(self._ready)]
