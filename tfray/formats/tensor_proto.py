@@ -36,7 +36,8 @@ DTYPE_NUMBERS: Final[dict[DType, int]] = {
 """The numbers of dtypes on the wire."""
 
 MAX_FILL_BYTES: Final = 256 << 20
-"""How large a tensor may be of which a message has only the elements that are repeated."""
+"""256 MiB. A message may hold fewer elements than its tensor, whose last one is then repeated: such a tensor may have
+this size at most."""
 
 
 class TensorShapeDim(Message):

@@ -22,7 +22,7 @@ from tfray.formats.crc32c import crc32c, crc32c_of_pieces
 
 CHUNK_BYTES: Final = 256 << 10
 MAX_READ_BYTES: Final = 16 << 20
-"""Read at most so much at a time, whatever length a record claims to have."""
+"""16 MiB are read at most at a time, so that a damaged length does not take all memory at once."""
 
 HEADER_BYTES: Final = 12
 FOOTER_BYTES: Final = 4
@@ -96,7 +96,8 @@ class TFRecordOptions:
 
 
 def masked_checksum(data: bytes) -> int:
-    """The checksum as these files hold it: rotated and moved, so that checksums of checksums stay good."""
+    """The checksum as these files hold it: rotated and with a constant added, so that checksums of data that holds
+    checksums stay good."""
     checksum = crc32c(data)
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
@@ -261,7 +262,7 @@ class _Reader:
         self._base = start
         """Offset in the file at which the buffer starts."""
         self.failure: DataLossError | None = None
-        """What is wrong behind the records given last."""
+        """The error of the record behind those given last; None if it has not been found bad."""
         self._skip(start)
 
     def _skip(self, count: int) -> None:
@@ -301,7 +302,7 @@ class _Reader:
         return records
 
     def _extend(self, count: int) -> bool:
-        """Read so many bytes more, or what is left. Whatever was declared, no more memory is taken than is there."""
+        """Read `count` bytes more, or what is left. Takes no more memory than the file has bytes."""
         parts = [self._buffer]
         while count > 0 and (chunk := self._read(min(count, MAX_READ_BYTES))):
             parts.append(chunk)

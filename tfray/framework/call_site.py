@@ -23,7 +23,7 @@ _OWN_FOLDERS: Final = tuple(
 )
 
 _LIBRARIES: Final = frozenset(("numpy", "scipy", "cupy", "ml_dtypes", "pyarrow", "PIL", "matplotlib", "ray"))
-"""Libraries that tfray calls, or that call tfray. Their frames count as the user's only if the user's code called them."""
+"""Libraries that tfray calls, or that call tfray. Their frames count as the user's only below a frame of the user's."""
 
 _PYTHONS_OWN: Final = f"{sysconfig.get_path('stdlib')}/"
 
