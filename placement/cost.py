@@ -40,7 +40,7 @@ _FREE: Final = frozenset(
 _BY_ROWS: Final = frozenset({"Gather", "GatherV2", "GatherNd", "Slice", "StridedSlice", "ResourceGather", "Split"})
 """Operations that read no more elements than they return."""
 
-_TURNS: Final = 16
+_ASSUMED_TURNS: Final = 16
 """Assumed turns of a loop, whose number is known only when it runs."""
 
 
@@ -155,7 +155,7 @@ class CostModel:
 
     Attributes:
         machine: The machine.
-        measured: What is known from steps.
+        measured: Measurements of earlier steps.
         unknown_size: Size to assume for an unknown dimension, which is mostly the number of examples in a batch.
     """
 
@@ -188,7 +188,7 @@ class CostModel:
 
     def _work_s(self, op: Operation) -> float:
         if op.op_def.regions:
-            turns = _TURNS if op.type == "While" else 1
+            turns = _ASSUMED_TURNS if op.type == "While" else 1
             ops = [inner for region in regions_of(op) for inner in region.get_operations()]
             return turns * sum(self._work_s(inner) + self.machine.operation_s for inner in ops)
         if op.type in _FREE or op.op_def.forwards_input:

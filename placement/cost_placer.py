@@ -29,7 +29,7 @@ CLEARLY_FASTER: Final = 0.9
 """Another placement replaces the first one only if its predicted time is at most this part of the first one's: small
 predicted gains lie within the error of the prediction."""
 
-_MAX_PLAYED_TASKS: Final = 100_000
+_MAX_SIMULATED_TASKS: Final = 100_000
 """Tasks to simulate at most while a placement is improved: it bounds the time of the search."""
 
 
@@ -164,7 +164,7 @@ class _Search:
 
     def _improved(self, seconds: float, chosen: list[str]) -> tuple[float, list[str]]:
         """Move single groups, the heaviest first, as long as a move makes the step shorter."""
-        left = _MAX_PLAYED_TASKS
+        left = _MAX_SIMULATED_TASKS
         weights = {number: self._weight(number) for number in self._open}
         for number in sorted(weights, key=lambda number: -weights[number]):
             for device in self._choices[number][1]:

@@ -269,7 +269,7 @@ class _Partitioner:
         self._received[crossed, destination] = received
 
     def _is_narrowed(self, tensor: Tensor, source: str, destination: str) -> bool:
-        """Whether a tensor crosses in the narrower dtype `wire`."""
+        """Whether a tensor crosses in the narrower dtype `_sent_dtype`."""
         return self._sent_dtype is not None and may_be_narrowed(tensor) and _task(source) != _task(destination)
 
     def _narrow(self, tensor: Tensor, origin: Operation) -> Tensor:
@@ -292,7 +292,7 @@ class _Partitioner:
 
 @dataclass
 class Part:
-    """What one device runs of a branch or loop that spans several.
+    """The part of a branch or loop that one of its several devices runs.
 
     Attributes:
         inputs: Indices of the operation's inputs that it takes, in order.

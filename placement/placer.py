@@ -31,7 +31,7 @@ Choice = tuple[Sequence[Operation], Sequence[str]]
 """A group and the devices that can run it, at least one."""
 
 Plan = Callable[[Graph, Sequence[Choice]], Sequence[str]]
-"""A joint policy: from a graph and all its choices to the device of each group. (No `runtime.plan.Plan`.)"""
+"""A joint policy: from a graph and all its choices to the device of each group. It is no `runtime.plan.Plan`."""
 
 
 def default_policy(group: Sequence[Operation], feasible: Sequence[str]) -> str:
@@ -109,7 +109,7 @@ class _Groups:
                         self._join(op, self._source(tensor))
 
     def _placed_with(self, op: Operation) -> Iterator[Operation]:
-        """`op` and what is in its regions, without the inputs of these."""
+        """`op` and the operations in its regions, except the regions' inputs; `_passed` notes where these come from."""
         yield op
         for region in regions_of(op):
             self._passed.update(passed_inputs(op, region))
@@ -192,7 +192,7 @@ def _place_ends(op: Operation, placement: dict[Operation, str]) -> None:
 
 
 def _merged_request(group: Sequence[Operation]) -> DeviceSpec:
-    """What all device requests of the group say together."""
+    """The device request of the group: the intersection of its members' requests."""
     merged, source = DeviceSpec(), group[0]
     for op in group:
         both = merged.intersect(DeviceSpec.from_string(op.device))

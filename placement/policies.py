@@ -22,7 +22,7 @@ def prefer(device: str) -> Policy:
 def spread_over_jobs(cost: CostModel, policy: Policy) -> Plan:
     """A joint policy that follows `policy`, but spreads variables that may go to any task of one job evenly over it."""
 
-    def plan(graph: Graph, choices: Sequence[Choice]) -> list[str]:
+    def choose_all(graph: Graph, choices: Sequence[Choice]) -> list[str]:
         chosen = [policy(*choice) for choice in choices]
         within_job = [
             feasible if len({DeviceSpec.from_string(name).job for name in feasible}) == 1 else [device]
@@ -30,7 +30,7 @@ def spread_over_jobs(cost: CostModel, policy: Policy) -> Plan:
         ]
         return balanced(chosen, within_job, [sum(map(cost.variable_bytes, group)) for group, _ in choices])
 
-    return plan
+    return choose_all
 
 
 def balanced(chosen: Sequence[str], feasible: Sequence[Sequence[str]], held: Sequence[int]) -> list[str]:

@@ -19,7 +19,7 @@ class KeptParts:
     Attributes:
         leading: Number of the operation's first inputs, which its regions do not take.
         parameters: Number of the regions' first inputs, which the operation does not pass; they all remain.
-        inputs: Indices, among the inputs that are passed to the regions, of those that are still needed.
+        inputs: Indices of the operation's further inputs that are still needed; the regions take them.
         foldable: Which of `inputs` have the same value in every turn, so that a known value may move into the regions.
         outputs: Indices of the results that remain.
         region_outputs: For each region, indices of the outputs that remain.

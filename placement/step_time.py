@@ -63,36 +63,36 @@ def simulate(tasks: Sequence[Task], machine: Machine) -> StepTime:
     for number, task in enumerate(tasks):
         for earlier in task.after:
             followers[earlier].append(number)
-    course = _Course(tasks, machine)
+    simulation = _Simulation(tasks, machine)
     for number, count in enumerate(missing):
         if not count:
-            course.ready(number)
-    course.start()
-    while course.events:
-        now, kind, number = heapq.heappop(course.events)
-        course.now = now
+            simulation.ready(number)
+    simulation.start()
+    while simulation.events:
+        now, kind, number = heapq.heappop(simulation.events)
+        simulation.now = now
         if kind == _ARRIVAL:
             missing[number] -= 1
             if not missing[number]:
-                course.ready(number)
+                simulation.ready(number)
         else:
-            course.end(number)
+            simulation.end(number)
             for later in followers[number]:
                 if number in tasks[later].late_s:
-                    heapq.heappush(course.events, (course.arrival(number, later), _ARRIVAL, later))
+                    heapq.heappush(simulation.events, (simulation.arrival(number, later), _ARRIVAL, later))
                     continue
                 missing[later] -= 1
                 if not missing[later]:
-                    course.ready(later)
-        if not course.events or course.events[0][0] > now:
-            course.start()
-    return _summary(tasks, course, machine)
+                    simulation.ready(later)
+        if not simulation.events or simulation.events[0][0] > now:
+            simulation.start()
+    return _summary(tasks, simulation, machine)
 
 
 _END, _ARRIVAL = 0, 1  # kinds of events: a task ends; a message arrives for a task
 
 
-class _Course:
+class _Simulation:
     """The state of the simulation.
 
     Attributes:
@@ -152,21 +152,21 @@ class _Course:
         self.busy_s[task.device] = self.busy_s.get(task.device, 0.0) + task.seconds
 
 
-def _summary(tasks: Sequence[Task], course: _Course, machine: Machine) -> StepTime:
-    own_s = machine.step_s + machine.device_s * len(course.busy_s)
-    bounds = {f"work on {device}": busy for device, busy in course.busy_s.items()}
+def _summary(tasks: Sequence[Task], simulation: _Simulation, machine: Machine) -> StepTime:
+    own_s = machine.step_s + machine.device_s * len(simulation.busy_s)
+    bounds = {f"work on {device}": busy for device, busy in simulation.busy_s.items()}
     by_node: dict[str, float] = {}
-    for device, busy in course.busy_s.items():
+    for device, busy in simulation.busy_s.items():
         by_node[machine.node(device)] = by_node.get(machine.node(device), 0.0) + busy / machine.cores
-    if len(course.busy_s) > machine.cores:
+    if len(simulation.busy_s) > machine.cores:
         for node, busy in by_node.items():
             bounds[f"the {machine.cores} cores of {'node ' + node if node else 'the node'}"] = busy
-    for (node, way), busy in course.network_s.items():
+    for (node, way), busy in simulation.network_s.items():
         bounds[f"the network {way} of node {node}"] = busy
-    bounds["the chain of operations and messages"] = max(course.chain_s, default=0.0)
+    bounds["the chain of operations and messages"] = max(simulation.chain_s, default=0.0)
     bounds["the driver"] = own_s
     longest = max(bounds, key=bounds.__getitem__)
-    return StepTime(own_s + course.now, course.busy_s, (longest, bounds[longest]))
+    return StepTime(own_s + simulation.now, simulation.busy_s, (longest, bounds[longest]))
 
 
 # -- tasks of a placed graph, and of partitions ------------------------------------------------------------

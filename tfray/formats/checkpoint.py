@@ -40,7 +40,7 @@ _DIGITS: Final = 16
 
 @dataclass(frozen=True)
 class TensorEntry:
-    """What a checkpoint knows of a tensor.
+    """A tensor in a checkpoint.
 
     Attributes:
         name: Its name.

@@ -157,7 +157,7 @@ def write_shard(path: str, pieces: Iterable[Piece]) -> ShardRecord:
     """Write a file. Pieces are asked for one after the other.
 
     Args:
-        path: Where; there must be nothing.
+        path: Path of the file, which must not exist yet.
         pieces: What to write.
     """
     name = os.path.basename(path)

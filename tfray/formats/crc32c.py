@@ -27,9 +27,9 @@ _BLOCKS_AT_ONCE: Final = 256
 
 class _Tables(NamedTuple):
     step: list[int]
-    """What a byte does to the register, by its value."""
+    """By the value of a byte, what its step adds to the shifted register (the usual table of CRC-32C)."""
     distant: np.ndarray[Any, Any]
-    """What a byte adds, flat: row d for the distance d from the end, 256 values a row."""
+    """What a byte adds to the checksum, as a flat table: row d for distance d from the end, a column for each value."""
     initial: np.ndarray[Any, Any]
     """The initial register after n bytes of zero, by n up to `BLOCK_BYTES`."""
     shift: list[list[int]]

@@ -29,7 +29,7 @@ class DirectFile:
     """A new file, written from its beginning to its end. Use it in a ``with`` block, after which it is on the disk.
 
     Args:
-        path: Where; there must be nothing.
+        path: Path of the file, which must not exist yet.
     """
 
     def __init__(self, path: str) -> None:

@@ -321,7 +321,7 @@ def temporary_path(path: PathLike) -> str:
 
 
 def temporary_target(name: str) -> str | None:
-    """What a file of that name, if `temporary_path` gave it, was to be renamed to."""
+    """The name to which a temporary file is to be renamed; None if `temporary_path` gives no such names."""
     match = _TEMPORARY.fullmatch(name)
     return None if match is None else match[1]
 

@@ -195,7 +195,7 @@ class _ZlibWriter:
 
 
 class _ZlibReader(io.RawIOBase):
-    """What a ZLIB stream in a file holds."""
+    """The uncompressed bytes of a ZLIB stream in a file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._stream = file, zlib.decompressobj()

@@ -61,7 +61,7 @@ from tfray.runtime.memory import plan_memory
 from tfray.runtime.segment_body import Body, region_body
 from tfray.runtime.traced_op import describe
 
-_IDLE_FRAMES: Final = 2
+_MAX_IDLE_SETS: Final = 2
 """Sets of buffers that a body keeps for its next runs. More sets exist only while more steps run at once."""
 
 _SMALL_BYTES: Final = 1 << 20
@@ -77,7 +77,7 @@ a larger one a step notices its end later."""
 _CALL_WORK: Final = 1 << 10
 """Elements that the call of a kernel counts for, besides those that it reads and writes."""
 
-_TURNS_BETWEEN: Final = 64
+_TURNS_BETWEEN_LOOKS: Final = 64
 """A loop whose turns do less than `LOOK_AFTER` looks only in every 64th turn: the look reads the clock, which takes
 longer than a short turn."""
 
@@ -178,7 +178,7 @@ class CompiledBody:
     def release(self, function: Callable[..., tuple[Any, ...]]) -> None:
         """Give the buffers of `function` back."""
         # Many bodies run only once, such as a model's initialisation: large buffers kept for them would lie idle.
-        if (self._has_run or self.buffer_bytes < _SMALL_BYTES) and len(self._idle) < _IDLE_FRAMES:
+        if (self._has_run or self.buffer_bytes < _SMALL_BYTES) and len(self._idle) < _MAX_IDLE_SETS:
             self._idle.append(function)
         self._has_run = True
 
@@ -482,7 +482,7 @@ class _Emitter:
                 program.add(f"{stack}.append({kept})")
             _assign(program, variables, results[:count])
             program.add(f"{iterations} += 1")
-            is_due = f" and not {iterations} % {_TURNS_BETWEEN}" if program.work - work < LOOK_AFTER else ""
+            is_due = f" and not {iterations} % {_TURNS_BETWEEN_LOOKS}" if program.work - work < LOOK_AFTER else ""
             program.look(op, f"step.is_watched{is_due}")
         program.add(f"{iterations} = {program.refer('int32', np.int32)}({iterations})")
         _assign(program, targets[:count], variables)

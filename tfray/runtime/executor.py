@@ -37,7 +37,7 @@ class PlanRun:
     """
 
     # `_values`: the value in each slot of the plan. `_waits`: for each segment, how many deliveries and earlier
-    # segments it still waits for; at 0 it moves to `_ready`, or to `_last` if it may hold up the thread.
+    # segments it still waits for; at 0 it moves to `_ready`, or to `_ready_holding` if it may hold up the thread.
 
     def __init__(self, plan: Plan, step: Step, feeds: Sequence[Any]) -> None:
         plan.check_feeds(feeds)
@@ -46,7 +46,7 @@ class PlanRun:
         self._values: list[Any] = [None] * plan.slot_count
         self._waits = plan.initial_waits.copy()
         self._ready = deque(plan.first_segments)
-        self._last = deque(plan.first_holding)
+        self._ready_holding = deque(plan.first_holding)
         self._suspended: list[tuple[Segment, Attempt]] = []
         self._missing = set(plan.recv_slots)
         self._unfinished = len(plan.segments)
@@ -106,9 +106,9 @@ class PlanRun:
 
     def advance_last(self) -> bool:
         """Run one of the segments that are ready and may hold up the thread. Returns whether there was one."""
-        if not self._last:
+        if not self._ready_holding:
             return False
-        self._run(self._last.popleft())
+        self._run(self._ready_holding.popleft())
         return True
 
     def fetch(self) -> list[Any]:
@@ -143,7 +143,7 @@ class PlanRun:
 
     @property
     def _has_no_other(self) -> bool:
-        return not (self._ready or self._last or self._suspended or self._missing)
+        return not (self._ready or self._ready_holding or self._suspended or self._missing)
 
     def _resume(self) -> None:
         waiting = [(segment, attempt) for segment, attempt in self._suspended if not attempt.done]
@@ -155,7 +155,7 @@ class PlanRun:
         index = segment.index
         waits[index] -= 1
         if waits[index] == 0:
-            (self._last if segment.may_hold_thread else self._ready).append(segment)
+            (self._ready_holding if segment.may_hold_thread else self._ready).append(segment)
 
 
 def advance_all(runs: Sequence[PlanRun]) -> None:
@@ -189,7 +189,7 @@ class StepExecution:
         plan: The plan.
         step: The step.
         feeds: Fed values, on the device.
-        mailbox: Where what other devices send arrives.
+        mailbox: Takes the tensors that other devices send.
         start: Makes the `PlanRun`.
         is_timed: Whether to measure `longest_turn_s`. Each measurement takes two system calls.
 

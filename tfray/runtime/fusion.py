@@ -50,7 +50,8 @@ class FusedGroup:
         last: Index of the last. Operations between the two that are not in `ops` are constants and do not run.
         shape: Shape of every result.
         width: Elements of a row, if an input is broadcast along rows or columns; None if no input is.
-        forms: How each input from outside takes part: ``whole``, ``row``, ``column`` or ``scalar``.
+        forms: The form of each input from outside: ``whole`` (the shape of the results), ``row`` (the same row for
+            every row), ``column`` (one element for each row) or ``scalar``.
         internal: Results that nothing outside the group needs.
     """
 

@@ -172,8 +172,8 @@ class Plan:
     """A compiled partition. Immutable once built; any number of steps may run it at once.
 
     Args:
-        partition: What to run.
-        device: Where.
+        partition: The operations to run.
+        device: The device that runs them.
         sends_copy: Whether the rendezvous copies what it sends before `send` returns.
         sent_in_place_bytes: From this size on, results that are only sent are computed in the rendezvous's memory. None
             where the rendezvous has no memory of its own.
@@ -241,9 +241,10 @@ class Plan:
         """Group operations by their blocking ancestors: a mask with a bit per Recv group or operation that waits."""
         group_bits: dict[Any, int] = {}
         self._mask: dict[Operation, int] = {}
-        by_mask: dict[Any, Segment] = {}
+        by_mask: dict[Any, Segment] = {}  # segments by mask; those that may wait, by their operation
         self.recvs: list[Operation] = []
         fetched = {tensor.op for tensor in self._fetched}
+        # An operation's mask contains those of its predecessors, so segments never wait for one another in a circle.
         for op in self.partition.graph.get_operations():
             if _is_source(op) and op not in fetched:
                 self._mask[op] = 0

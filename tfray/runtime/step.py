@@ -145,7 +145,7 @@ class Step:
         id: Unique among the steps of one driver.
         rendezvous: Takes what goes to other devices.
         deadline: `time.monotonic` value after which waits give up, or None.
-        mailbox: Where the step waits; None when nothing in it can.
+        mailbox: Where the step waits; None if nothing in the step can wait.
         is_watched: Whether `look` may raise: there is a deadline, or the step has been ended.
         suspends: Whether the running segment may be left when its operation has to wait.
         is_alone: Whether nothing else in the step could run if that segment were left.
@@ -270,11 +270,11 @@ class Step:
             op_name: The operation.
             function: Called once, even if the kernel is left and called again.
         """
-        if self.mailbox is None or ((self.is_alone or not self.suspends) and self._calls_here(0)):
+        if self.mailbox is None or ((self.is_alone or not self.suspends) and self._may_hold_thread(0)):
             return function()
         return self.complete(op_name, self._call, function)
 
-    def _calls_here(self, attempts: int) -> bool:
+    def _may_hold_thread(self, attempts: int) -> bool:
         """Whether a function may hold up the thread: only `attempts` attempts, and nothing else, could go on."""
         if self.deadline is not None or len(self._attempts) > attempts:
             return False
@@ -291,7 +291,7 @@ class Step:
         if not self._calls:
             return
         calls, self._calls = self._calls, []
-        if self._calls_here(1):
+        if self._may_hold_thread(1):
             calls[0].run()
             return
         for before, call in pairwise([None, *calls]):
