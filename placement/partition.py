@@ -65,6 +65,8 @@ class _Partitioner:
         self._feeds = set(feeds)
         self._optimize = optimize
         self._sent_dtype = wire
+        # `_copies`: each operation's copy on a device. `_received`: what a device receives of a tensor, or of a control
+        # edge. `_groups`: the numbers of the groups for which an operation has to wait.
         self._narrowed: dict[Tensor, Tensor] = {}
         self._partitions: dict[str, Partition] = {}
         self._copies: dict[tuple[Operation, str], Operation] = {}
@@ -94,7 +96,7 @@ class _Partitioner:
                 self._add(op)
 
     def _find_destinations(self, order: Sequence[Operation], wanted: Iterable[tuple[Tensor, str]]) -> None:
-        """Which tensors and control edges cross to which devices."""
+        """Find which tensors and control edges cross to which devices."""
         self._destinations: dict[Operation, dict[tuple[int | None, str, str], None]] = {}
         for op in order:
             parts = self._split[op].parts if op in self._split else None

@@ -135,7 +135,7 @@ class _Roles:
         self.replica = replica
         self.combined: set[Operation] = set()
         self.not_waited_for: list[Operation] = []
-        self._asks: set[Operation] = set()
+        self._of_one_replica: set[Operation] = set()
         self._updated: dict[Operation, set[Tensor]] = {}
         self._graph = graph
         for op in graph.get_operations():
@@ -144,8 +144,8 @@ class _Roles:
             else:
                 self.not_waited_for += [control for control in op.control_inputs if control in self.combined]
                 of_replica = self.on_replica(op) and not is_copied_constant(op)
-                if of_replica or any(earlier in self._asks for earlier in predecessors(op)):
-                    self._asks.add(op)
+                if of_replica or any(earlier in self._of_one_replica for earlier in predecessors(op)):
+                    self._of_one_replica.add(op)
         _check_fetches(fetches, self.combined)
         self.served = self._find_served(graph, fetches)
 
@@ -153,13 +153,13 @@ class _Roles:
         """Whether an operation runs on the replica."""
         return self.placement[op] == self.replica
 
-    def asks(self, op: Operation) -> bool:
+    def is_of_one_replica(self, op: Operation) -> bool:
         """Whether an operation depends on what a single replica computes."""
-        return op in self._asks
+        return op in self._of_one_replica
 
     def is_late(self, op: Operation) -> bool:
         """Whether it runs once per step on a shard, on what replicas contribute or after that."""
-        return op in self.combined or (self.asks(op) and not self.on_replica(op) and op not in self.served)
+        return op in self.combined or (self.is_of_one_replica(op) and not self.on_replica(op) and op not in self.served)
 
     def repeated(self, feeds: Collection[Operation]) -> list[Operation]:
         """The operations that a replica runs anew for each batch: they depend on the batch, or draw random numbers."""
@@ -167,7 +167,7 @@ class _Roles:
         for op in self._graph.get_operations():
             if op in feeds:
                 found[op] = None
-            elif not self.is_late(op) and (self.on_replica(op) or (op in self.served and self.asks(op))):
+            elif not self.is_late(op) and (self.on_replica(op) or (op in self.served and self.is_of_one_replica(op))):
                 earlier = [tensor.op for tensor in op.inputs] + self.controls(op)
                 if _draws(op) or any(other in found for other in earlier):
                     found[op] = None
@@ -182,7 +182,8 @@ class _Roles:
     def _is_combined(self, op: Operation) -> bool:
         if op.type == "ReplicaReduce" or any(tensor.op in self.combined for tensor in op.inputs):
             return True
-        if _changes_state(op) and not self.on_replica(op) and any(p in self._asks for p in predecessors(op)):
+        # It changes a shard's state by a replica's value: it runs once per step, not once for each replica.
+        if _changes_state(op) and not self.on_replica(op) and any(p in self._of_one_replica for p in predecessors(op)):
             return True
         # A control edge makes an operation combined only where state is involved; elsewhere the edge is dropped. In
         # TensorFlow programs all gradients depend by control edges on the updates of batch normalisations: these edges
@@ -208,7 +209,7 @@ class _Roles:
         for op in reversed(before):
             if self.on_replica(op) or op in awaited:
                 awaited.update([tensor.op for tensor in op.inputs] + self.controls(op))
-        answers = [op for op in before if op in self._asks and op in awaited and not self.on_replica(op)]
+        answers = [op for op in before if op in self._of_one_replica and op in awaited and not self.on_replica(op)]
 
         def on_same_shard(op: Operation) -> list[Operation]:
             earlier_ops = [tensor.op for tensor in op.inputs] + self.controls(op)
@@ -391,9 +392,9 @@ class _Splitter:
         roles = self._roles
         prefix = f"_turn{self._turn}/" if self._turn else ""
         if op in roles.served:
-            name = op.name if roles.asks(op) else f"_serve/{op.name}"
+            name = op.name if roles.is_of_one_replica(op) else f"_serve/{op.name}"
             self._serving[op] = self._copy(op, serving_device(roles.placement[op]), prefix + name)
-        if op not in roles.served or not roles.asks(op):
+        if op not in roles.served or not roles.is_of_one_replica(op):
             self._copies[op] = self._copy(op, roles.placement[op], prefix + op.name)
 
     def _copy(self, op: Operation, device: str, name: str) -> Operation:

@@ -152,7 +152,7 @@ class Manifest:
         try:
             return _manifest_from_plain(json.loads(body))
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"{path} is no manifest: {type(error).__name__}: {error}") from error
+            raise DataLossError(f"{path} is not a manifest: {type(error).__name__}: {error}") from error
 
 
 def is_manifest(data: bytes) -> bool:

@@ -75,7 +75,7 @@ class SliceEntry:
         sizes = (*offset, *shape, self.position, self.length, self.header)
         sums = (self.checksum, self.header_checksum)
         if not all(type(size) is int and size >= 0 for size in (*sizes, *sums)) or self.header > self.position:
-            raise ValueError(f"{self!r} is no part of a tensor")
+            raise ValueError(f"{self!r} is not a valid entry of a part of a tensor")
         return SliceEntry(
             str(self.file),
             offset,
@@ -108,9 +108,9 @@ class FileEntry:
         """This entry. Raises `ValueError` when something in it cannot be."""
         numbers = (self.size, self.end, self.end_checksum)
         if not all(type(number) is int and number >= 0 for number in numbers) or self.end > self.size:
-            raise ValueError(f"{self!r} is no file")
+            raise ValueError(f"{self!r} is not a valid entry of a file")
         if type(self.name) is not str or self.name in ("", ".", "..") or set("/\\\0") & set(self.name):
-            raise ValueError(f"{self.name!r} is no name of a file")
+            raise ValueError(f"{self.name!r} is not the name of a shard file")
         return self
 
 

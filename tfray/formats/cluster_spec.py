@@ -54,7 +54,7 @@ class ClusterSpec:
         elif isinstance(cluster, Mapping):
             jobs = cluster
         else:
-            raise TypeError(f"{cluster!r} is no cluster: expected a dictionary of jobs")
+            raise TypeError(f"{cluster!r} is not a cluster: expected a dictionary of jobs")
         self._jobs = {_text(name): _tasks(_text(name), tasks) for name, tasks in jobs.items()}
 
     def __bool__(self) -> bool:

@@ -22,7 +22,7 @@ def element_count(shape: Sequence[int], item_bytes: int) -> int:
         ValueError: No array can have that shape, not even one without elements.
     """
     if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > MAX_RANK:
-        raise ValueError(f"{list(shape)} is no shape")
+        raise ValueError(f"{list(shape)} is not the shape of an array")
     # Like NumPy, leave out dimensions of size 0: strides are computed from the others, and must fit 63 bits too.
     if math.prod(size or 1 for size in shape) * max(1, item_bytes) >= 1 << 63:
         raise ValueError(f"no array can have shape {list(shape)}")

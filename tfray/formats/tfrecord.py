@@ -92,7 +92,7 @@ class TFRecordOptions:
         try:
             return _COMPRESSIONS[kind]
         except (KeyError, TypeError):
-            raise InvalidArgumentError(f"{kind!r} is no compression of TFRecord files: GZIP, ZLIB or none") from None
+            raise InvalidArgumentError(f"{kind!r} is not a compression of TFRecord files: GZIP, ZLIB or none") from None
 
 
 def masked_checksum(data: bytes) -> int:

@@ -89,7 +89,8 @@ class _Importer:
         except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
             # The attributes of an imported graph can be anything, and shape functions do not check them.
             raise InvalidArgumentError(
-                f"operation {node.name!r} of the imported graph is no {node.op}: {type(error).__name__}: {error}",
+                f"operation {node.name!r} of the imported graph is not a valid {node.op}: "
+                f"{type(error).__name__}: {error}",
                 op_name=node.name,
             ) from error
 
@@ -122,7 +123,9 @@ class _Importer:
         inputs, outputs = ([made.element(name) for name in names] for names in (definition.inputs, definition.outputs))
         for tensor in [*inputs, *outputs]:
             if not isinstance(tensor, Tensor):
-                raise InvalidArgumentError(f"{tensor!r} is named as an input or output of a region, and is no tensor")
+                raise InvalidArgumentError(
+                    f"{tensor!r} is named as an input or output of a region, but is not a tensor"
+                )
             (region.inputs if len(region.inputs) < len(inputs) else region.outputs).append(tensor)
         return region
 

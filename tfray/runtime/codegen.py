@@ -449,7 +449,7 @@ class _Emitter:
     # -- branches and loops ------------------------------------------------------------------------
 
     def _write_branch(self, op: Operation) -> None:
-        """A branch as Python's own ``if``."""
+        """Write a branch as Python's own ``if``."""
         program = self._program
         pred, *arguments = [self.name(tensor) for tensor in op.inputs]
         targets = [self.name(tensor) for tensor in op.outputs]
@@ -460,7 +460,7 @@ class _Emitter:
                 _assign(program, targets, [branch.name(tensor) for tensor in branch.body.outputs])
 
     def _write_loop(self, op: Operation) -> None:
-        """A loop as Python's own ``while``."""
+        """Write a loop as Python's own ``while``."""
         program, count, serial = self._program, op.attrs["variables"], next(self._program.serial)
         work = program.work
         arguments = [self.name(tensor) for tensor in op.inputs]
@@ -500,7 +500,11 @@ class _Emitter:
     # -- groups ------------------------------------------------------------------------------------
 
     def _write_group(self, group: FusedGroup) -> None:
-        """A function of a part, and its run over all parts."""
+        """Write a function of a part, and its run over all parts.
+
+        Names begin with ``f`` for whole arrays in the group's form and ``p`` for a part of them. In traced code ``m``
+        are the times before each operation on a part, and ``t`` is the list of these for all parts.
+        """
         program, serial = self._program, next(self._program.serial)
         for op in group.ops:
             program.count_work(op)
@@ -540,7 +544,7 @@ class _Emitter:
         program.add(" = ".join([*whole.values(), f"g{serial}"]) + " = None")
 
     def _write_part(self, group: FusedGroup, whole: Mapping[Tensor, str]) -> None:
-        """The operations of a group on one part."""
+        """Write the operations of a group on one part."""
         program, names = self._program, {}
         for tensor, name in whole.items():
             names[tensor] = f"p{tensor.op.id}_{tensor.value_index}"

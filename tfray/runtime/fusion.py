@@ -154,9 +154,9 @@ def _form(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | Non
 
 
 def _pays(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> bool:
-    rows_are_long_enough = group.width is None or group.width <= _MAX_TILE
+    rows_fit = group.width is None or group.width <= _MAX_TILE  # a part has at least one row
     several = len(group.ops) > 1 or len(_summands(group)) > 2
-    return rows_are_long_enough and (several or is_threaded(group, kernel_of) or bool(_transposed(group)))
+    return rows_fit and (several or is_threaded(group, kernel_of) or bool(_transposed(group)))
 
 
 def _summands(group: FusedGroup) -> list[Tensor]:
