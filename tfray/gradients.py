@@ -206,7 +206,7 @@ def gradients(
     """
     targets = [convert_to_tensor(y) for y in _as_list(ys)]
     if not targets:
-        raise InvalidArgumentError("gradients: ys is empty, so there is nothing to differentiate")
+        raise InvalidArgumentError("gradients: there are no ys")
     graph = _building_graph(targets[0])
     sources = [_source(x, graph) for x in _as_list(xs)]
     stops = frozenset(_source(x, graph) for x in _as_list(stop_gradients))

@@ -35,7 +35,7 @@ SAVED_AT: Final = "saved_at"
 _HEAD: Final = b'{"tfray_checkpoint":%d,"checksum":"' % FORMAT_VERSION
 _BETWEEN: Final = b'","manifest":'
 _TAIL: Final = b"}\n"
-_DIGITS: Final = 16
+_DIGITS: Final = 16  # hexadecimal digits of a manifest's checksum of 64 bits
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-POLYNOMIAL: Final = 0x82F63B78
+POLYNOMIAL: Final = 0x82F63B78  # Castagnoli's, its bits in reverse order
 BLOCK_BYTES: Final = 1024
 """Number of distances that the table holds. It then takes 1 MB (1024 x 256 x 4 bytes), which fits a core's cache."""
 

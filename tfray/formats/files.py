@@ -33,6 +33,7 @@ from tfray.errors import (
 PathLike = str | bytes | os.PathLike[Any]
 
 CHUNK_BYTES: Final = 1 << 20
+"""1 MiB: the buffer of a file in a store, and the part of a file that is copied at a time."""
 WILDCARDS: Final = re.compile(r"[*?\[]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _TEMPORARY: Final = re.compile(r"(.+)\.tfray-tmp-[0-9a-f]{12}", re.DOTALL)

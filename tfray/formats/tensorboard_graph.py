@@ -22,8 +22,8 @@ from tfray.framework.tensor_shape import TensorShape
 MAX_CONSTANT_BYTES: Final = 1024
 """Bytes. The value of a larger constant is left out, because TensorBoard does not show it."""
 
-_PRODUCER: Final = 27
-_VARIANT_NUMBER: Final = 21
+_PRODUCER: Final = 27  # the version of the graph's form, in TensorFlow's counting
+_VARIANT_NUMBER: Final = 21  # TensorFlow's number of the dtype variant, which no tensor in a file has
 
 
 def to_graph_proto(graph: Graph | GraphDef) -> GraphProto:

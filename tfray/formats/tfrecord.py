@@ -21,11 +21,12 @@ from tfray.formats import files
 from tfray.formats.crc32c import crc32c, crc32c_of_pieces
 
 CHUNK_BYTES: Final = 256 << 10
+"""256 KiB are read at a time, if a record does not need more."""
 MAX_READ_BYTES: Final = 16 << 20
 """16 MiB are read at most at a time, so that a damaged length does not take all memory at once."""
 
-HEADER_BYTES: Final = 12
-FOOTER_BYTES: Final = 4
+HEADER_BYTES: Final = 12  # 8 of the length, 4 of its checksum
+FOOTER_BYTES: Final = 4  # the checksum of the data
 
 
 class TFRecordCompressionType:

@@ -17,7 +17,7 @@ FIXED64: Final = 1
 BYTES: Final = 2
 FIXED32: Final = 5
 
-MAX_VARINT_BYTES: Final = 10
+MAX_VARINT_BYTES: Final = 10  # 64 bits, 7 in each byte
 _MASK: Final = (1 << 64) - 1
 _FEW: Final = 24
 """Below this many numbers a plain loop is faster than NumPy."""

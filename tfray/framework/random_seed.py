@@ -10,7 +10,7 @@ from tfray.framework.graph import get_default_graph
 DEFAULT_GRAPH_SEED: Final = 87654321
 """The graph's seed when only the operation has one: TensorFlow's value."""
 
-_MAX_SEED: Final = 2**31 - 1
+_MAX_SEED: Final = 2**31 - 1  # seeds are taken modulo this number, as in TensorFlow
 
 
 @checked

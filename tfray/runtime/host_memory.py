@@ -8,6 +8,7 @@ import sys
 from functools import cache
 from typing import Final
 
+# Numbers of glibc's parameters, from its malloc.h.
 _M_TRIM_THRESHOLD: Final = -1
 _M_TOP_PAD: Final = -2
 _M_MMAP_THRESHOLD: Final = -3

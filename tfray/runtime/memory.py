@@ -3,7 +3,7 @@
 A tensor *owns* memory when its kernel fills a buffer that it is given. Every other result may be a view of any of
 the kernel's inputs. The tensors that own the memory behind it are its *roots*, and it keeps them alive. An owner whose
 memory never leaves the body gets a slot. Owners whose lifetimes do not overlap share a slot, and an elementwise kernel
-may write over an input that nothing reads again. So from its second run on a step allocates nothing big.
+may write over an input that nothing reads again. So after its first runs a step allocates nothing big.
 
 Reading a variable gives its storage itself, without a copy. If the value that was read is still in use when the body
 updates the variable, the read makes a copy after all. So a step sees the value from before its own updates.
@@ -214,7 +214,7 @@ def _assign_slots(
 def _overwritable(op: Operation, kernel: Kernel, i: int, liveness: _Liveness, plan: MemoryPlan) -> int | None:
     """The slot of an input that dies here and has the output's form, when the kernel may write over it.
 
-    No other input may lie in the same memory, except where the kernel may write over that input too.
+    No other input may lie in the same memory, and the input may stand only where the kernel may write over it.
     """
     output = op.outputs[0]
     for position in kernel.may_overwrite:
