@@ -26,8 +26,8 @@ from tfray.placement.simplify import simplify
 from tfray.placement.step_time import simulate, tasks_of_placed
 
 CLEARLY_FASTER: Final = 0.9
-"""Another placement replaces the first one only if its predicted time is at most this part of the first one's: small
-predicted gains lie within the error of the prediction."""
+"""Another placement replaces the first one only if its predicted time is less than this part of the first one's. A
+larger value follows smaller predicted gains, which may be errors of the prediction."""
 
 _MAX_SIMULATED_TASKS: Final = 100_000
 """Tasks to simulate at most while a placement is improved: it bounds the time of the search."""

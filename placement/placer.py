@@ -78,7 +78,7 @@ def place(
     chosen = [policy(*choice) for choice in choices] if plan is None else plan(graph, choices)
     for (group, _), device in zip(choices, chosen, strict=True):
         placement.update(dict.fromkeys(group, device))
-    for op in reversed(split):  # what is within another first
+    for op in reversed(split):  # an operation within another one comes first
         _place_ends(op, placement)
     return placement
 

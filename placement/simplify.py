@@ -18,7 +18,7 @@ from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.placement.regions import KeptParts, kept_parts, scheduled
 
 MAX_FOLDED_BYTES: Final = 1 << 20
-"""1 MiB. A larger constant is not folded: the step computes it, which costs less than to hold and send it."""
+"""1 MiB. A larger constant is not folded: computing it in each step costs less than the memory to hold it."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ class _Simplifier:
 
     def _add_feed(self, tensor: Tensor, beside_its_operation: bool) -> None:
         attrs = {"dtype": tensor.dtype, "shape": tensor.shape}
-        # Errors show the name of the feed, so it is that of the fed operation, if the name is free.
+        # Errors show the feed's name. So the feed takes the name of the fed operation, if that name is free.
         free = not beside_its_operation and len(tensor.op.outputs) == 1
         name = tensor.op.name if free else f"_feed/{tensor.op.name}/{tensor.value_index}"
         op = self._result.graph.create_op(

@@ -2,8 +2,8 @@
 
 Only files that a save has certainly made are removed. They have names that only saves give, and either a manifest names
 them, or no manifest does and their save is over. A save that is under way has a file ``PREFIX.tfray-saving-TOKEN``,
-which says which process saves; its files are left alone. So two saves of one prefix, by one process or several, do each
-other no harm, whatever their order: each has files of its own, and the manifest that is put in place last counts.
+which says which process saves; its files are left alone. Each save has files of its own, and the manifest that is put
+in place last counts. So two saves of one prefix, by one process or several, do each other no harm in any order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writing large files of this machine past the system's cache.
 
-Bytes that are written through the cache leave it at the disk's speed sooner or later, and the writer then waits: a save
+Bytes that are written through the cache leave it at the disk's speed sooner or later, and the writer then waits. A save
 of two gigabytes takes two seconds, or fifteen. A write past the cache always takes the disk's time, and what other
 programs have in the cache stays there. If the file system does not support this, writing goes through the cache.
 """

@@ -243,9 +243,9 @@ class OpDef:
         attrs: Names of further attributes, each a plain value (number, string, bytes, DType, TensorShape,
             array, None, or a list or dictionary of these).
         stateful: Not a pure function of its inputs: never folded, merged or moved.
-        access: ``"read"`` or ``"update"`` when the first input is a resource and the operation reads or
-            updates it, and every further input that is one: within a step, reads come before updates unless
-            dependencies say otherwise.
+        access: ``"read"`` or ``"update"``: the first input is a resource, and the operation reads or updates it and
+            every further input that is a resource. Within a step, reads come before updates unless dependencies say
+            otherwise.
         blocking: May wait for another device or step, or for code of the user's. In a plan such an operation is a
             segment of its own, or ends one. Its results share no memory with anything else, unless `keeps_inputs`.
         uses_step: The kernel reads ``ctx.step``.

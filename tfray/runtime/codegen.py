@@ -607,7 +607,7 @@ class _Emitter:
         if kernel.ufunc is not None:
             function = self._program.refer(kernel.ufunc, getattr(self._device.xp, kernel.ufunc))
             if out is not None:
-                # Positional is faster; NumPy deprecates it for these two.
+                # Passing ``out`` by position is faster. NumPy deprecates that for these two functions.
                 arguments = [*arguments, ("out=" if kernel.ufunc in ("maximum", "minimum") else "") + out]
             return f"{function}({', '.join(arguments)})"
         function = self._program.refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)

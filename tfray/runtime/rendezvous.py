@@ -80,9 +80,9 @@ class Mailbox:
 
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now. Raises the error given to `abort`."""
-        self._has_news = False  # before anything is looked at: what comes from now on is news again
+        self._has_news = False  # first: what arrives while this method runs sets the flag again
         if self._errors:
-            self._has_news = True  # for good
+            self._has_news = True  # stays so: every later call raises the error again
             self._arrived.clear()  # here, and not in `abort`: only the taking thread may remove values
             raise self._errors[0]
         arrived = self._arrived
