@@ -1,7 +1,6 @@
-"""What a replica sends to the shards: gathered over several batches, checked, and in fewer bits.
+"""What a replica sends to the shards: values gathered over several batches, checked, and sent in fewer bits.
 
-Everything here is operations of the replica's own graph, so that it costs no message, and nothing where it is not
-wanted.
+All of this is done by operations in the replica's own graph. So it costs no message, and nothing where it is off.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ BAD_GRADIENTS: Final = ("report", "skip", "stop")
 """What can be done about gradients that are not finite; see `tf.train.RunConfig`."""
 
 WIRE_DTYPES: Final = ("bfloat16", "float16")
-"""In which 32-bit numbers may travel."""
+"""Narrower dtypes in which float32 tensors may be sent."""
 
 BadGradients = Annotated[str, OneOf(BAD_GRADIENTS)]
 WireDtype = Annotated[str, OneOf(WIRE_DTYPES)]
 
 VERDICT: Final = "_finite_gradients"
-"""Name of the operation that tells of each contribution whether it is finite."""
+"""Name of the operation whose vector tells for each contribution whether it is finite."""
 
 SKIP_VERDICT: Final = "_skip_unless_finite"
-"""The same where shards leave out replicas of which one is not."""
+"""Name of that operation if shards leave out the replicas that have a contribution which is not finite."""
 
 
 def verdict_among(keys: Iterable[str]) -> str | None:
-    """Of edges from replicas to a shard, that on which they say whether they count, if there is one."""
+    """The key, of those of edges from replicas to a shard, that carries `SKIP_VERDICT`; None if none does."""
     return next((key for key in keys if EdgeKey.parse(key).op_name == SKIP_VERDICT), None)
 
 
@@ -52,7 +51,7 @@ class ReplicaOptions:
     Attributes:
         accumulate: Batches whose gradients a replica averages before it sends them.
         bad_gradients: One of `BAD_GRADIENTS`, or None for no check.
-        wire_dtype: One of `WIRE_DTYPES`, in which 32-bit numbers travel, or None.
+        wire_dtype: One of `WIRE_DTYPES`, in which float32 tensors are sent, or None to send them as they are.
     """
 
     accumulate: Positive = 1
@@ -61,15 +60,15 @@ class ReplicaOptions:
 
 
 def default_reduction(dtype: DType) -> str:
-    """How contributions that nobody has marked are combined."""
+    """How contributions without a ReplicaReduce of their own are combined."""
     return "mean" if dtype.is_differentiable else "first"
 
 
 class Accumulation:
     """Values of one replica over its batches of a step, by tensor of the model and reduction.
 
-    Sums are formed as batches go by, so that one batch's values are gone before the next one's are there; rows of
-    sparse gradients are kept, and joined.
+    Each batch's values are added to the sum before the next batch begins, so that they need no memory together. Rows of
+    sparse gradients are all kept, and joined at the end.
 
     Args:
         add: Adds an operation to the graph.
@@ -84,7 +83,7 @@ class Accumulation:
         self._parts: dict[tuple[Tensor, str], list[Tensor]] = {}
 
     def gather(self, key: tuple[Tensor, str], value: Tensor) -> Operation:
-        """Take the value of the next batch. Returns what has run when it is no longer needed for itself."""
+        """Take the value of the next batch. Returns the operation after which that value itself is not needed."""
         parts, reduction, origin = self._parts.setdefault(key, []), key[1], key[0].op
         if reduction == "mean":
             if not value.dtype.is_differentiable:
@@ -95,7 +94,7 @@ class Accumulation:
         return parts[-1].op
 
     def total(self, key: tuple[Tensor, str]) -> Tensor | None:
-        """What all batches came to; None of what does not depend on them."""
+        """The combined value of all batches; None for a tensor that does not depend on the batch."""
         if key not in self._parts:
             return None
         parts, reduction, origin = self._parts[key], key[1], key[0].op
@@ -119,7 +118,7 @@ class FiniteChecks:
         mode: One of `BAD_GRADIENTS`.
 
     Attributes:
-        names: Of each contribution that is checked, the variable that is updated from it.
+        names: For each checked contribution, the variable that is updated from it.
     """
 
     def __init__(self, add: AddOperation, device: str, mode: str) -> None:
@@ -130,7 +129,7 @@ class FiniteChecks:
         self._flags: dict[Tensor, Tensor] = {}
 
     def check(self, value: Tensor, origin: Operation, variable: str, is_gradient: bool) -> None:
-        """Check what `origin` has contributed for a variable: its gradient, or what updates it otherwise."""
+        """Check `value`, which `origin` contributes to a variable: its gradient, or something else that updates it."""
         if value in self._flags or not value.dtype.is_floating:
             return
         what = "the gradient of" if is_gradient else "what updates"
@@ -141,7 +140,7 @@ class FiniteChecks:
         self.names.append(variable)
 
     def verdict(self, origin: Operation) -> Tensor | None:
-        """A vector that tells of each whether it is finite; None if there are none."""
+        """A vector that tells for each checked contribution whether it is finite; None if none is checked."""
         if not self._flags:
             return None
         name = SKIP_VERDICT if self._mode == "skip" else VERDICT
@@ -149,12 +148,12 @@ class FiniteChecks:
 
 
 class Wire:
-    """Casts around edges between devices.
+    """Casts float32 tensors to a narrower dtype before an edge between devices, and back after it.
 
     Args:
         add: Adds an operation to the graph.
         placement: Device of every operation of the graph.
-        dtype: Name of the dtype in which 32-bit numbers travel; None to leave them.
+        dtype: Name of the narrower dtype; None for no casts.
     """
 
     def __init__(self, add: AddOperation, placement: dict[Operation, str], dtype: str | None) -> None:
@@ -164,13 +163,13 @@ class Wire:
         self._casts: dict[tuple[Tensor, str], Tensor] = {}
 
     def sent(self, tensor: Tensor) -> Tensor:
-        """`tensor` as it leaves its device."""
+        """`tensor` as it leaves its device: cast to the narrower dtype, if there is one."""
         if self._dtype is None or not may_be_narrowed(tensor):
             return tensor
         return self._cast(tensor, self._dtype, self._placement[tensor.op])
 
     def crossed(self, tensor: Tensor, device: str) -> Tensor:
-        """`tensor` as another device has it."""
+        """`tensor` as `device` has it: cast for sending and back, if `tensor` is on another device."""
         sent = tensor if self._placement[tensor.op] == device else self.sent(tensor)
         return tensor if sent is tensor else self._cast(sent, tensor.dtype, device)
 

@@ -1,7 +1,7 @@
-"""What a step is taken to cost: bytes of tensors, seconds of operations and of messages.
+"""The estimated cost of a step: bytes of tensors, seconds of operations and of messages.
 
-Static estimates come from shapes and kinds of operations. What earlier steps recorded (`tf.RunMetadata`) replaces them
-operation by operation.
+Estimates come from shapes and kinds of operations. Where earlier steps have recorded an operation (`tf.RunMetadata`),
+its measured time replaces the estimate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfray.framework.region import regions_of
 from tfray.placement.float_operations import elements, float_operations
 
 STRING_BYTES: Final = 16
-"""What an element is taken to need whose dtype does not tell."""
+"""Assumed bytes of an element whose dtype does not tell its size, such as a string."""
 
 _FREE: Final = frozenset(
     {
@@ -35,13 +35,13 @@ _FREE: Final = frozenset(
         "Shape",
     }
 )
-"""Operations that touch no elements."""
+"""Operations that read and write no elements: they cost nothing but `Machine.operation_s`."""
 
 _BY_ROWS: Final = frozenset({"Gather", "GatherV2", "GatherNd", "Slice", "StridedSlice", "ResourceGather", "Split"})
-"""Operations that touch no more than what they return."""
+"""Operations that read no more elements than they return."""
 
-_TURNS: Final = 16
-"""Turns that a loop is taken to make."""
+_ASSUMED_TURNS: Final = 16
+"""Assumed turns of a loop, whose number is known only when it runs."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ class Machine:
     """How fast nodes compute, and how fast tensors move. The defaults are those of a small server and of Ray on it.
 
     Attributes:
-        cores: Cores of a node.
-        flops_per_s: Floating-point operations of a core in products and convolutions.
-        bytes_per_s: Bytes that a core reads and writes.
-        gpu_speed: How many times as fast as a core a GPU is.
-        operation_s: What an operation takes however little it computes.
-        message_s: From a Send to its Recv, whatever it carries.
-        sending_s: What a Send takes of its device.
-        copy_bytes_per_s: Bytes that a device copies out of its own memory to send them.
-        network_bytes_per_s: Bytes between two nodes.
-        step_s: What the driver takes for a step.
-        device_s: The same for each device.
-        nodes: Device to node; devices that are not named share one.
+        cores: Number of cores of a node.
+        flops_per_s: Floating-point operations a second of one core, in matrix products and convolutions.
+        bytes_per_s: Bytes a second that one core reads and writes.
+        gpu_speed: How many times faster than one core a GPU is.
+        operation_s: Least seconds of an operation, however little it computes.
+        message_s: Seconds from the end of a Send to its Recv, whatever the size; the network's time comes on top.
+        sending_s: Seconds that a Send keeps its device busy, whatever the size.
+        copy_bytes_per_s: Bytes a second that a device copies out of its own memory to send them.
+        network_bytes_per_s: Bytes a second between two nodes.
+        step_s: Seconds of the driver for each step.
+        device_s: Further seconds of the driver for each device of a step.
+        nodes: Device to node. Devices that are not in it share one node.
     """
 
     cores: int = 2
@@ -98,11 +98,11 @@ class Machine:
         return self.gpu_speed if DeviceSpec.from_string(device).device_type == "GPU" else 1.0
 
     def network_s(self, size_bytes: float, source: str, destination: str) -> float:
-        """What a message takes of the network of both nodes."""
+        """Seconds that a message keeps the network of both nodes busy; 0 within a node."""
         return 0.0 if self.node(source) == self.node(destination) else size_bytes / self.network_bytes_per_s
 
     def wire_s(self, size_bytes: float, source: str, destination: str) -> float:
-        """From the end of a Send to the Recv, if the network is free."""
+        """Seconds from the end of a Send to its Recv, if the network is free."""
         return self.message_s + self.network_s(size_bytes, source, destination)
 
 
@@ -111,7 +111,7 @@ class Measured:
     """What operations took and returned in recorded steps, by name.
 
     Attributes:
-        seconds: The shortest time of each operation: what else the machine did only made it longer.
+        seconds: The shortest time of each operation. Longer times come from other work of the machine.
         output_bytes: Bytes of each output.
     """
 
@@ -145,7 +145,7 @@ class Measured:
 
 
 def _is_holding(node: NodeExecStats) -> bool:
-    """Whether an entry tells of memory that is there throughout, and not of a run."""
+    """Whether an entry describes memory that is held throughout the step, not a run of an operation."""
     return bool(node.memory_stats.persistent_memory_size)
 
 
@@ -155,8 +155,8 @@ class CostModel:
 
     Attributes:
         machine: The machine.
-        measured: What is known from steps.
-        unknown_size: What to take for a dimension that a shape leaves open: examples in a batch.
+        measured: Measurements of earlier steps.
+        unknown_size: Size to assume for an unknown dimension, which is mostly the number of examples in a batch.
     """
 
     machine: Machine = field(default_factory=Machine)
@@ -180,7 +180,7 @@ class CostModel:
         return (op.attrs["shape"].num_elements() or 0) * (op.attrs["dtype"].size or STRING_BYTES)
 
     def seconds(self, op: Operation, device: str) -> float:
-        """What an operation takes on a device."""
+        """Seconds that an operation takes on a device."""
         known = self.measured.seconds.get(op.name)
         if known is not None and op.type != "Recv":
             return known
@@ -188,7 +188,7 @@ class CostModel:
 
     def _work_s(self, op: Operation) -> float:
         if op.op_def.regions:
-            turns = _TURNS if op.type == "While" else 1
+            turns = _ASSUMED_TURNS if op.type == "While" else 1
             ops = [inner for region in regions_of(op) for inner in region.get_operations()]
             return turns * sum(self._work_s(inner) + self.machine.operation_s for inner in ops)
         if op.type in _FREE or op.op_def.forwards_input:
@@ -208,7 +208,7 @@ class CostModel:
         taken = sum(map(self.tensor_bytes, op.inputs))
         if access_of(op) != "update":
             return returned + taken
-        # Every variable is read and written as far as it is updated; what is returned is the variable itself.
+        # A variable is read and written as far as it is updated. The result is the variable itself: no further bytes.
         return taken * (1 + 2 * sum(tensor.dtype is dtypes.resource for tensor in op.inputs))
 
     def _computing_s(self, op: Operation) -> float:

@@ -1,11 +1,11 @@
-"""Placing by cost: what a program leaves open goes where the step is predicted to take least time.
+"""Placing by cost: operations without a device of their own go where the step is predicted to take least time.
 
-Variables stay where they are, so they are placed first and for good: for the training step, if the graph has one (the
+Variables cannot move later, so they are placed first and for good: for the training step, if the graph has one (the
 operations in the collection ``train_op``). Everything else is placed anew for each step.
 
-The beginning is `placer.default_policy`, but variables that may go to any task of one job are spread evenly, by bytes.
-Against it several placements are tried: each is played through (`step_time.simulate`), and the best is improved group
-by group. Where none is clearly faster, the beginning stays.
+The search begins with the placement of `placer.default_policy`, except that variables which may go to any task of one
+job are spread evenly, by bytes. Several other placements are simulated (`step_time.simulate`), and the best of them is
+improved group by group. If none is clearly faster than the first placement, that one stays.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from tfray.placement.simplify import simplify
 from tfray.placement.step_time import simulate, tasks_of_placed
 
 CLEARLY_FASTER: Final = 0.9
-"""What part of its time another placement may take to be preferred to the one to begin with."""
+"""Another placement replaces the first one only if its predicted time is less than this part of the first one's. A
+larger value follows smaller predicted gains, which may be errors of the prediction."""
 
-_MAX_PLAYED_TASKS: Final = 100_000
-"""Tasks to play through at most in improving a placement."""
+_MAX_SIMULATED_TASKS: Final = 100_000
+"""Tasks to simulate at most while a placement is improved: it bounds the time of the search."""
 
 
 class CostPlacer:
@@ -37,8 +38,7 @@ class CostPlacer:
 
     Args:
         cost: What operations and messages take.
-        homes: Where resources live, by name: this takes note of those that it places, and keeps to those that are
-            there already.
+        homes: Device of each resource, by name. The placer adds those that it places, and keeps those that are there.
     """
 
     def __init__(self, cost: CostModel | None = None, homes: MutableMapping[str, str] | None = None) -> None:
@@ -68,11 +68,11 @@ class CostPlacer:
         return _Search(graph, choices, self.cost).best(chosen)
 
     def _spread(self, graph: Graph, choices: Sequence[Choice]) -> Sequence[str]:
-        """Where the search begins."""
+        """The placement with which the search begins."""
         return spread_over_jobs(self.cost, default_policy)(graph, [self._at_home(choice) for choice in choices])
 
     def _at_home(self, choice: Choice) -> Choice:
-        """The choice that is left when resources stay where they are."""
+        """The choice with only the home device left, if the group holds a resource that has a home."""
         group, feasible = choice
         homes = [
             self.homes[_resource_name(op)] for op in group if _is_resource(op) and _resource_name(op) in self.homes
@@ -115,7 +115,7 @@ class _Search:
         return simulate(tasks_of_placed(self._order, placement, self._cost), self._cost.machine).seconds
 
     def _near_consumers(self, chosen: Sequence[str]) -> list[str]:
-        """What only one device needs where that is needed: initial values, above all."""
+        """A placement that moves what only one device needs, such as initial values, to that device."""
         result, open_groups = list(chosen), set(self._open)
         for op in reversed(self._order):
             number = self._group_of.get(op)
@@ -128,7 +128,7 @@ class _Search:
         return result
 
     def _earliest(self, chosen: Sequence[str], undecided: set[int]) -> list[str]:
-        """Every group where its first operation would be over soonest, as the white paper of 2015 has it."""
+        """A placement with each group where its first operation would end soonest, as in the white paper of 2015."""
         result = list(chosen)
         free: dict[str, float] = {}
         done: dict[Operation, float] = {}
@@ -151,7 +151,7 @@ class _Search:
         free: Mapping[str, float],
         done: Mapping[Operation, float],
     ) -> float:
-        """When an operation would be over on a device."""
+        """When an operation would end on a device, in seconds from the start of the step."""
         machine, begin = self._cost.machine, free.get(device, 0.0)
         for tensor in op.inputs:
             if tensor.op in done:
@@ -163,8 +163,8 @@ class _Search:
         return begin + self._cost.seconds(op, device)
 
     def _improved(self, seconds: float, chosen: list[str]) -> tuple[float, list[str]]:
-        """Move single groups, the heaviest first, as long as that helps."""
-        left = _MAX_PLAYED_TASKS
+        """Move single groups, the heaviest first, as long as a move makes the step shorter."""
+        left = _MAX_SIMULATED_TASKS
         weights = {number: self._weight(number) for number in self._open}
         for number in sorted(weights, key=lambda number: -weights[number]):
             for device in self._choices[number][1]:
@@ -180,7 +180,7 @@ class _Search:
         return seconds, chosen
 
     def _weight(self, number: int) -> float:
-        """What a group takes by itself, and what sending its results would."""
+        """Seconds that a group takes, plus the seconds that sending its results would take."""
         group, feasible = self._choices[number]
         moving = sum(self._cost.tensor_bytes(tensor) for op in group for tensor in op.outputs)
         computing_s = sum(self._cost.seconds(op, feasible[0]) for op in group)

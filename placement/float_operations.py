@@ -14,15 +14,15 @@ _PER_OUTPUT: Final = frozenset(
         *("Relu", "ReluGrad", "Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual"),
     }
 )
-"""One for each element of the result."""
+"""Operations that count one for each element of the result."""
 
 _PER_INPUT: Final = frozenset(
     {"Sum", "Mean", "Max", "Min", "Prod", "Any", "All", "ArgMax", "ArgMin", "L2Loss", "BiasAddGrad", "AddN"}
 )
-"""One for each element of what is reduced."""
+"""Operations that count one for each element of the input, which they reduce."""
 
 _SOFTMAX: Final = {"Softmax": 5, "LogSoftmax": 5, "SoftmaxCrossEntropyWithLogits": 5}
-"""Several for each element of the first input."""
+"""Operations that count this many for each element of the first input."""
 
 
 def float_operations(op: Operation, unknown: int | None = None) -> int | None:
@@ -30,7 +30,7 @@ def float_operations(op: Operation, unknown: int | None = None) -> int | None:
 
     Args:
         op: The operation.
-        unknown: What to take for sizes that shapes leave open; None to let them stay unknown.
+        unknown: Size to assume for unknown dimensions; None to leave them unknown.
     """
     if op.type in ("MatMul", "BatchMatMul"):
         return _of_product(op, unknown)

@@ -1,8 +1,8 @@
-"""What parameter shards send to replicas of their own accord, cut out of their part of a replicated step.
+"""The part of a replicated step in which parameter shards send values to replicas without being asked.
 
-By it alone a replica can compute a step that shards have applied already, or a part of them: it reads variables, and
-leaves out all that comes of contributions. Only where a program lets replicas wait for an update to which they
-contribute nothing, that is in it, and made once more.
+It is cut out of the shards' partitions. It reads variables and leaves out whatever depends on contributions. With it a
+replica can compute a step that some or all shards have already applied. If a program lets replicas wait for an update
+to which they contribute nothing, this part contains that update, which is then made once more.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tfray.runtime.plan import Partition
 
 
 def parameter_partitions(shards: Sequence[Partition], replica: str) -> dict[str, Partition]:
-    """For each shard that sends something to replicas, or to a shard that does, what leads to that.
+    """For each shard that sends something to replicas, or to a shard that does, the operations that lead to it.
 
-    Between each other shards send as they do when they serve: under the identity of that, not that of the step.
+    What shards send to each other here goes to their serving devices (see `serving_device`), not to the shards' own.
 
     Args:
         shards: What the shards run in a step, see `CompiledReplicaStep`.
@@ -49,7 +49,7 @@ def parameter_partitions(shards: Sequence[Partition], replica: str) -> dict[str,
 
 
 def _part(whole: Partition, ops: set[Operation], others: dict[str, str]) -> Partition:
-    """Some operations of a partition; what they send to shards goes to `others` instead."""
+    """The operations `ops` of a partition. `others`: for each destination, the device to which to send instead."""
     plain = whole.graph.as_graph_def()
     names = {op.name for op in ops}
     nodes = [_redirected(node, others) for node in plain.node if node.name in names]

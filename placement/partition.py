@@ -1,9 +1,9 @@
 """Cut the placed graph into one graph per device, joined by Send and Recv.
 
-One Send per tensor and destination device, however many consumers stand there. A control edge between devices becomes
-an edge that carries an empty tensor. Small constants are copied to where they are used. Edges whose Sends become
-possible at the same time (their Sends have the same blocking ancestors) form a *group*: they are sent together, and
-the receiving device waits for all of them at once.
+There is one Send per tensor and destination device, however many consumers stand there. A control edge between devices
+becomes an edge that carries an empty tensor. Small constants are copied to each device that uses them. Edges whose
+Sends have the same blocking ancestors can leave at the same time: they form a *group*. They are sent together, and the
+receiving device waits for all of them at once.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.plan import Partition
 
 MAX_COPIED_CONSTANT_BYTES: Final = 1 << 16
+"""64 KiB. A constant up to this size is put on each device that uses it; a larger one is sent from one device."""
 
 
 def partition(
@@ -45,7 +46,8 @@ def partition(
         fetches: Tensors to return, each by the device that computes it.
         extra_edges: Further ordering (earlier, later) between operations of one device.
         optimize: Recorded in the partitions.
-        wire: Dtype in which float32 tensors go from one task to another, but for scalars; None to leave them.
+        wire: Narrower dtype in which float32 tensors, scalars excepted, are sent between tasks; None to send them as
+            they are.
     """
     return _Partitioner(placement, feeds, extra_edges, optimize, wire).run(order, fetches)
 
@@ -62,7 +64,9 @@ class _Partitioner:
         self._placement = placement
         self._feeds = set(feeds)
         self._optimize = optimize
-        self._wire = wire
+        self._sent_dtype = wire
+        # `_copies`: each operation's copy on a device. `_received`: what a device receives of a tensor, or of a control
+        # edge. `_groups`: the numbers of the groups for which an operation has to wait.
         self._narrowed: dict[Tensor, Tensor] = {}
         self._partitions: dict[str, Partition] = {}
         self._copies: dict[tuple[Operation, str], Operation] = {}
@@ -83,16 +87,16 @@ class _Partitioner:
         return list(self._partitions.values())
 
     def _cut(self, order: Sequence[Operation], wanted: Iterable[tuple[Tensor, str]]) -> None:
-        """Distribute the operations; `wanted` are tensors and devices that must have them besides."""
+        """Distribute the operations. `wanted`: further pairs of a tensor and a device that must have it."""
         split = [op for op in order if is_split(op, self._placement)]
-        self._split = {op: split_operation(op, self._placement, self._wire) for op in split}
+        self._split = {op: split_operation(op, self._placement, self._sent_dtype) for op in split}
         self._find_destinations(order, wanted)
         for op in order:
             if op not in self._feeds and not is_copied_constant(op):
                 self._add(op)
 
     def _find_destinations(self, order: Sequence[Operation], wanted: Iterable[tuple[Tensor, str]]) -> None:
-        """Which tensors and control edges cross to which devices."""
+        """Find which tensors and control edges cross to which devices."""
         self._destinations: dict[Operation, dict[tuple[int | None, str, str], None]] = {}
         for op in order:
             parts = self._split[op].parts if op in self._split else None
@@ -139,11 +143,11 @@ class _Partitioner:
         before = [*predecessors(op), *self._extra.get(op, ())]
         for device in self._devices_of(op):
             groups = frozenset().union(*(self._groups_seen_from(earlier, device) for earlier in before))
-            # What comes after an operation that waits leaves later than what need not wait for it.
+            # An operation that waits makes a group of its own: what depends on it can be sent only after it.
             waits = op in self._split or is_blocking(op)
             self._groups[op] = groups | {self._wait_number(op)} if waits else groups
             self._copies[op, device] = self._copy(op, device)
-        # At once, so that a tensor leaves as soon as it exists.
+        # The Send is added here, not at the end: a device runs in order of creation, so a tensor leaves at once.
         for value_index, source, destination in self._destinations.get(op, ()):
             self._send(op, value_index, source, destination)
 
@@ -156,7 +160,7 @@ class _Partitioner:
         taken = op.inputs if part is None else [op.inputs[index] for index in part.inputs]
         inputs = [self._local(tensor, device) for tensor in taken]
         if part is not None:
-            # The thread that runs a part waits within it for the others. Whatever these may need comes first.
+            # A part holds its thread while it waits for the other parts. Whatever they may need has to run before it.
             controls = graph.get_operations()
         return graph.create_op(
             op.type,
@@ -171,7 +175,7 @@ class _Partitioner:
         )
 
     def _groups_seen_from(self, op: Operation, device: str) -> frozenset[int]:
-        """The groups that an operation of `device` waits for because it comes after `op`."""
+        """The groups for which an operation of `device` has to wait, because it comes after `op`."""
         if self._is_everywhere(op) or device in self._devices_of(op):
             return self._groups.get(op, frozenset())
         return frozenset([self._group(op)])
@@ -237,7 +241,7 @@ class _Partitioner:
             key = EdgeKey.of_tensor(origin.name, value_index, source, destination)
         dtype = tensor.dtype
         if self._is_narrowed(tensor, source, destination):
-            tensor = self._cast_for_wire(tensor, origin)
+            tensor = self._narrow(tensor, origin)
         ends = {"key": str(key), "source": source}
         graph = copied.graph
         graph.create_op(
@@ -267,13 +271,13 @@ class _Partitioner:
         self._received[crossed, destination] = received
 
     def _is_narrowed(self, tensor: Tensor, source: str, destination: str) -> bool:
-        """Whether a tensor crosses in the dtype of the wire."""
-        return self._wire is not None and may_be_narrowed(tensor) and _task(source) != _task(destination)
+        """Whether a tensor crosses in the narrower dtype `_sent_dtype`."""
+        return self._sent_dtype is not None and may_be_narrowed(tensor) and _task(source) != _task(destination)
 
-    def _cast_for_wire(self, tensor: Tensor, origin: Operation) -> Tensor:
-        assert self._wire is not None
+    def _narrow(self, tensor: Tensor, origin: Operation) -> Tensor:
+        assert self._sent_dtype is not None
         if tensor not in self._narrowed:
-            self._narrowed[tensor] = _cast(tensor, self._wire, origin)
+            self._narrowed[tensor] = _cast(tensor, self._sent_dtype, origin)
         return self._narrowed[tensor]
 
     @staticmethod
@@ -290,7 +294,7 @@ class _Partitioner:
 
 @dataclass
 class Part:
-    """What one device runs of a branch or loop that spans several.
+    """The part of a branch or loop that one of its several devices runs.
 
     Attributes:
         inputs: Indices of the operation's inputs that it takes, in order.
@@ -315,15 +319,15 @@ class Part:
 
 @dataclass
 class SplitOperation:
-    """A branch or loop in parts: each device that has operations of its regions repeats, or chooses, for itself.
+    """A branch or loop in parts: each device that has operations of its regions runs a branch or loop of its own.
 
-    A loop variable lives on one device, and so does each result. The device that computes the decision sends it to the
-    others, once for a branch and in every turn of a loop; so all take the same turns, each as fast as its own data
+    A loop variable lives on one device, and so does each result. One device computes the decision and sends it to the
+    others: once for a branch, in every turn of a loop. So all devices make the same turns, each as fast as its own data
     allows, and none waits for another when the loop ends.
 
     Attributes:
         parts: By device.
-        outputs: For each result, its device and its number among the results there.
+        outputs: For each result, its device and its index among the results of the part there.
     """
 
     parts: dict[str, Part]
@@ -439,7 +443,7 @@ def _recreate(op: Operation, graph: Graph, device: str) -> Operation:
 
 
 def may_be_narrowed(tensor: Tensor) -> bool:
-    """Whether a tensor may travel in fewer bits. Scalars, learning rates and the like, stay as they are."""
+    """Whether a tensor may be sent in fewer bits: float32 but no scalar, which may be a learning rate or the like."""
     return tensor.dtype is dtypes.float32 and tensor.shape.rank != 0
 
 

@@ -55,8 +55,8 @@ def compile_step(
         allow_soft_placement: See `placer.place`.
         optimize: False runs every operation as written: no folding, merging or skipping.
         policy: Chooses devices for what the program leaves open.
-        plan: See `placer.place`.
-        wire: See `partition.partition`.
+        plan: Chooses devices for all groups together; see `placer.place`.
+        wire: Narrower dtype for float32 tensors between tasks; see `partition.partition`.
     """
     wanted = [*(ungrouped(targets) if optimize else targets), *(tensor.op for tensor in fetched)]
     simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize)

@@ -4,8 +4,8 @@
    (or other resource) with everything that takes its handle.
 2. A group may go to the devices that match every device request among its members and have a kernel for each.
    When there is none and soft placement is allowed, requests keep their job and task and give up device type and index.
-3. Among the feasible devices a policy chooses for each group by itself (see `default_policy`), or a plan for all
-   groups together (see `cost_placer`).
+3. Among the feasible devices a *policy* chooses for each group by itself (see `default_policy`), or a *joint policy*
+   (`Plan`) chooses for all groups together (see `cost_placer`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import ops_within, passed_inputs, regions_of
 
 SPLITTABLE: Final = ("Cond", "While")
-"""Operations whose regions may stand on several devices."""
+"""Types of operations whose regions may be spread over several devices."""
 
 Policy = Callable[[Sequence[Operation], Sequence[str]], str]
 """From the members of a group and the devices that can run them (at least one) to the device to use."""
@@ -31,7 +31,7 @@ Choice = tuple[Sequence[Operation], Sequence[str]]
 """A group and the devices that can run it, at least one."""
 
 Plan = Callable[[Graph, Sequence[Choice]], Sequence[str]]
-"""From a graph and all its choices to the device of each group."""
+"""A joint policy: from a graph and all its choices to the device of each group. It is no `runtime.plan.Plan`."""
 
 
 def default_policy(group: Sequence[Operation], feasible: Sequence[str]) -> str:
@@ -57,7 +57,7 @@ def place(
         devices: Full names of the devices, default first.
         allow_soft_placement: Whether a request that cannot be met may move to another device type of its task.
         policy: Chooses among feasible devices.
-        plan: Chooses for all groups together; `policy` then does nothing.
+        plan: A joint policy, which chooses for all groups together; `policy` is then not used.
 
     Raises:
         InvalidArgumentError: No device meets a group's constraints; the message says which one failed.
@@ -78,7 +78,7 @@ def place(
     chosen = [policy(*choice) for choice in choices] if plan is None else plan(graph, choices)
     for (group, _), device in zip(choices, chosen, strict=True):
         placement.update(dict.fromkeys(group, device))
-    for op in reversed(split):  # what is within another first
+    for op in reversed(split):  # an operation within another one comes first
         _place_ends(op, placement)
     return placement
 
@@ -89,7 +89,8 @@ def colocation_groups(graph: Graph) -> list[list[Operation]]:
 
 
 class _Groups:
-    """Sets of operations that must share a device; those of regions are members of their own until they are joined."""
+    """Sets of operations that must share a device. Operations of a region form sets of their own until
+    `join_regions` joins them with the operation that holds the region."""
 
     def __init__(self, graph: Graph) -> None:
         self._leader: dict[Operation, Operation] = {}
@@ -108,7 +109,7 @@ class _Groups:
                         self._join(op, self._source(tensor))
 
     def _placed_with(self, op: Operation) -> Iterator[Operation]:
-        """`op` and what is in its regions, without the inputs of these."""
+        """`op` and the operations in its regions, except the regions' inputs; `_passed` notes where these come from."""
         yield op
         for region in regions_of(op):
             self._passed.update(passed_inputs(op, region))
@@ -137,7 +138,7 @@ class _Groups:
         """Give every branch and loop one device where its operations agree on one.
 
         Returns:
-            Those that are split between devices, each before those within it.
+            The branches and loops that are split between devices, each before those within it.
         """
         split: list[Operation] = []
         pending = deque(self._holders)
@@ -174,8 +175,8 @@ class _Groups:
 def _place_ends(op: Operation, placement: dict[Operation, str]) -> None:
     """Place a branch or loop that is split between devices, and the inputs of its regions.
 
-    It counts as where its decision is made. A loop variable lives where its next value is computed. Captures have no
-    place: each device that uses one gets it.
+    The operation counts as placed where its decision is computed. A loop variable lives where its next value is
+    computed. A capture has no place of its own: each device that uses it gets it.
     """
     if op.type != "While":
         outputs = [tensor.op for region in regions_of(op) for tensor in region.outputs]
@@ -191,7 +192,7 @@ def _place_ends(op: Operation, placement: dict[Operation, str]) -> None:
 
 
 def _merged_request(group: Sequence[Operation]) -> DeviceSpec:
-    """What all device requests of the group say together."""
+    """The device request of the group: the intersection of its members' requests."""
     merged, source = DeviceSpec(), group[0]
     for op in group:
         both = merged.intersect(DeviceSpec.from_string(op.device))

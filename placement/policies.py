@@ -1,4 +1,4 @@
-"""Choosers among feasible devices, for what a program leaves open."""
+"""Policies: they choose among feasible devices where the program leaves the device open."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def prefer(device: str) -> Policy:
 
 
 def spread_over_jobs(cost: CostModel, policy: Policy) -> Plan:
-    """The plan that follows `policy`, but spreads variables that may go to any task of one job evenly over these."""
+    """A joint policy that follows `policy`, but spreads variables that may go to any task of one job evenly over it."""
 
-    def plan(graph: Graph, choices: Sequence[Choice]) -> list[str]:
+    def choose_all(graph: Graph, choices: Sequence[Choice]) -> list[str]:
         chosen = [policy(*choice) for choice in choices]
         within_job = [
             feasible if len({DeviceSpec.from_string(name).job for name in feasible}) == 1 else [device]
@@ -30,16 +30,16 @@ def spread_over_jobs(cost: CostModel, policy: Policy) -> Plan:
         ]
         return balanced(chosen, within_job, [sum(map(cost.variable_bytes, group)) for group, _ in choices])
 
-    return plan
+    return choose_all
 
 
 def balanced(chosen: Sequence[str], feasible: Sequence[Sequence[str]], held: Sequence[int]) -> list[str]:
-    """`chosen`, but what holds variables where fewest bytes are, the largest first.
+    """`chosen`, with each group that holds variables moved to where the fewest bytes are, the largest group first.
 
     Args:
         chosen: Device of each group.
-        feasible: Devices that each may go to.
-        held: Bytes of variables that each holds.
+        feasible: Devices to which each group may go.
+        held: Bytes of variables in each group.
     """
     result, load = list(chosen), dict[str, int]()
     for number, devices in enumerate(feasible):

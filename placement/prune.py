@@ -16,7 +16,7 @@ def prune(targets: Iterable[Operation], fed: Collection[Tensor]) -> list[Operati
         fed: Tensors whose values the caller gives. An operation all of whose uses are fed is not run.
     """
     fed = set(fed)
-    # A placeholder that is fed has nothing to run, not even for those who wait for it.
+    # A fed placeholder is not run, not even for operations that wait for it by a control edge.
     done = {tensor.op for tensor in fed if tensor.op.type == "Placeholder"}
 
     def needed(op: Operation) -> list[Operation]:
@@ -27,10 +27,10 @@ def prune(targets: Iterable[Operation], fed: Collection[Tensor]) -> list[Operati
 
 
 def ungrouped(targets: Sequence[Operation]) -> list[Operation]:
-    """The targets; for a NoOp, such as that of `tf.group`, what it waits for.
+    """The targets, with each NoOp, such as that of `tf.group`, replaced by the operations that it waits for.
 
-    It would cost a message from every device on which something runs for it, and bring no news: a step is over when
-    all devices are through.
+    The NoOp itself would cost a message from every device that runs one of these operations. It is not needed: a step
+    ends when all devices have finished.
     """
     found: dict[Operation, None] = {}
     pending = list(reversed(targets))

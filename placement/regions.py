@@ -17,10 +17,10 @@ class KeptParts:
     """What remains of an operation that holds regions.
 
     Attributes:
-        leading: Number of inputs before those that the regions take.
-        parameters: Number of inputs of the regions before those; they all remain.
-        inputs: Indices of those further inputs that are still needed.
-        foldable: Which of them have one value throughout, so that a known one may move into the regions.
+        leading: Number of the operation's first inputs, which its regions do not take.
+        parameters: Number of the regions' first inputs, which the operation does not pass; they all remain.
+        inputs: Indices of the operation's further inputs that are still needed; the regions take them.
+        foldable: Which of `inputs` have the same value in every turn, so that a known value may move into the regions.
         outputs: Indices of the results that remain.
         region_outputs: For each region, indices of the outputs that remain.
         attrs: Attributes that change with it.
@@ -36,7 +36,7 @@ class KeptParts:
 
 
 def kept_parts(op: Operation, used: Sequence[int]) -> KeptParts:
-    """What of `op` the results with the indices `used` need."""
+    """The parts of `op` that the results with the indices `used` need."""
     if op.type == "While":
         return _loop_parts(op, used)
     return _branch_parts(op, used) if op.type == "Cond" else _all_parts(op)

@@ -1,19 +1,20 @@
 """Compile a training step in which one subgraph, the replica, runs on any number of workers.
 
-The graph is placed over the parameter shards and one device that stands for every replica. Values that leave the
-replica for a shard are of two kinds:
+The graph is placed over the parameter shards and one device that stands for every replica. A replica sends two kinds of
+values to shards:
 
-- *Contributions*, from which variables are updated, are combined by a ReplicaReduce operation on the shard. Optimizers
-  mark gradients with one; every other contribution gets one here: floating-point tensors are averaged, of anything
-  else the first replica's value is taken.
-- *Questions*, to which the same replica needs the answer: the indices of embedding rows, mostly. What a shard computes
+- *Contributions*, from which variables are updated. A ReplicaReduce operation on the shard combines those of all
+  replicas. Optimizers mark gradients with such an operation. Every other contribution gets one here: it averages
+  floating-point tensors, and takes the first replica's value of anything else.
+- *Questions*, to which the same replica needs the answer: mostly the indices of embedding rows. What a shard computes
   between question and answer is *serving*. It becomes a partition of its own, which the shard runs once for each
-  replica, so that only the rows used travel. It reads variables and updates none.
+  replica, so that only the rows that are used travel. Serving reads variables and updates none.
 
 What the shards send to the replica without being asked goes to every replica.
 
-With `ReplicaOptions.accumulate` what depends on a batch is there several times over, each for a batch of its own, one
-after the other; what is contributed is that of all of them, as of so many replicas.
+With `ReplicaOptions.accumulate` a replica works through several batches in a step, one after the other. The operations
+that depend on a batch are copied for each batch. The replica contributes the combined values of all its batches, as
+that many replicas would.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ class CompiledReplicaStep:
 
     Attributes:
         shards: One partition per parameter shard that takes part.
-        serving: By shard, the partition that it runs for each replica; shards that are asked nothing have none.
-        replica: The partition that every replica runs; it fetches every tensor asked for, in order.
-        feeds: The replica's feeds, as indices into the caller's feeds; with several batches a step, into those of the
-            first batch, then those of the second, and so on.
-        checked: Variables of which the replica tells whether what updates them is finite, in a vector that it fetches
-            besides what was asked for.
+        serving: By shard, the partition that it runs for each replica. Shards without questions have none.
+        replica: The partition that every replica runs. It fetches every tensor asked for, in order.
+        feeds: The replica's feeds, as indices into the caller's feeds. With several batches a step the caller's feeds
+            are those of the first batch, then those of the second, and so on.
+        checked: Names of variables. The replica fetches one more vector, which tells for each whether its update is
+            finite.
     """
 
     shards: list[Partition]
@@ -87,7 +88,7 @@ def compile_replica_step(
         fed: Tensors that each replica feeds from its own input.
         shards: Full names of the devices for variables.
         replica: The name that stands for every replica's device.
-        plan: Chooses devices for what the program leaves open; without one that is the replica's.
+        plan: A joint policy (see `placer.place`) for what the program leaves open; None puts that on the replica.
         options: How replicas compute, and what they send.
 
     Raises:
@@ -123,7 +124,8 @@ class _Roles:
         replica: The replica's device.
         combined: Operations on combined values, and those that change state or must come after such a change.
         served: Operations of shards that answer a replica, and those of the same shard on which they depend.
-        not_waited_for: Operations that lose a follower: a replica cannot wait for what is combined. They run anyway.
+        not_waited_for: Combined operations on which others depend by a control edge that was dropped, because a replica
+            cannot wait for a combined value. They run all the same.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class _Roles:
         self.replica = replica
         self.combined: set[Operation] = set()
         self.not_waited_for: list[Operation] = []
-        self._asks: set[Operation] = set()
+        self._of_one_replica: set[Operation] = set()
         self._updated: dict[Operation, set[Tensor]] = {}
         self._graph = graph
         for op in graph.get_operations():
@@ -142,8 +144,8 @@ class _Roles:
             else:
                 self.not_waited_for += [control for control in op.control_inputs if control in self.combined]
                 of_replica = self.on_replica(op) and not is_copied_constant(op)
-                if of_replica or any(earlier in self._asks for earlier in predecessors(op)):
-                    self._asks.add(op)
+                if of_replica or any(earlier in self._of_one_replica for earlier in predecessors(op)):
+                    self._of_one_replica.add(op)
         _check_fetches(fetches, self.combined)
         self.served = self._find_served(graph, fetches)
 
@@ -151,21 +153,21 @@ class _Roles:
         """Whether an operation runs on the replica."""
         return self.placement[op] == self.replica
 
-    def asks(self, op: Operation) -> bool:
+    def is_of_one_replica(self, op: Operation) -> bool:
         """Whether an operation depends on what a single replica computes."""
-        return op in self._asks
+        return op in self._of_one_replica
 
     def is_late(self, op: Operation) -> bool:
-        """Whether it runs once on a shard, on what replicas contribute or after that."""
-        return op in self.combined or (self.asks(op) and not self.on_replica(op) and op not in self.served)
+        """Whether it runs once per step on a shard, on what replicas contribute or after that."""
+        return op in self.combined or (self.is_of_one_replica(op) and not self.on_replica(op) and op not in self.served)
 
     def repeated(self, feeds: Collection[Operation]) -> list[Operation]:
-        """What a replica computes anew for each of its batches: what depends on one, and what draws numbers."""
+        """The operations that a replica runs anew for each batch: they depend on the batch, or draw random numbers."""
         found: dict[Operation, None] = {}
         for op in self._graph.get_operations():
             if op in feeds:
                 found[op] = None
-            elif not self.is_late(op) and (self.on_replica(op) or (op in self.served and self.asks(op))):
+            elif not self.is_late(op) and (self.on_replica(op) or (op in self.served and self.is_of_one_replica(op))):
                 earlier = [tensor.op for tensor in op.inputs] + self.controls(op)
                 if _draws(op) or any(other in found for other in earlier):
                     found[op] = None
@@ -180,10 +182,12 @@ class _Roles:
     def _is_combined(self, op: Operation) -> bool:
         if op.type == "ReplicaReduce" or any(tensor.op in self.combined for tensor in op.inputs):
             return True
-        if _changes_state(op) and not self.on_replica(op) and any(p in self._asks for p in predecessors(op)):
+        # It changes a shard's state by a replica's value: it runs once per step, not once for each replica.
+        if _changes_state(op) and not self.on_replica(op) and any(p in self._of_one_replica for p in predecessors(op)):
             return True
-        # A control edge only shows where state is involved. Elsewhere it is dropped, so that a batch normalisation's
-        # updates, on which all gradients depend in TensorFlow programs, do not draw the gradients to the shard.
+        # A control edge makes an operation combined only where state is involved; elsewhere the edge is dropped. In
+        # TensorFlow programs all gradients depend by control edges on the updates of batch normalisations: these edges
+        # must not move the gradients to the shard.
         late = [control for control in op.control_inputs if control in self.combined]
         if _changes_state(op):
             return bool(late) and (op.type == "NoOp" or not self.on_replica(op))
@@ -199,13 +203,13 @@ class _Roles:
     def _find_served(self, graph: Graph, fetches: Sequence[Tensor]) -> set[Operation]:
         before = [op for op in graph.get_operations() if op not in self.combined]
         awaited: set[Operation] = {tensor.op for tensor in fetches}
-        # What a shard computes of one replica's values on the way to being combined is computed for each replica.
+        # A ReplicaReduce combines one value from each replica, so the shard computes its inputs for each replica.
         marked = [op for op in self.combined if op.type == "ReplicaReduce"]
         awaited.update(tensor.op for op in marked for tensor in op.inputs)
         for op in reversed(before):
             if self.on_replica(op) or op in awaited:
                 awaited.update([tensor.op for tensor in op.inputs] + self.controls(op))
-        answers = [op for op in before if op in self._asks and op in awaited and not self.on_replica(op)]
+        answers = [op for op in before if op in self._of_one_replica and op in awaited and not self.on_replica(op)]
 
         def on_same_shard(op: Operation) -> list[Operation]:
             earlier_ops = [tensor.op for tensor in op.inputs] + self.controls(op)
@@ -222,7 +226,7 @@ def _changes_state(op: Operation) -> bool:
 
 
 def _draws(op: Operation) -> bool:
-    """Whether it gives something else each time."""
+    """Whether an operation returns a new value each time, such as random numbers or elements of a queue."""
     is_handle = bool(op.outputs) and all(tensor.dtype is dtypes.resource for tensor in op.outputs)
     return _changes_state(op) and op.type != "NoOp" and not is_handle
 
@@ -239,7 +243,7 @@ def _check_fetches(fetches: Sequence[Tensor], combined: Collection[Operation]) -
 
 
 def _check_served(op: Operation) -> None:
-    """What runs once for each replica must leave everything as it is."""
+    """Raise unless `op`, which runs once for each replica, leaves all state as it is."""
     if _changes_state(op):
         raise InvalidArgumentError(
             f"{op.name!r} ({op.type}) changes state on a parameter server, and a replica waits for it within the same "
@@ -252,23 +256,26 @@ def _check_served(op: Operation) -> None:
 class _Splitter:
     """Copies the placed graph, with serving on devices of its own and a ReplicaReduce on every contribution.
 
-    What serves without depending on a question, such as the handle of a table, is there twice: for serving, and for
-    the shard itself.
+    An operation that serves but depends on no question, such as the handle of a table, is copied twice: for serving,
+    and for the shard itself.
 
     Args:
         roles: What each operation does.
         feeds: Placeholders of what replicas feed.
-        fetches: What they return.
-        options: How they compute, and what they send.
+        fetches: Tensors that replicas return.
+        options: How replicas compute, and what they send.
 
     Attributes:
         graph: The copy.
         placement: Device of every operation of the copy.
         fed: The copies of `feeds`; with several batches in a step, those of the first, of the second, and so on.
-        reported: What replicas return; at last, where it is wanted, which contributions are finite.
+        reported: What replicas return: the fetches, then the verdict on finite contributions, if that is wanted.
         kept: Operations that must run although nothing depends on them.
         checked: See `CompiledReplicaStep`.
     """
+
+    # `_copies`, `_serving`: operation of the placed graph to its copy on the replica or shard, and to the copy that
+    # serves. `_relayed`: what the replica passes on to shards. `_turn`: number of the batch that is being copied.
 
     def __init__(
         self, roles: _Roles, feeds: Sequence[Operation], fetches: Sequence[Tensor], options: ReplicaOptions
@@ -295,7 +302,7 @@ class _Splitter:
         self._accumulation = Accumulation(self._add, roles.replica, options.accumulate)
         mode = options.bad_gradients
         self._checks = None if mode is None else FiniteChecks(self._add, roles.replica, mode)
-        self._wire = Wire(self._add, self.placement, options.wire_dtype)
+        self._narrowing = Wire(self._add, self.placement, options.wire_dtype)
 
     def copy(self, graph: Graph) -> None:
         """Copy every operation, in order."""
@@ -314,20 +321,20 @@ class _Splitter:
             reported = self._accumulation.total((tensor, _reported_as(tensor)))
             self.reported.append(self.on_replica(tensor) if reported is None else reported)
         if self._checks is not None and late:
-            self._tell(self._checks, late)
+            self._add_verdict(self._checks, late)
 
     def counterpart(self, op: Operation) -> Operation:
-        """What stands for an operation: on the replica, on its shard, or serving."""
+        """The copy of an operation: on the replica or its shard, or else the one that serves."""
         return self._copies[op] if op in self._copies else self._serving[op]
 
     def on_replica(self, tensor: Tensor) -> Tensor:
-        """`tensor` as something that the replica computes, and may report or send."""
+        """A tensor with the value of `tensor` that the replica computes itself, and so may report or send."""
         op = tensor.op
         made = self.counterpart(op).outputs[tensor.value_index]
         if self._roles.on_replica(op) and op not in self._feeds:
             return made
         if tensor not in self._relayed:
-            value = made if op in self._feeds else self._wire.crossed(made, self._roles.replica)
+            value = made if op in self._feeds else self._narrowing.crossed(made, self._roles.replica)
             after = [self._begin] if self._begin is not None and op in self._feeds else []
             name = f"_relay/{op.name}"
             self._relayed[tensor] = self._add("Identity", [value], name, op, self._roles.replica, {}, after)
@@ -349,7 +356,7 @@ class _Splitter:
             self._turn = turn
             self._copies, self._serving = ChainMap({}, first[0]), ChainMap({}, first[1])
             self._relayed = {}
-            # One batch after the other: what is computed for it need not all be there at once.
+            # A batch begins when the one before has been gathered, so that only one batch's values are in memory.
             self._begin = self._add("NoOp", [], "_turn/begin", repeated[0], self._roles.replica, {}, done)
             for op in repeated:
                 self._copy_where_needed(op)
@@ -359,14 +366,14 @@ class _Splitter:
         self._copies, self._serving, self._relayed = first
 
     def _is_from_replica(self, tensor: Tensor) -> bool:
-        """Whether late operations are given `tensor` by replicas."""
+        """Whether replicas send `tensor` to the late operations that take it."""
         source, roles = tensor.op, self._roles
         if roles.is_late(source) or is_copied_constant(source):
             return False
         return roles.on_replica(source) or source in self._feeds or source not in self._copies
 
-    def _tell(self, checks: FiniteChecks, late: Sequence[Operation]) -> None:
-        """Let the replica report what its checks gave, and the shards wait for that before they combine anything."""
+    def _add_verdict(self, checks: FiniteChecks, late: Sequence[Operation]) -> None:
+        """Let the replica report the verdict of its checks, and the shards wait for it before they combine anything."""
         verdict = checks.verdict(late[0])
         if verdict is None:
             return
@@ -385,17 +392,17 @@ class _Splitter:
         roles = self._roles
         prefix = f"_turn{self._turn}/" if self._turn else ""
         if op in roles.served:
-            name = op.name if roles.asks(op) else f"_serve/{op.name}"
+            name = op.name if roles.is_of_one_replica(op) else f"_serve/{op.name}"
             self._serving[op] = self._copy(op, serving_device(roles.placement[op]), prefix + name)
-        if op not in roles.served or not roles.asks(op):
+        if op not in roles.served or not roles.is_of_one_replica(op):
             self._copies[op] = self._copy(op, roles.placement[op], prefix + op.name)
 
     def _copy(self, op: Operation, device: str, name: str) -> Operation:
         attrs = dict(op.attrs)
         if op.type == "Variable":
-            attrs["shared_name"] = attrs["shared_name"] or op.name  # the storage, whatever the copy is called
+            attrs["shared_name"] = attrs["shared_name"] or op.name  # all copies use one storage, whatever their names
         if op.type == "ReplicaReduce":
-            del attrs["T"]  # what comes may be in fewer bits
+            del attrs["T"]  # inferred anew: its input may come in a narrower dtype
         controls = [control for control in self._roles.controls(op) if control not in self._feeds]
         inputs = [self._input(tensor, op, device) for tensor in op.inputs]
         waits = [self._control(control, device) for control in controls]
@@ -418,23 +425,23 @@ class _Splitter:
             return self.counterpart(source).outputs[tensor.value_index]
         if device == roles.replica:
             made = self.counterpart(source).outputs[tensor.value_index]
-            return made if source in self._feeds else self._wire.crossed(made, device)
-        if device != roles.placement[consumer]:  # the copy serves
+            return made if source in self._feeds else self._narrowing.crossed(made, device)
+        if device != roles.placement[consumer]:  # the copy of `consumer` is the one that serves
             return (
                 self._serving[source].outputs[tensor.value_index]
                 if source in self._serving
-                else self._wire.crossed(self.on_replica(tensor), device)
+                else self._narrowing.crossed(self.on_replica(tensor), device)
             )
         if source in self._copies and not roles.on_replica(source):
             return self._copies[source].outputs[tensor.value_index]
         return self._contribution(tensor, consumer, device)
 
     def _contribution(self, tensor: Tensor, consumer: Operation, device: str) -> Tensor:
-        """What a replica sends of `tensor`, for a ReplicaReduce; for anything else, what such a one makes of it."""
+        """What a replica sends of `tensor`, if `consumer` is a ReplicaReduce; else the result of an added one."""
         key = tensor, _reduction(consumer, tensor)
         if key not in self._contributed:
             total = self._accumulation.total(key)
-            sent = self._wire.sent(self.on_replica(tensor) if total is None else total)
+            sent = self._narrowing.sent(self.on_replica(tensor) if total is None else total)
             if self._checks is not None:
                 variable = self._updates.get(consumer, consumer.name)
                 self._checks.check(sent, tensor.op, variable, consumer.type == "ReplicaReduce")
@@ -449,7 +456,7 @@ class _Splitter:
         return self._reduced[tensor, device]
 
     def _control(self, control: Operation, device: str) -> Operation:
-        """What stands for a control input of a copy on `device`."""
+        """The operation of the copied graph for which a copy on `device` waits in place of `control`."""
         if device == self._roles.replica or is_copied_constant(control):
             return self.counterpart(control)
         serves = device == serving_device(device)
@@ -487,24 +494,27 @@ class _Splitter:
 
 
 def _reduction(consumer: Operation, tensor: Tensor) -> str:
-    """How what replicas contribute to an operation is combined."""
+    """How the values of `tensor` that replicas contribute to `consumer` are combined."""
     marked: str | None = consumer.attrs["reduction"] if consumer.type == "ReplicaReduce" else None
     return marked or default_reduction(tensor.dtype)
 
 
 def _reported_as(tensor: Tensor) -> str:
-    """How a value is reported of several batches: the mean of numbers, the first of anything else."""
+    """How a fetched value of several batches is reported: as the mean of numbers, or the first of anything else."""
     return "first" if tensor.dtype in (dtypes.string, dtypes.bool_) else "mean"
 
 
 def _draw_others(attrs: dict[str, Any], turn: int) -> None:
-    """Let a copy of an operation that draws random numbers draw others than the first."""
+    """Give a copy of a random operation another seed, so that each batch draws other numbers.
+
+    The factor is 2**64 divided by the golden ratio: multiples of it lie far apart.
+    """
     if attrs.get("seed") or attrs.get("seed2"):
         attrs["seed2"] = (attrs["seed2"] + turn * 0x9E3779B97F4A7C15) % (1 << 63)
 
 
 def _updated_variables(late: Sequence[Operation]) -> dict[Operation, str]:
-    """For operations on shards, the variable that is updated from what they compute."""
+    """For each late operation that leads to an update, the name of the variable that is updated."""
     found: dict[Operation, str] = {}
     for op in reversed(late):
         handles = accessed_handles(op) if access_of(op) == "update" else []

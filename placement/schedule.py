@@ -1,8 +1,8 @@
 """One order in which all operations could run on one device; every partition keeps it.
 
-Operations keep their order of creation where dependencies allow, with one rule added: an update of a variable waits
-for the reads of that variable in the same step that do not depend on it. A step therefore reads the values from
-before its own updates unless control dependencies say otherwise, on one device or many.
+Operations keep their order of creation where dependencies allow. One rule is added: an update of a variable comes after
+those reads of the variable in the same step that do not depend on the update. So a step reads the values from before
+its own updates, on one device or many, unless control dependencies say otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def schedule(graph: Graph) -> tuple[list[Operation], list[tuple[Operation, Opera
 
 
 class _Scheduler:
-    """Kahn's algorithm over a heap of operation ids, with updates held back while their variable is unread."""
+    """Kahn's algorithm over a heap of operation ids. Updates are held back while reads of their variable are left."""
 
     def __init__(self, ops: list[Operation]) -> None:
         self._ops = {op.id: op for op in ops}
@@ -44,7 +44,7 @@ class _Scheduler:
         order: list[Operation] = []
         while self._ready or self._held:
             if not self._ready:
-                # Every read that is left depends on some update: let the earliest go.
+                # Only held updates are ready, so every read that is left depends on one: release the earliest.
                 op = self._release(min(self._held, key=lambda handle: min(self._held[handle])))
             else:
                 op = self._ops[heapq.heappop(self._ready)]
@@ -57,7 +57,7 @@ class _Scheduler:
         return order
 
     def _unread_handle(self, op: Operation) -> Tensor | None:
-        """A variable that `op` updates and that is still to be read."""
+        """A variable that `op` updates and of which a read is left, or None."""
         if access_of(op) != "update":
             return None
         return next((handle for handle in accessed_handles(op) if self._unread.get(handle, 0)), None)
@@ -84,7 +84,7 @@ class _Scheduler:
 
 
 def _access_edges(order: list[Operation]) -> list[tuple[Operation, Operation]]:
-    """Reads before the updates that follow them, and updates before what follows them, per variable."""
+    """Edges that keep the order of accesses: for each variable, between reads and updates, and between updates."""
     edges: list[tuple[Operation, Operation]] = []
     reads: dict[Tensor, list[Operation]] = {}
     last_update: dict[Tensor, Operation] = {}

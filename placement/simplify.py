@@ -18,7 +18,7 @@ from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.placement.regions import KeptParts, kept_parts, scheduled
 
 MAX_FOLDED_BYTES: Final = 1 << 20
-"""Constants that grow beyond this are computed in the step instead: memory is dearer than a fill."""
+"""1 MiB. A larger constant is not folded: computing it in each step costs less than the memory to hold it."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Simplified:
     feeds: dict[Tensor, Operation] = field(default_factory=dict)
 
     def live(self, wanted: Iterable[Operation]) -> set[Operation]:
-        """The operations of the copy that still serve `wanted`; what was folded has left its inputs behind."""
+        """The operations of the copy that `wanted` need. The inputs of folded operations may no longer be needed."""
         return reachable_backward(self.ops[op] for op in wanted if op in self.ops)
 
 
@@ -74,7 +74,7 @@ class _Simplifier:
         graph = self._result.graph
         with graph.as_default():
             run = set(ops)
-            # Who asks for an operation, and not for results of it, asks for all that it does.
+            # A target of which no result is fetched is wanted as a whole: all its results count as used.
             for op in self._kept:
                 if self._used.isdisjoint(op.outputs):
                     self._used.update(op.outputs)
@@ -86,7 +86,7 @@ class _Simplifier:
         return self._result
 
     def _note_uses(self, ops: Iterable[Operation]) -> None:
-        """Record which results `ops` take; of an operation for which one waits, that is all."""
+        """Record which results `ops` use. An operation that another one waits for counts with all its results."""
         for op in ops:
             self._used.update(op.inputs)
             for control in op.control_inputs:
@@ -94,7 +94,7 @@ class _Simplifier:
 
     def _add_feed(self, tensor: Tensor, beside_its_operation: bool) -> None:
         attrs = {"dtype": tensor.dtype, "shape": tensor.shape}
-        # Errors show the name: that of the operation, where it is free.
+        # Errors show the feed's name. So the feed takes the name of the fed operation, if that name is free.
         free = not beside_its_operation and len(tensor.op.outputs) == 1
         name = tensor.op.name if free else f"_feed/{tensor.op.name}/{tensor.value_index}"
         op = self._result.graph.create_op(
@@ -120,7 +120,7 @@ class _Simplifier:
         result.ops[op] = made
         for old, new in zip(op.outputs, outputs, strict=True):
             if new is not None:
-                result.tensors.setdefault(old, new)  # a fed tensor stays what was fed
+                result.tensors.setdefault(old, new)  # a fed tensor keeps its Placeholder
 
     def _add_with_regions(
         self, op: Operation, inputs: list[Tensor], controls: list[Operation]
@@ -184,7 +184,7 @@ class _Simplifier:
     def _reuse(
         self, op: Operation, inputs: list[Tensor], controls: list[Operation]
     ) -> tuple[Operation, Sequence[Tensor]] | None:
-        """Something simpler that gives the same outputs, or None."""
+        """A simpler or earlier operation of the copy that gives the same outputs, with these outputs; or None."""
         if op.op_def.stateful or op.op_def.regions:
             return None
         if _forwards(op, inputs) and not controls and op not in self._kept and op.device in ("", inputs[0].device):

@@ -1,7 +1,7 @@
-"""How long a step should take: its operations, played through on the cores and the links of a machine.
+"""The predicted time of a step: its operations are simulated on the cores and the network of a `Machine`.
 
-A step is a list of *tasks*, each on a device, in the order in which a device would prefer to run them. A device runs
-one task at a time, as soon as what it needs is there; devices of one node share its cores and its network.
+A step is a list of *tasks*, each on a device. A device runs one task at a time: of those whose inputs are there, the
+first in the list. Devices of one node share its cores and its network.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Task:
 
     Attributes:
         device: The device.
-        seconds: What it takes.
-        name: The operation.
+        seconds: How long it takes.
+        name: Name of the operation.
         after: Tasks that come before it, by their numbers.
-        late_s: For those of them that are Sends of other devices, how long the message is under way.
-        network_s: For those of other nodes, how much of that it keeps the network of both busy.
+        late_s: For each task of `after` that is a Send of another device, the seconds that its message travels.
+        network_s: The part of those seconds in which the message keeps the network of both nodes busy.
     """
 
     device: str
@@ -42,12 +42,13 @@ class Task:
 
 @dataclass
 class StepTime:
-    """The course of a step.
+    """The predicted time of a step.
 
     Attributes:
-        seconds: From the driver's call to its end.
-        busy_s: What each device computes and sends.
-        waits_for: The device, node or chain of operations that the step cannot be faster than, and the seconds of that.
+        seconds: From the driver's call to the end of the step.
+        busy_s: Seconds that each device computes and sends.
+        waits_for: What bounds the step from below most (a device, cores, a network, the longest chain, the driver), and
+            the seconds of that bound.
     """
 
     seconds: float
@@ -56,49 +57,54 @@ class StepTime:
 
 
 def simulate(tasks: Sequence[Task], machine: Machine) -> StepTime:
-    """Play a step through."""
+    """Simulate a step: advance the time from event to event until every task has run."""
     followers: list[list[int]] = [[] for _ in tasks]
     missing = [len(task.after) for task in tasks]
     for number, task in enumerate(tasks):
         for earlier in task.after:
             followers[earlier].append(number)
-    course = _Course(tasks, machine)
+    simulation = _Simulation(tasks, machine)
     for number, count in enumerate(missing):
         if not count:
-            course.ready(number)
-    course.start()
-    while course.events:
-        now, kind, number = heapq.heappop(course.events)
-        course.now = now
+            simulation.ready(number)
+    simulation.start()
+    while simulation.events:
+        now, kind, number = heapq.heappop(simulation.events)
+        simulation.now = now
         if kind == _ARRIVAL:
             missing[number] -= 1
             if not missing[number]:
-                course.ready(number)
+                simulation.ready(number)
         else:
-            course.end(number)
+            simulation.end(number)
             for later in followers[number]:
                 if number in tasks[later].late_s:
-                    heapq.heappush(course.events, (course.arrival(number, later), _ARRIVAL, later))
+                    heapq.heappush(simulation.events, (simulation.arrival(number, later), _ARRIVAL, later))
                     continue
                 missing[later] -= 1
                 if not missing[later]:
-                    course.ready(later)
-        if not course.events or course.events[0][0] > now:
-            course.start()
-    return _summary(tasks, course, machine)
+                    simulation.ready(later)
+        if not simulation.events or simulation.events[0][0] > now:
+            simulation.start()
+    return _summary(tasks, simulation, machine)
 
 
-_END, _ARRIVAL = 0, 1
+_END, _ARRIVAL = 0, 1  # kinds of events: a task ends; a message arrives for a task
 
 
-class _Course:
-    """The state of a step that is played through."""
+class _Simulation:
+    """The state of the simulation.
+
+    Attributes:
+        events: Heap of (time in seconds, kind, number of the task).
+        chain_s: For each task, its end if every task had a core and a network of its own.
+    """
 
     def __init__(self, tasks: Sequence[Task], machine: Machine) -> None:
         self.now = 0.0
         self.events: list[tuple[float, int, int]] = []
         self.busy_s: dict[str, float] = {}
-        self.chain_s = [0.0] * len(tasks)  # with a core for every task
+        self.chain_s = [0.0] * len(tasks)
         self._tasks = tasks
         self._machine = machine
         self._ready: dict[str, list[int]] = {}
@@ -108,7 +114,7 @@ class _Course:
         self._network_free: dict[tuple[str, str], float] = {}
 
     def ready(self, number: int) -> None:
-        """All that a task needs is there."""
+        """Note that all inputs of a task are there."""
         task = self._tasks[number]
         begin = max((self.chain_s[earlier] + task.late_s.get(earlier, 0.0) for earlier in task.after), default=0.0)
         self.chain_s[number] = begin + task.seconds
@@ -125,7 +131,7 @@ class _Course:
                 heapq.heappush(self.events, (self.now + self._tasks[number].seconds, _END, number))
 
     def arrival(self, source: int, destination: int) -> float:
-        """When a message that leaves now will be there. Messages of a node leave, and arrive, one after the other."""
+        """When a message that leaves now arrives. A node's messages leave one after the other, and so they arrive."""
         task = self._tasks[destination]
         network_s = task.network_s.get(source, 0.0)
         if not network_s:
@@ -139,35 +145,35 @@ class _Course:
         return begin + task.late_s[source]
 
     def end(self, number: int) -> None:
-        """A task is done."""
+        """Note that a task has ended: its device and a core are free."""
         task = self._tasks[number]
         self._occupied.discard(task.device)
         self._cores[self._machine.node(task.device)] += 1
         self.busy_s[task.device] = self.busy_s.get(task.device, 0.0) + task.seconds
 
 
-def _summary(tasks: Sequence[Task], course: _Course, machine: Machine) -> StepTime:
-    own_s = machine.step_s + machine.device_s * len(course.busy_s)
-    bounds = {f"work on {device}": busy for device, busy in course.busy_s.items()}
+def _summary(tasks: Sequence[Task], simulation: _Simulation, machine: Machine) -> StepTime:
+    own_s = machine.step_s + machine.device_s * len(simulation.busy_s)
+    bounds = {f"work on {device}": busy for device, busy in simulation.busy_s.items()}
     by_node: dict[str, float] = {}
-    for device, busy in course.busy_s.items():
+    for device, busy in simulation.busy_s.items():
         by_node[machine.node(device)] = by_node.get(machine.node(device), 0.0) + busy / machine.cores
-    if len(course.busy_s) > machine.cores:
+    if len(simulation.busy_s) > machine.cores:
         for node, busy in by_node.items():
             bounds[f"the {machine.cores} cores of {'node ' + node if node else 'the node'}"] = busy
-    for (node, way), busy in course.network_s.items():
+    for (node, way), busy in simulation.network_s.items():
         bounds[f"the network {way} of node {node}"] = busy
-    bounds["the chain of operations and messages"] = max(course.chain_s, default=0.0)
+    bounds["the chain of operations and messages"] = max(simulation.chain_s, default=0.0)
     bounds["the driver"] = own_s
     longest = max(bounds, key=bounds.__getitem__)
-    return StepTime(own_s + course.now, course.busy_s, (longest, bounds[longest]))
+    return StepTime(own_s + simulation.now, simulation.busy_s, (longest, bounds[longest]))
 
 
 # -- tasks of a placed graph, and of partitions ------------------------------------------------------------
 
 
 def tasks_of_placed(order: Sequence[Operation], placement: Mapping[Operation, str], cost: CostModel) -> list[Task]:
-    """The tasks of a graph that is placed and not yet cut: with a Send and a Recv wherever an edge crosses."""
+    """The tasks of a graph that is placed but not yet cut, with a Send wherever an edge crosses devices."""
     machine = cost.machine
     tasks: list[Task] = []
     numbers: dict[Operation, int] = {}
@@ -175,7 +181,7 @@ def tasks_of_placed(order: Sequence[Operation], placement: Mapping[Operation, st
     copied: set[tuple[Operation, int]] = set()
     for op in order:
         if is_copied_constant(op) or op.type == "Placeholder":
-            continue  # each device has it for itself
+            continue  # each device has its own
         device = placement[op]
         task = Task(device, cost.seconds(op, device), op.name)
         edges = [(tensor.op, tensor.value_index) for tensor in op.inputs] + [(c, -1) for c in op.control_inputs]
@@ -212,7 +218,7 @@ class Instance:
     Attributes:
         partition: The partition.
         device: Where it runs.
-        replica: The replica that it computes, or serves; None for what runs once in a step.
+        replica: Number of the replica that it computes or serves; None for a partition that runs once in a step.
     """
 
     partition: Partition
@@ -257,7 +263,7 @@ def tasks_of_partitions(instances: Sequence[Instance], cost: CostModel) -> list[
             tasks.append(Task(instance.device, seconds, op.name, after))
     for number, op, instance in receives:
         by_replica = sends.get(op.attrs["key"], {})
-        # A replica gets its own answers; a shard the contributions of all.
+        # A replica receives the answers to itself. A shard receives the contributions of all replicas.
         of_one = [by_replica[instance.replica]] if instance.replica in by_replica else list(by_replica.values())
         task = tasks[number]
         for source in of_one:

@@ -14,8 +14,8 @@ _warned: Final[set[str]] = set()
 
 
 class _Options:
-    """Base of options: refuses fields that do not exist, and values that do not fit; warns once of those that change
-    nothing here.
+    """Base of options: refuses unknown fields and values that do not fit, and warns once of a field that has no effect
+    in tfray.
     """
 
     _without_effect: ClassVar[frozenset[str]] = frozenset()
@@ -85,7 +85,7 @@ class GraphOptions(_Options):
         infer_shapes: Accepted, without effect: shapes are always inferred.
         place_pruned_graph: Accepted, without effect: graphs are always pruned before they are placed.
         enable_bfloat16_sendrecv: Whether float32 tensors other than scalars go from one task to another in 16 bits
-            (white paper, section 5.5): half the bytes, and 8 bits of precision for whoever receives them.
+            (white paper, section 5.5): half the bytes, and 8 bits of precision for the receiver.
         build_cost_model: Accepted, without effect.
         timeline_step: Accepted, without effect.
     """
@@ -149,18 +149,19 @@ class ConfigProto(_Options):
         log_device_placement: Whether to print the device of every operation when a step is compiled.
         graph_options: See `GraphOptions`.
         operation_timeout_in_ms: Default timeout of every step in milliseconds; 0 for none.
-        placement: Where operations go for which the program leaves several devices open: ``"default"`` takes the first
-            GPU or else the first device, ``"cost"`` what should make steps shortest, by the sizes of tensors, the work
-            of operations and the speed of messages. Sessions on one cluster agree on where variables live.
-        placement_period: With ``placement="cost"``, after how many runs a step is recorded and placed anew by what was
-            measured; this is done three times. 0 places by estimates alone.
+        placement: How to choose a device for operations that the program leaves open. ``"default"`` takes the first
+            GPU, or else the first device. ``"cost"`` takes the devices with the shortest predicted step, by the sizes
+            of tensors, the work of operations and the speed of messages. Sessions on one cluster agree on where
+            variables live.
+        placement_period: With ``placement="cost"``: after this many runs a step is recorded, and placed anew by the
+            measured times. This is done three times. 0 places by estimates alone.
         gpu_options: See `GPUOptions`.
         intra_op_parallelism_threads: Accepted, without effect: set ``OMP_NUM_THREADS``.
         inter_op_parallelism_threads: Accepted, without effect.
         use_per_session_threads: Accepted, without effect.
         isolate_session_state: Accepted, without effect: local sessions never share state.
-        device_filters: Devices, by full or partial name, that a session on a `tf.train.Server` uses besides those of
-            its task; all when empty.
+        device_filters: Full or partial names of devices. A session on a `tf.train.Server` uses these and the devices of
+            its own task; an empty list means all devices.
     """
 
     device_count: dict[str, Count] = field(default_factory=dict)
@@ -193,9 +194,9 @@ class RunOptions(_Options):
     Attributes:
         timeout_in_ms: Milliseconds after which the step fails with `DeadlineExceededError`; 0 takes the session's.
         trace_level: How much of the step to record in the `tf.RunMetadata` that `Session.run` is given: nothing
-            (`NO_TRACE`), or when each operation ran and which memory it took. From `HARDWARE_TRACE` on a GPU is waited
-            for after each operation; below, only the time of its launch is known.
-        output_partition_graphs: Whether to put what each device runs there as well.
+            (`NO_TRACE`), or when each operation ran and which memory it took. From `HARDWARE_TRACE` on the step waits
+            for the GPU after each operation; below it, only the time of the launch is known.
+        output_partition_graphs: Whether to record the graph that each device runs as well.
         report_tensor_allocations_upon_oom: Accepted, without effect.
     """
 

@@ -1,18 +1,18 @@
 """Symbolic back-propagation: gradients of tensors, built as more graph.
 
-`gradients` walks from the targets to the sources once, latest operation first. Operations are numbered as
-they are made and take only tensors that exist already, so that order needs no sorting by edges. The walk
-visits the operations that lie on a path from a source to a target and no others.
+`gradients` walks once from the targets to the sources, latest operation first. Operations are numbered as they are
+made, and take only tensors that exist already. So this order has every operation before those that it depends on, and
+needs no sorting. The walk visits only operations that lie on a path from a source to a target.
 
-What a gradient function receives, one per output of its operation:
+For each output of its operation a gradient function receives:
 
 - the sum of the gradients that flow into the output;
-- None where none flows. Gradient functions of an `OpDef` deal with None themselves, so that outputs which
+- None if no gradient flows into it. Gradient functions of an `OpDef` deal with None themselves, so that outputs which
   exist for the gradient alone cost nothing. Functions registered by `RegisterGradient`, and those of
   `custom_gradient`, receive zeros instead, as in TensorFlow 1.
 
-Sparse gradients (`IndexedSlices`) stay sparse through identities and reads of variables, and when only sparse
-ones are summed; any other gradient function receives them dense.
+Sparse gradients (`IndexedSlices`) stay sparse through identities and reads of variables, and in a sum of sparse
+gradients only. Every other gradient function receives them dense.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class AggregationMethod:
     Attributes:
         ADD_N: One operation adds them all, when all are there.
         DEFAULT: `ADD_N`.
-        EXPERIMENTAL_TREE: Additions of two by two, which free the terms earlier.
+        EXPERIMENTAL_TREE: Additions of two terms each, which free the terms earlier.
         EXPERIMENTAL_ACCUMULATE_N: `ADD_N`, whose kernel needs no more memory than its result.
     """
 
@@ -119,7 +119,7 @@ def _register(name: str, function: Callable[..., Any] | None) -> None:
 
 
 def _gradient_function(op: Operation) -> tuple[Callable[..., Any] | None, bool]:
-    """The gradient function of `op`, None if no gradient flows through it; whether it takes None for zeros."""
+    """The gradient function of `op` (None if no gradient flows through it), and whether it accepts None for zeros."""
     override = op.attrs.get("_gradient_overrides", {}).get(op.type)
     if override is not None:
         return _overriding_function(op, override), False
@@ -190,7 +190,7 @@ def gradients(
         grad_ys: For each of `ys` the gradient of the final quantity with respect to it; None stands for ones.
         name: Name scope of the new operations.
         colocate_gradients_with_ops: Put each gradient on the device of the operation differentiated.
-        gate_gradients: Use no gradient of an operation before all its gradients are computed.
+        gate_gradients: Use a gradient of an operation only when all gradients of that operation are computed.
         aggregation_method: One of `AggregationMethod`.
         stop_gradients: Tensors to treat as constants: no gradient flows through what computes them.
         unconnected_gradients: One of `UnconnectedGradients`.
@@ -318,7 +318,7 @@ class _BackwardWalk:
         gate: Wait for all gradients of an operation before one is used.
         method: How to sum, one of `AggregationMethod`.
         reached: Tensors that depend on a source, sources included.
-        partials: For each tensor the gradients that its consumers sent so far; one, once they are summed.
+        partials: For each tensor the gradients of its consumers so far; a list of one when they have been summed.
     """
 
     graph: Graph
@@ -367,7 +367,7 @@ class _BackwardWalk:
         with self._scope_of(op):
             d_inputs = function(op, *_as_accepted(op, d_outputs, takes_none))
             d_inputs = _checked(op, [d_inputs] if isinstance(d_inputs, Gradient) or d_inputs is None else d_inputs)
-            # What leads to no source is not waited for, nor summed: it never runs.
+            # A gradient that leads to no source is dropped: it is not summed, nothing waits for it, so it never runs.
             d_inputs = [d if t in self.reached else None for t, d in zip(op.inputs, d_inputs, strict=True)]
             if self.gate and sum(d is not None for d in d_inputs) > 1:
                 d_inputs = grouping_ops.tuple_(d_inputs)
@@ -388,7 +388,7 @@ class _BackwardWalk:
         self.partials.setdefault(tensor, []).append(gradient)
 
     def total(self, tensor: Tensor) -> Gradient | None:
-        """The gradient of `tensor`, once all its consumers on the path were differentiated."""
+        """The gradient of `tensor`: the sum of its terms. All its consumers on the path have been differentiated."""
         terms = self.partials.get(tensor)
         if not terms:
             return None
@@ -510,8 +510,8 @@ def hessians(
 ) -> list[Tensor]:
     """The second derivatives of each of `ys` with respect to the one of `xs` at the same place.
 
-    Every element of an x adds a backward pass to the graph. A product of the Hessian with a vector v needs but
-    two in all: ``tf.gradients(tf.reduce_sum(tf.gradients(y, x)[0] * v), x)``.
+    Every element of an x adds a backward pass to the graph. A product of the Hessian with a vector v needs only two
+    backward passes: ``tf.gradients(tf.reduce_sum(tf.gradients(y, x)[0] * v), x)``.
 
     Args:
         ys: A scalar tensor, or a list of them.
@@ -578,7 +578,7 @@ class _CustomGradient:
 
 
 _custom_ids: Final = itertools.count()
-# Each lives as long as the graph that uses it, which holds it; copies of the graph find it by its name.
+# Custom gradients by name. The graph that uses one keeps it alive; copies of the graph find it here by its name.
 _CUSTOM: Final[weakref.WeakValueDictionary[str, _CustomGradient]] = weakref.WeakValueDictionary()
 
 
@@ -627,7 +627,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _variables_between(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> list[Any]:
-    """The trainable variables that `results` are computed from, other than by `inputs`."""
+    """The trainable variables that `results` are computed from on paths that do not lead through `inputs`."""
     if not results:
         return []
     given = set(inputs)

@@ -1,9 +1,9 @@
 """Gradients of `cond` and `while_loop`: branches and loops that run backward.
 
-The gradient of a branch is a branch, and that of a loop is a loop that counts down. What the backward region needs of
-the forward one, it asks for while it is built: a tensor of a forward branch becomes a further result of that branch;
-a tensor of a loop's body becomes a list of its values in all iterations, from which the backward loop reads. What
-nobody asks for is not kept, and since the backward pass is made of the same operations, it differentiates again.
+The gradient of a branch is a branch, and that of a loop is a loop that counts down. While a backward region is built,
+it may capture tensors of the forward region. A tensor of a forward branch becomes a further result of that branch. A
+tensor of a loop's body becomes a list of its values in all iterations, from which the backward loop reads. Tensors that
+are not captured are not kept. The backward pass is made of the same operations, so it can be differentiated again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Backpropagate(Protocol):
     def __call__(
         self, targets: Sequence[Tensor], d_targets: Sequence[Gradient], sources: Sequence[Tensor]
     ) -> list[Gradient | None]:
-        """The gradients of `sources`, built in the current graph, when those of `targets` are given."""
+        """The gradients of `sources`, built in the current graph from the given gradients of `targets`."""
 
 
 def carries_gradient(tensor: Tensor) -> bool:
@@ -68,12 +68,12 @@ class _BackwardRegion(Region):
         return self._fetched[tensor]
 
     def own_controls(self, ops: Any) -> list[Operation]:
-        # What ran forward has run.
+        # Operations of the forward region have run before the backward operation begins: no need to wait for them.
         return super().own_controls([op for op in ops if op.graph is not self._forward])
 
     def create_op(self, op_type: str, inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Operation:
         if op_type == "Shape" and inputs[0].graph is self._forward and inputs[0] not in self._fetched:
-            # A shape is all that is needed of that tensor: keep no more of it.
+            # Only the shape of that tensor is needed: keep the shape, not the tensor.
             return self.own(self._forward_shape(inputs[0], *args)).op
         return super().create_op(op_type, inputs, *args, **kwargs)
 
@@ -142,7 +142,7 @@ def _from_branch(op: Operation, branch: str, tensor: Tensor, region: Region) -> 
     if _is_constant(tensor):
         return _copied_constant(region, tensor)
     exported = region.capture(export_from_branch(op, branch, tensor))
-    exported.set_shape(tensor.shape)  # where it is used, its branch was taken
+    exported.set_shape(tensor.shape)  # of this branch only: the result is used only where this branch was taken
     return exported
 
 
@@ -174,7 +174,7 @@ class _BackwardLoop:
         self._backpropagate = backpropagate
         self._count: int = op.attrs["variables"]
         self._d_variables = d_outputs[1 : 1 + self._count]
-        # Lists of values that an earlier backward pass reads have gradients of their own.
+        # For second derivatives: the lists of values that an earlier backward pass reads have gradients too.
         stacked = self._body.outputs[self._count :]
         self._d_stacks = [
             (tensor, d_stack)
@@ -231,7 +231,7 @@ class _BackwardLoop:
         if tensor.op.type == "RegionInput":
             position = self._body.inputs.index(tensor)
             if position >= self._count:
-                return self._op.inputs[position]
+                return self._op.inputs[position]  # a capture has the same value in every iteration
         if _is_constant(tensor):
             return _copied_constant(region, tensor)
         stack = region.capture(stack_over_iterations(self._op, tensor))
@@ -261,7 +261,7 @@ class _BackwardLoop:
             if total is None:
                 following.append(d_capture)
             elif _is_product_over_rows(total) and self._op.inputs[position].dtype is total.dtype:
-                # Not added up here: the product of all turns is taken at the end.
+                # Not added up in every turn: one product over the rows of all turns is computed after the loop.
                 self._products[position] = total.op
                 following.append(d_capture)
             else:
@@ -289,7 +289,7 @@ def _gradient_shape(tensor: Tensor) -> TensorShape:
 
 
 def zeros_for(tensor: Tensor) -> Tensor:
-    """What the gradient of `tensor` is where nothing flows."""
+    """The gradient of `tensor` if no gradient flows into it: zeros."""
     if tensor.dtype is dtypes.variant:
         return tensor_array_ops.empty()
     variable = variable_behind(tensor)

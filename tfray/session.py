@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from tfray.placement.cost_placer import CostPlacer
 
 _CALLABLE: Final = object()
-"""Marks the steps of `Session.make_callable`, which stay when the graph changes."""
+"""Begins the keys of steps that `Session.make_callable` compiles. They stay valid when the graph changes."""
 
 _OBSERVED: Final = object()
-"""Marks the steps of `Session.run_observed`, which nothing optimises."""
+"""Begins the keys of steps that `Session.run_observed` compiles. They are not optimised."""
 
 _MOST_ADAPTATIONS: Final = 3
-"""How often a step is placed anew."""
+"""How often a step is placed anew by measured times. Each time costs a recorded run and a compilation."""
 
 _homes: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
-"""By cluster, the devices on which its sessions have placed variables by cost."""
+"""For each cluster, the device of every variable that its sessions have placed by cost, by the variable's name."""
 
 
 class Session:
@@ -115,7 +115,7 @@ class Session:
         key = (_key(fetches), tuple(feed_dict) if feed_dict else (), self._graph.version)
         try:
             step = self._steps.get(key)
-        except TypeError:  # what cannot be hashed is nothing that can be fetched: say so
+        except TypeError:  # something that cannot be hashed cannot be fetched either: `_Structure` raises a clear error
             _Structure(self._graph, fetches)
             raise
         if step is None:
@@ -168,7 +168,7 @@ class Session:
     def _prepare(self, key: tuple[Any, ...], fetches: Any, feeds: Sequence[Any]) -> _PreparedStep | _AdaptingStep:
         with self._lock:
             if key not in self._steps:
-                # Plans of earlier versions of the graph stay valid for steps that still run, but are not found again.
+                # Steps compiled for earlier versions of the graph may still run, but are not used for new runs.
                 version = self._graph.version
                 for stale in [other for other in self._steps if other[-1] != version and other[0] is not _CALLABLE]:
                     self._steps.pop(stale).close()
@@ -241,7 +241,7 @@ def _runner_for(target: Any, config: ConfigProto) -> Runner:
 
 
 def _placer_for(target: Any, config: ConfigProto) -> CostPlacer | None:
-    """What places by cost, if that is wanted."""
+    """The placer for ``placement="cost"``; None for ``"default"``."""
     if config.placement == "default":
         return None
     # Few sessions need these, and importing takes time.
@@ -276,7 +276,7 @@ class _PreparedStep:
         feeds: Sequence[Any],
         placer: CostPlacer | None = None,
     ) -> None:
-        # A sparse tensor is fed as the tensors of which it is made: this tells how many each feed stands for.
+        # A sparse tensor is fed as the tensors that it consists of. `parts` has the list of these for each feed.
         parts = [feed._feed_parts() if hasattr(feed, "_feed_parts") else [feed] for feed in feeds]
         self._part_counts = [len(each) for each in parts]
         self._has_composites = len(feeds) != sum(self._part_counts)
@@ -300,7 +300,7 @@ class _PreparedStep:
             self._partitions = list(compiled.partitions)
             self._registered = runner.register(compiled.partitions, graph.functions)
             places = dict(zip(computed, compiled.fetches, strict=True))
-        # Where each fetched tensor's value is: ("fed", index) or (partition, index).
+        # Where each fetched tensor's value is: (partition, index of the fetch), or (-1, index of the feed).
         self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
 
     def _compile(self) -> CompiledStep:
@@ -334,7 +334,7 @@ class _PreparedStep:
     def run_recorded(
         self, values: Sequence[Any], timeout_s: float | None, options: RunOptions, run_metadata: RunMetadata
     ) -> Any:
-        """Run, and replace what `run_metadata` holds by what `options` ask for."""
+        """Run, and put what `options` ask for into `run_metadata`, in place of what it holds."""
         fed = self._convert(values)
         feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
         run_metadata.Clear()
@@ -359,7 +359,7 @@ class _PreparedStep:
         return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 
     def _convert(self, values: Sequence[Any]) -> list[Any]:
-        """What is fed, as arrays."""
+        """The fed values as arrays, one for each fed tensor."""
         if self._has_composites:
             values = self._parts_of(values)
         return [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
@@ -388,7 +388,7 @@ class _PreparedStep:
 
 
 class _AdaptingStep:
-    """A step that is placed anew, a few times, by what it has been seen to take."""
+    """A step that is placed anew a few times, by the times that its operations were measured to take."""
 
     def __init__(
         self,

@@ -1,12 +1,12 @@
 """Checkpoints: what a set of shard files holds, in a manifest ``PREFIX.index`` that is written last.
 
-The manifest is JSON with a checksum of its own. It names every tensor with its dtype, its whole shape and the slices of
-which it is made, and every slice with its file, place and checksum. It appears by renaming, when all it names is
-there: without a manifest there is no checkpoint, and shard files have names that no other save uses. So a save that
-is interrupted anywhere leaves the one before as it was.
+The manifest is JSON with a checksum of its own. It names every tensor with its dtype, its whole shape and its slices,
+and every slice with its file, place and checksum. It is put in place by renaming, after every file that it names has
+been written. Without a manifest there is no checkpoint, and shard files have names that no other save uses. So a save
+that is interrupted anywhere leaves the checkpoint before it as it was.
 
-Nothing is trusted on reading: the manifest's checksum is checked first, then that of each tensor as it is read, and no
-more memory is asked for than the files hold.
+Reading trusts nothing. The manifest's checksum is checked first, then that of each tensor as it is read. No more memory
+is taken than the files hold.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from tfray.framework.dtypes import DType, as_dtype
 INDEX_SUFFIX: Final = ".index"
 FORMAT_VERSION: Final = 1
 SAVED_AT: Final = "saved_at"
-"""In a manifest's metadata: when it was made, in seconds since 1970, which the times of copied files do not tell."""
+"""Key in a manifest's metadata for the time when it was made, in seconds since 1970. Copied files have other times."""
 _HEAD: Final = b'{"tfray_checkpoint":%d,"checksum":"' % FORMAT_VERSION
 _BETWEEN: Final = b'","manifest":'
 _TAIL: Final = b"}\n"
-_DIGITS: Final = 16
+_DIGITS: Final = 16  # hexadecimal digits of a manifest's checksum of 64 bits
 
 
 @dataclass(frozen=True)
 class TensorEntry:
-    """What a checkpoint knows of a tensor.
+    """A tensor in a checkpoint.
 
     Attributes:
         name: Its name.
@@ -89,7 +89,7 @@ class Manifest:
     Attributes:
         tensors: By name.
         files: By name within the folder.
-        metadata: Whatever the program wants to remember.
+        metadata: Values that the program saved with the checkpoint.
     """
 
     tensors: Mapping[str, TensorEntry]
@@ -152,7 +152,7 @@ class Manifest:
         try:
             return _manifest_from_plain(json.loads(body))
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"{path} is no manifest: {type(error).__name__}: {error}") from error
+            raise DataLossError(f"{path} is not a manifest: {type(error).__name__}: {error}") from error
 
 
 def is_manifest(data: bytes) -> bool:
@@ -234,11 +234,11 @@ class ArrowCheckpoint:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What the program that saved it wanted to remember."""
+        """The values that the program saved with the checkpoint."""
         return self.manifest.metadata
 
     def read(self, name: str, offset: Sequence[int] | None = None, shape: Sequence[int] | None = None) -> Any:
-        """See `CheckpointFiles.read`. What lies in one slice is a read-only view of the file."""
+        """See `CheckpointFiles.read`. A tensor or part within one slice is a read-only view of the file."""
         return assemble(find_tensor(self, name), offset, shape, self._read_slice, self._size_of)
 
     def _size_of(self, file: str) -> int:
@@ -253,7 +253,7 @@ class ArrowCheckpoint:
         return self._shards[name]
 
     def verify(self) -> None:
-        """Read everything. Raises `DataLossError`, which names file and tensor, when a byte is not as it was."""
+        """Read everything. Raises `DataLossError`, which names file and tensor, if a byte is not as it was written."""
         for name in self.manifest.files:
             self._shard(name).check_end()
         for entry in self.tensors.values():
@@ -288,10 +288,10 @@ def assemble(
         offset: Where the part begins.
         shape: Its shape.
         read_slice: Gives the array of a slice.
-        size_of: Gives the size of a file, as it is there.
+        size_of: Gives the size that a file really has.
 
     Raises:
-        DataLossError: The slices do not make the part, or are not there; no memory was taken then.
+        DataLossError: The slices do not make the part, or are not there. Both are found before memory is taken.
     """
     wanted = _Box.of(entry, offset, shape)
     overlaps = [(part, _Box(part.offset, part.shape).intersect(wanted)) for part in entry.slices]
@@ -313,7 +313,7 @@ def assemble(
 
 
 def _check_pieces(entry: TensorEntry, parts: Sequence[SliceEntry], size_of: Callable[[str], int]) -> None:
-    """Raise `DataLossError` unless slices lie beside each other, in the tensor and in files that are there."""
+    """Raise `DataLossError` if slices overlap in the tensor, or take more bytes of a file than it has."""
     taken: dict[str, int] = {}
     for part in parts:
         taken[part.file] = taken.get(part.file, 0) + part.length

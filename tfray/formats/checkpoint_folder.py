@@ -1,10 +1,9 @@
-"""Checkpoints in a folder: put in place, replaced and removed, and what interrupted saves have left.
+"""Checkpoints in a folder: they are put in place, replaced and removed, and the rests of interrupted saves cleared.
 
-Nothing is removed but what a save has made for certain: files that a manifest names and that have names as only saves
-make them, and, of saves that are over, files of such names that no manifest has. A save that is under way has a file
-``PREFIX.tfray-saving-TOKEN``, which tells whose it is, and nobody touches its files. So two saves of one prefix, by one
-process or several, do each other no harm, whatever their order: each has files of its own, and the manifest that is
-put in place last counts.
+Only files that a save has certainly made are removed. They have names that only saves give, and either a manifest names
+them, or no manifest does and their save is over. A save that is under way has a file ``PREFIX.tfray-saving-TOKEN``,
+which says which process saves; its files are left alone. Each save has files of its own, and the manifest that is put
+in place last counts. So two saves of one prefix, by one process or several, do each other no harm in any order.
 """
 
 from __future__ import annotations
@@ -25,10 +24,12 @@ from tfray.formats.tensor_bundle import TensorBundle
 
 META_SUFFIX: Final = ".meta"
 BACKGROUND_BYTES: Final = 64 << 20
-"""From this size on files are removed in the background."""
+"""64 MiB. Files that have this size together are removed in the background: removing gigabytes takes some tenths of a
+second."""
 
 FOREIGN_SAVE_S: Final = 3600.0
-"""A save of a process that cannot be seen from here is taken to be over after so many seconds."""
+"""Seconds. This process cannot see processes of other machines. If the file of such a save is older than this, the
+save is taken to be over. A smaller value could remove files of a slow save; a larger one keeps rests longer."""
 
 _DATA: Final = re.compile(r"(.+)\.data-\d{5}-of-\d{5}-[0-9a-f]{12}\.arrow", re.DOTALL)
 _SAVING: Final = re.compile(r"(.+)\.tfray-saving-[0-9a-f]{12}", re.DOTALL)
@@ -38,10 +39,10 @@ _SAVING: Final = re.compile(r"(.+)\.tfray-saving-[0-9a-f]{12}", re.DOTALL)
 
 
 def write_manifest(prefix: str, manifest: Manifest) -> None:
-    """Make a checkpoint of shards that are written: put the manifest in place, then remove what it replaced.
+    """Make a checkpoint of shards that have been written: put the manifest in place, then remove what it replaced.
 
     Raises:
-        AbortedError: A file of it is gone: somebody has removed it since it was written.
+        AbortedError: A shard file is gone, or has changed, since it was written.
     """
     for entry in manifest.files.values():
         path = sibling(prefix, entry.name)
@@ -49,7 +50,7 @@ def write_manifest(prefix: str, manifest: Manifest) -> None:
             raise AbortedError(f"{path} is gone, or not as it was written: checkpoint {prefix} was not completed")
     replaced = data_files(prefix) or []
     files.replace_durably(prefix + INDEX_SUFFIX, manifest.to_bytes())
-    # Only what the manifest before had: other files of this prefix may be those of a save that is under way.
+    # Only files of the replaced manifest: other files of this prefix may belong to a save that is under way.
     _remove_all(sibling(prefix, name) for name in replaced if name not in manifest.files)
 
 
@@ -71,10 +72,10 @@ def data_files(prefix: str) -> list[str] | None:
 
 
 def remove_checkpoint(prefix: str) -> None:
-    """Remove the files of a checkpoint, the manifest first: what is left after an interruption is no checkpoint."""
+    """Remove the files of a checkpoint, the manifest first: after an interruption the rest counts as no checkpoint."""
     names = data_files(prefix)
     _remove_quietly(prefix + INDEX_SUFFIX)
-    if names is None:  # it was damaged: what has names as only its saves make them
+    if names is None:  # the manifest was damaged: remove the files with names that only saves of this prefix give
         clear_away(prefix)
     else:
         _remove_all(sibling(prefix, name) for name in names)
@@ -82,7 +83,7 @@ def remove_checkpoint(prefix: str) -> None:
 
 @contextlib.contextmanager
 def saving(prefix: str) -> Iterator[None]:
-    """A block that saves a checkpoint. When it fails, what it has left is removed."""
+    """Around the code that saves a checkpoint. If that code fails, its files are removed."""
     holder = Holder.new()
     path = f"{prefix}.tfray-saving-{holder.token}"
     try:
@@ -93,7 +94,7 @@ def saving(prefix: str) -> Iterator[None]:
         yield
     except BaseException:
         holder.end()
-        with contextlib.suppress(OpError):  # what stays is cleared away by the next run; the error says more
+        with contextlib.suppress(OpError):  # the next run clears away what stays; the first error says more than this
             clear_away(prefix)
         raise
     holder.end()
@@ -108,7 +109,7 @@ def _size_of(path: str) -> int:
 
 
 def _remove_all(paths: Iterable[str]) -> None:
-    """Remove files; large ones in the background: to give back gigabytes takes a good part of a second."""
+    """Remove files, in the background from `BACKGROUND_BYTES` on."""
     found = list(paths)
     if sum(max(0, _size_of(path)) for path in found) < BACKGROUND_BYTES:
         for path in found:
@@ -142,16 +143,17 @@ def stray_files(prefix: str, series: bool = False, also: Collection[str] = ()) -
     """Paths of what interrupted saves have left.
 
     Args:
-        prefix: Of which checkpoint.
-        series: Of all checkpoints whose names differ from that one in the step alone.
-        also: Names of files beside the checkpoints: what interrupted replacements of them have left, too.
+        prefix: The checkpoint.
+        series: Whether to look for all checkpoints whose names differ from that one in the number of the step only.
+        also: Names of further files. The rests of interrupted replacements of these files are found too.
     """
     folder, base = os.path.split(prefix)
     folder = folder or "."
     if not files.is_folder(folder):
         return []
     ours = re.compile(re.escape(base.rstrip("0123456789")) + r"\d*" if series else re.escape(base), re.DOTALL)
-    # What is there first, then who saves, then what manifests name: a save that ends meanwhile loses nothing.
+    # The order matters: list the files, then the saves under way, then read manifests. A save that ends between these
+    # is still seen as under way, or its manifest names its files.
     names = files.list_folder(folder)
     over, live = _saves(prefix, files.list_folder(folder))
     bases = {base for base in map(_made_for, names) if base is not None and ours.fullmatch(base)} - live
@@ -165,13 +167,13 @@ def stray_files(prefix: str, series: bool = False, also: Collection[str] = ()) -
                 found.append(name)
         if each in over and f"{each}{INDEX_SUFFIX}" not in names:
             found += [name for name in names if name == each + META_SUFFIX]
-    # What tells of an interrupted save goes last: until then it says whose the graph is.
+    # The file of an interrupted save goes last: while it is there, it shows that the graph file belongs to that save.
     found.sort(key=lambda name: _SAVING.fullmatch(name) is not None)
     return [sibling(prefix, name) for name in found]
 
 
 def _made_for(name: str) -> str | None:
-    """Of which checkpoint a save has made a file of such a name; None when none has."""
+    """The checkpoint (its name in the folder) whose save gives a file that name; None if no save does."""
     target = files.temporary_target(name)
     if target is not None:
         suffix = next((suffix for suffix in (INDEX_SUFFIX, META_SUFFIX) if target.endswith(suffix)), None)
@@ -185,7 +187,7 @@ def _base_of(pattern: re.Pattern[str], name: str) -> str | None:
 
 
 def _saves(prefix: str, names: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Of which checkpoints there are interrupted saves, and of which one is under way."""
+    """The checkpoints with an interrupted save, and those with a save that is under way."""
     over: set[str] = set()
     live: set[str] = set()
     for name in names:

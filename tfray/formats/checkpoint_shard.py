@@ -1,9 +1,9 @@
 """Shard files of checkpoints: Arrow IPC files with one record batch for each tensor, or slice of one.
 
-The bytes of a tensor begin at a multiple of 64 in the file, large ones at that of a page, so that a mapped file gives
-arrays without a copy; padding in the metadata of each batch sees to that. They go from the array's memory to the file
-without a copy of the whole. Every byte of a file is under one of three checksums: that of a tensor's data, that of what
-stands before it, or that of the file's end.
+The bytes of a tensor begin at a multiple of 64 in the file, those of a large tensor at a multiple of a page. So a
+mapped file gives arrays without a copy. Padding in the metadata of each batch moves the bytes there. Writing makes no
+copy of a whole tensor either. Every byte of a file is under one of three checksums: that of a tensor's data, that of
+the header before the data, or that of the file's end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tfray.formats.mapped_file import MappedFile
 from tfray.framework.dtypes import DType, as_dtype
 
 ALIGNMENT: Final = 64
-"""Where data begins in a file, and so in memory."""
+"""Bytes: data begins at a multiple of this in a file, and so in memory."""
 
 
 def checksum(data: Any) -> int:
@@ -55,9 +55,9 @@ class SliceEntry:
         shape: Shape of the part.
         position: Where its data begins in the file.
         length: Bytes of its data.
-        checksum: That of the data.
-        header: Bytes before the data that belong to it.
-        header_checksum: Their checksum.
+        checksum: Checksum of the data.
+        header: Number of bytes before the data that belong to it.
+        header_checksum: Checksum of these bytes.
     """
 
     file: str
@@ -75,7 +75,7 @@ class SliceEntry:
         sizes = (*offset, *shape, self.position, self.length, self.header)
         sums = (self.checksum, self.header_checksum)
         if not all(type(size) is int and size >= 0 for size in (*sizes, *sums)) or self.header > self.position:
-            raise ValueError(f"{self!r} is no part of a tensor")
+            raise ValueError(f"{self!r} is not a valid entry of a part of a tensor")
         return SliceEntry(
             str(self.file),
             offset,
@@ -94,9 +94,9 @@ class FileEntry:
 
     Attributes:
         name: Its name, within the folder of the checkpoint.
-        size: Bytes.
-        end: Bytes behind the last tensor.
-        end_checksum: Their checksum.
+        size: Number of its bytes.
+        end: Number of bytes behind the last tensor.
+        end_checksum: Checksum of these bytes.
     """
 
     name: str
@@ -108,9 +108,9 @@ class FileEntry:
         """This entry. Raises `ValueError` when something in it cannot be."""
         numbers = (self.size, self.end, self.end_checksum)
         if not all(type(number) is int and number >= 0 for number in numbers) or self.end > self.size:
-            raise ValueError(f"{self!r} is no file")
+            raise ValueError(f"{self!r} is not a valid entry of a file")
         if type(self.name) is not str or self.name in ("", ".", "..") or set("/\\\0") & set(self.name):
-            raise ValueError(f"{self.name!r} is no name of a file")
+            raise ValueError(f"{self.name!r} is not the name of a shard file")
         return self
 
 
@@ -157,7 +157,7 @@ def write_shard(path: str, pieces: Iterable[Piece]) -> ShardRecord:
     """Write a file. Pieces are asked for one after the other.
 
     Args:
-        path: Where; there must be nothing.
+        path: Path of the file, which must not exist yet.
         pieces: What to write.
     """
     name = os.path.basename(path)
@@ -178,7 +178,10 @@ def _open_for_writing(path: str) -> BinaryIO | DirectFile:
 
 
 class _Sink:
-    """A file as Arrow writes to it, which sums up all that is no data."""
+    """A file as Arrow writes to it. It finds where a tensor's data lies, and computes the checksum of all other bytes.
+
+    Bytes that are no data are held back until the data comes: together they are the header of that data.
+    """
 
     closed = False
 
@@ -186,9 +189,9 @@ class _Sink:
         self._file = file
         self._header = bytearray()
         self.data: Any = None
-        """The data that comes next, known by its address: it is summed up apart."""
+        """The data that comes next, recognised by its address. Its checksum has been computed already."""
         self.placed: tuple[int, int, int] | None = None
-        """Where it was written, and length and checksum of what came before it."""
+        """Position of that data in the file, and length and checksum of its header; None before it is written."""
         self.written = 0
 
     def write(self, part: Any) -> int:
@@ -210,7 +213,7 @@ class _Sink:
 
     def _put(self, rest: memoryview) -> None:
         self.written += len(rest)
-        while rest:  # the system takes 2 GB at a time
+        while rest:  # the system writes at most 2 GB in one call
             count = self._file.write(rest)
             rest = rest[len(rest) if count is None else count :]
 
@@ -218,10 +221,10 @@ class _Sink:
         return self.written + len(self._header)
 
     def flush(self) -> None:
-        """Headers are held back on purpose."""
+        """Do nothing: headers are held back until their data comes."""
 
     def close(self) -> None:
-        """The file is closed by who opened it."""
+        """Do nothing: `write_shard`, which opened the file, closes it."""
 
     def writable(self) -> bool:
         return True
@@ -260,7 +263,10 @@ def _write_piece(writer: Any, sink: _Sink, file: str, piece: Piece) -> tuple[str
 
 @lru_cache(maxsize=4096)
 def _header_length(name: int, dtype: int, rank: int, first: bool) -> int:
-    """Bytes before the data of a batch without padding, by the lengths of its fields; the first has more before it."""
+    """Number of bytes before the data of a batch without padding, found by writing one with fields of these lengths.
+
+    The first batch of a file has more before it: the file's own header.
+    """
     pa = _pyarrow()
     sink = pa.MockOutputStream()
     batch = _batch(("n" * name, "d" * dtype, *[[0] * rank] * 3, 0), pa.py_buffer(b""))
@@ -299,7 +305,7 @@ def _batch(fields: tuple[Any, ...], data: Any) -> Any:
 
 
 def to_octets(array: Any) -> np.ndarray[Any, Any]:
-    """The bytes of an array, without a copy where they lie in order; of strings, all lengths and then all bytes."""
+    """The bytes of an array, without a copy if it is contiguous. For strings: all lengths, then all bytes."""
     if array.dtype == object:
         items = [bytes(item) for item in array.reshape(-1)]
         lengths = np.array([len(item) for item in items], "<u8")

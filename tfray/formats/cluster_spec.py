@@ -36,7 +36,7 @@ class ClusterSpec:
 
         cluster = tf.train.ClusterSpec({"ps": ["ps0:2222"], "worker": ["worker0:2222", "worker1:2222"]})
 
-    An address is the name under which a task's server is found on Ray; nothing listens there.
+    An address is only a name, under which a task's server is found on Ray. No server listens at the address.
 
     Args:
         cluster: Job name to a list of addresses, or to a dictionary of addresses by task index; or a `ClusterDef`; or
@@ -54,7 +54,7 @@ class ClusterSpec:
         elif isinstance(cluster, Mapping):
             jobs = cluster
         else:
-            raise TypeError(f"{cluster!r} is no cluster: expected a dictionary of jobs")
+            raise TypeError(f"{cluster!r} is not a cluster: expected a dictionary of jobs")
         self._jobs = {_text(name): _tasks(_text(name), tasks) for name, tasks in jobs.items()}
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Sizes that files declare, looked at before memory is taken for them."""
+"""Checks of sizes that a file declares, before memory is taken for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 MAX_RANK: Final = 64
-"""What NumPy allows."""
+"""Most dimensions of an array: NumPy's limit."""
 
 
 def element_count(shape: Sequence[int], item_bytes: int) -> int:
@@ -22,8 +22,8 @@ def element_count(shape: Sequence[int], item_bytes: int) -> int:
         ValueError: No array can have that shape, not even one without elements.
     """
     if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > MAX_RANK:
-        raise ValueError(f"{list(shape)} is no shape")
-    # Dimensions of size 0 aside, as NumPy has it: places are computed from the others all the same.
+        raise ValueError(f"{list(shape)} is not the shape of an array")
+    # Like NumPy, leave out dimensions of size 0: strides are computed from the others, and must fit 63 bits too.
     if math.prod(size or 1 for size in shape) * max(1, item_bytes) >= 1 << 63:
         raise ValueError(f"no array can have shape {list(shape)}")
     return math.prod(shape)
@@ -32,7 +32,7 @@ def element_count(shape: Sequence[int], item_bytes: int) -> int:
 def check_disjoint(offsets: Sequence[Sequence[int]], shapes: Sequence[Sequence[int]]) -> None:
     """Raise `ValueError` when two of several boxes have an element in common."""
     boxes = list(zip(offsets, shapes, strict=True))
-    for axis in range(len(offsets[0])):  # mostly they lie one after the other
+    for axis in range(len(offsets[0])):  # quick test: mostly the boxes lie one after the other along one axis
         bounds = sorted((offset[axis], offset[axis] + shape[axis]) for offset, shape in boxes)
         if all(end <= start for (_, end), (start, _) in itertools.pairwise(bounds)):
             return

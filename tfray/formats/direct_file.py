@@ -1,8 +1,8 @@
 """Writing large files of this machine past the system's cache.
 
-What is written through the cache leaves it at the disk's speed sooner or later, and whoever writes then waits: the save
-of two gigabytes takes two seconds, or fifteen. Past the cache it takes what the disk takes, and what programs have
-cached stays there. Where the file system cannot do that, writing goes through the cache.
+Bytes that are written through the cache leave it at the disk's speed sooner or later, and the writer then waits. A save
+of two gigabytes takes two seconds, or fifteen. A write past the cache always takes the disk's time, and what other
+programs have in the cache stays there. If the file system does not support this, writing goes through the cache.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from typing import Any, Final
 import numpy as np
 
 PAGE: Final = 4096
-"""Positions, lengths and addresses have to be multiples of this."""
+"""Bytes. The system demands that positions, lengths and addresses of direct writes are multiples of a page."""
 
 LEAST_BYTES: Final = 4 << 20
-"""Less is written through the cache."""
+"""4 MiB. A smaller write goes through the cache."""
 
 CHUNK_BYTES: Final = 8 << 20
+"""8 MiB: the size of one direct write, and of the aligned memory into which its bytes are copied first."""
 
 
 class DirectFile:
     """A new file, written from its beginning to its end. Use it in a ``with`` block, after which it is on the disk.
 
     Args:
-        path: Where; there must be nothing.
+        path: Path of the file, which must not exist yet.
     """
 
     def __init__(self, path: str) -> None:

@@ -219,7 +219,7 @@ class EventFile:
 
 
 def _free_path(folder: str, suffix: str) -> str:
-    """A path of the form that TensorBoard looks for, where no file is: another writer may have begun this second."""
+    """A path of the form that TensorBoard looks for, where no file is: another writer may have taken this second's."""
     start = f"{folder.rstrip('/') or '/'}/events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
     path, number = f"{start}{suffix}", 0
     while files.exists(path):
@@ -236,7 +236,8 @@ def summary_iterator(path: files.PathLike) -> Iterator[Event]:
 
     Raises:
         NotFoundError: There is no such file.
-        DataLossError: The file is damaged; the events before are given first. One that is still written may end so.
+        DataLossError: The file is damaged; the events before the damage are given first. A file that is still being
+            written may seem damaged at its end.
     """
     for index, record in enumerate(tf_record_iterator(path)):
         try:

@@ -33,6 +33,7 @@ from tfray.errors import (
 PathLike = str | bytes | os.PathLike[Any]
 
 CHUNK_BYTES: Final = 1 << 20
+"""1 MiB: the buffer of a file in a store, and the part of a file that is copied at a time."""
 WILDCARDS: Final = re.compile(r"[*?\[]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _TEMPORARY: Final = re.compile(r"(.+)\.tfray-tmp-[0-9a-f]{12}", re.DOTALL)
@@ -182,7 +183,8 @@ def given_path(path: PathLike, name: str) -> str:
     """A path that a user gives as the argument `name`, as text; every such argument goes through here.
 
     Raises:
-        InvalidArgumentError: It is none, or empty: what is joined to an empty one lies at the root of the file system.
+        InvalidArgumentError: It is no path, or an empty one: ``f"{path}/name"`` would then lie at the file system's
+            root.
     """
     try:
         text = os.fsdecode(path)
@@ -199,7 +201,7 @@ def absolute(path: str) -> str:
 
 
 def locate(path: PathLike) -> tuple[Store, str, str]:
-    """The store of a path, the path within it, and the prefix that a path within it lacks.
+    """The store of a path, the path within the store, and the prefix that makes a path of the store a whole one.
 
     Raises:
         NotFoundError: The path is empty.
@@ -216,19 +218,19 @@ def locate(path: PathLike) -> tuple[Store, str, str]:
         return _REGISTERED[scheme], rest, f"{scheme}://"
     bucket, slash, key = rest.partition("/")
     store, root = _arrow_store(f"{scheme}://{bucket}")
-    # pyarrow counts the bucket of an object store as the first part of the path, a server's name not.
+    # For pyarrow the bucket of an object store is the first part of the path; a server's name is no part of it.
     prefix = f"{scheme}://" if root else f"{scheme}://{bucket}"
     return store, (f"{bucket}{slash}{key}" if root else f"{slash}{key}").rstrip("/") or root, prefix
 
 
 def register_file_system(scheme: str, file_system: Any) -> None:
-    """Let paths that begin with ``scheme://`` be those of a file system that no URI describes.
+    """Let paths that begin with ``scheme://`` be those of a file system that pyarrow cannot open by its URI alone.
 
-    Every process that uses such a path has to know it: actors do when a module that registers it is one of the
-    ``op_modules`` of their `tf.Cluster`.
+    Every process that uses such a path has to register the file system. Actors do if a module that registers it is one
+    of the ``op_modules`` of their `tf.Cluster`.
 
     Args:
-        scheme: Letters, digits, ``+``, ``.`` and ``-``. What it stood for before, it does no more.
+        scheme: Letters, digits, ``+``, ``.`` and ``-``. If it stood for another file system, it no longer does.
         file_system: A ``pyarrow.fs.FileSystem``: one with credentials of its own, or one of fsspec
             (``PyFileSystem(FSSpecHandler(...))``). What follows the scheme is the path in it.
 
@@ -325,16 +327,16 @@ def temporary_path(path: PathLike) -> str:
 
 
 def temporary_target(name: str) -> str | None:
-    """What a file of that name, if `temporary_path` gave it, was to be renamed to."""
+    """The name to which a temporary file is to be renamed; None if `temporary_path` gives no such names."""
     match = _TEMPORARY.fullmatch(name)
     return None if match is None else match[1]
 
 
 def replace_durably(path: PathLike, contents: bytes, synced: bool = True) -> None:
-    """Put a file in place at once: whoever reads it, even after a loss of power, finds it as it was or as it is now.
+    """Replace a file as a whole: a reader, even after a loss of power, finds the old contents or the new ones.
 
-    On file systems of this machine it is on the disk afterwards, and so is what was put into its folder before; without
-    `synced`, once the system writes them there.
+    On file systems of this machine the file is on the disk afterwards, and so are earlier changes of its folder.
+    Without `synced` they are there once the system has written them.
     """
     temporary = temporary_path(path)
     synced = synced and isinstance(locate(path)[0], LocalStore)
@@ -361,7 +363,7 @@ def _sync_folder(path: str) -> None:
     try:
         os.fsync(folder)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems know no such thing
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync a folder
             raise
     finally:
         os.close(folder)

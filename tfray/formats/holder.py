@@ -1,4 +1,4 @@
-"""Who made a file, so that others can tell whether its maker still runs: a process, and a token of its own."""
+"""Records of the process that made a file, from which other processes can tell whether it still runs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from uuid import uuid4
 
 _BOOT_FILE: Final = "/proc/sys/kernel/random/boot_id"
 _ACTIVE: Final[set[str]] = set()
-"""Tokens of this process that are in use: a file with another one of its tokens is left over."""
+"""Tokens of this process that are in use. A file of this process with any other token is left over."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """What a process writes into a file that stands for what it does.
+    """What a process writes into a file that stands for something it does, such as a save or a lock on a folder.
 
     Attributes:
         host: Name of its machine.
-        process: Its number.
-        space: Where that number means anything: which start of which machine, and which of its process spaces.
-        started: When the process began, in the machine's own count: numbers of processes are used again.
-        token: Names this use.
-        since: When it began, in seconds since 1970.
-        renewals: How often the file was written anew, which tells other machines that the process lives.
+        process: Number of the process (pid).
+        space: The machine, its boot and its namespace of processes, within which that number is unique.
+        started: When the process began, in the machine's own count: the system uses numbers of processes again.
+        token: Unique name of this use.
+        since: When the use began, in seconds since 1970.
+        renewals: How often the file was written anew. It tells other machines that the process lives.
     """
 
     host: str
@@ -47,7 +47,7 @@ class Holder:
         return cls(socket.gethostname(), number, _space(), _started(number) or 0, token, time.time())
 
     def end(self) -> None:
-        """Say that it is not in use any more."""
+        """Note that it is no longer in use."""
         _ACTIVE.discard(self.token)
 
     @property
@@ -102,11 +102,11 @@ def _space() -> str:
 
 
 def _started(process: int) -> int | None:
-    """When a process began; None when there is none, 0 where that is not told."""
+    """When a process began; None if there is no such process, 0 if the system does not tell."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):  # not there, or not shown: somebody else's, or not Linux
+    except (FileNotFoundError, ProcessLookupError):  # no such process, or it is hidden: another user's, or not Linux
         return 0 if _exists(process) else None
     return None if fields[0] in (b"Z", b"X") else int(fields[19])
 

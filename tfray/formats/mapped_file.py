@@ -1,4 +1,4 @@
-"""Files as bytes in memory, of which only those that are looked at are read."""
+"""Files as arrays of bytes: only the bytes that are used are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MappedFile:
         path: Where it is.
 
     Raises:
-        DataLossError: It is missing: whoever names it says that it was written.
+        DataLossError: It is missing. (It belongs to a checkpoint that names it, so it was there.)
     """
 
     def __init__(self, path: str) -> None:
@@ -42,7 +42,7 @@ class MappedFile:
         if self._mapped is not None:
             octets: np.ndarray[Any, Any] = self._mapped[position : position + length]
             return octets
-        there = max(0, self.size - position)  # to read more would take the memory first
+        there = max(0, self.size - position)  # a read of more bytes would take memory for all of them first
         with files.open_file(self.path) as file, files.failures_of(self.path):
             file.seek(min(position, self.size))
             return np.frombuffer(file.read(min(length, there)), np.uint8)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-_COLOR_TYPES: Final = {1: 0, 2: 4, 3: 2, 4: 6}
+_COLOR_TYPES: Final = {1: 0, 2: 4, 3: 2, 4: 6}  # PNG's number of each kind of image, by the number of channels
 
 
 def encode_png(pixels: np.ndarray[Any, Any]) -> bytes:

@@ -5,9 +5,9 @@
 
     point = Point(x=0.5, labels=["a"])
 
-What such a class makes and reads are protobuf's own objects, so they have all attributes and methods of generated code.
-Three things differ. Bytes that are no message raise `DataLossError`. Entries of maps are written in the order of their
-keys, so that the same message gives the same bytes in every process. And copies by `pickle` are read by these classes.
+Such a class makes and reads protobuf's own objects, which have all attributes and methods of generated code. Three
+things differ. Bytes that are no message raise `DataLossError`. Entries of maps are written in the order of their keys,
+so that the same message gives the same bytes in every process. Pickled messages are read by these classes.
 
 protobuf is loaded with the first message: ``import tfray`` does not wait for it. The classes live in a pool of their
 own: TensorFlow or TensorBoard in the same process, with messages of the same names, do not meet them.

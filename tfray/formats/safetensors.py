@@ -22,7 +22,7 @@ from tfray.framework.dtypes import as_dtype
 
 SUFFIX: Final = ".safetensors"
 MAX_HEADER_BYTES: Final = 100_000_000
-"""What the format allows."""
+"""100 MB: the longest header that the format allows."""
 
 _NAMES: Final = {
     dtypes.float64: "F64",
@@ -76,7 +76,7 @@ class SafetensorsFile:
             dtype, shape = _DTYPES.get(fields["dtype"]), tuple(fields["shape"])
             first, last = fields["data_offsets"]
             if dtype is None:
-                continue  # of 8 bits or fewer: no dtype of ours
+                continue  # a type of 8 bits or fewer that tfray has not
             if not all(type(place) is int and place >= 0 for place in (first, last)):
                 raise ValueError(f"tensor {name!r} has bytes {first} to {last}")
             if last - first != element_count(shape, dtype.size) * dtype.size or 8 + length + last > self._file.size:
@@ -130,7 +130,7 @@ def save_safetensors(tensors: Mapping[str, Any], path: PathLike, metadata: Mappi
     Args:
         tensors: Arrays by name, of numbers or bools.
         path: Where.
-        metadata: Text to remember.
+        metadata: Text to store with the tensors.
 
     Raises:
         InvalidArgumentError: The format has no such dtype.

@@ -13,10 +13,10 @@ from tfray.formats.wire import read_varint
 MAGIC: Final = 0xDB4775248B80FB57
 FOOTER_BYTES: Final = 48
 TRAILER_BYTES: Final = 5
-"""Behind each block: its compression, and the checksum of both."""
+"""Bytes behind each block: one for its compression, four for the checksum of both."""
 
 MAX_EXPANSION: Final = 64
-"""Snappy makes blocks at most 22 times smaller: what claims more is damaged."""
+"""How many times larger than its bytes a compressed block may claim to be. Snappy reaches 22; more is damage."""
 
 
 def is_table(data: bytes) -> bool:
@@ -42,7 +42,7 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
     end = 0
     for _, value in _entries(_block(data, offset, size)):
         (offset, size), _ = _handle(value, 0)
-        if offset < end:  # each is read once, so that all together take no more time and memory than there is
+        if offset < end:  # blocks may not overlap: a small file could otherwise name one block any number of times
             raise DataLossError(f"the block at byte {offset} overlaps the one before, which ends at {end}")
         end = offset + size + TRAILER_BYTES
         entries.update(_entries(_block(data, offset, size)))

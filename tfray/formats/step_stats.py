@@ -1,4 +1,4 @@
-"""What the run of a step tells of itself, `tf.RunMetadata`, compatible with TensorFlow on the wire."""
+"""`tf.RunMetadata`, the record of a step, and its parts. The encoded form (wire) is TensorFlow's."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class CostGraphDef(Message):
 
 
 class RunMetadata(Message):
-    """What the run of a step tells of itself: ``step_stats``, ``cost_graph`` and ``partition_graphs``."""
+    """The record of a step: ``step_stats``, ``cost_graph`` and ``partition_graphs``."""
 
     FIELDS = (
         Field(1, "step_stats", StepStats),

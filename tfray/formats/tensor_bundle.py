@@ -1,7 +1,7 @@
 """TensorFlow's checkpoints, format V2 ("tensor bundles"): an index in a sorted table, and files of raw data.
 
-Every tensor has an entry under its name. That of a partitioned variable lists its slices, each of which has an entry of
-its own under a key made of name and slice. Data has a masked CRC-32C, which is verified when a tensor is read.
+Every tensor has an entry under its name. The entry of a partitioned variable lists its slices. Each slice has an entry
+of its own, under a key made of name and slice. Data has a masked CRC-32C, which is verified when a tensor is read.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _sizes(entry: BundleEntry, dtype: DType) -> tuple[int, ...]:
 def _strings(data: bytes, count: int, checksum: int) -> np.ndarray[Any, Any]:
     """Strings: the length of each, a checksum of the lengths, then all of them.
 
-    Lengths are summed up as numbers of 32 bits, or of 64 where they need them, not as they are written.
+    The checksum of the lengths is computed over 32-bit numbers (64-bit ones where needed), not over the bytes written.
     """
     lengths, at = [], 0
     for _ in range(count):
@@ -237,7 +237,7 @@ def _ordered_text(text: bytes) -> bytes:
 
 
 def _ordered_signed(value: int) -> bytes:
-    """A number with sign in a form that sorts: as many high bits as there are bytes tell the length."""
+    """A number with sign in a form that sorts: the number of high bits that are set is its length in bytes."""
     length = (value ^ value >> 63).bit_length() // 7 + 1
     ones = ((1 << length) - 1) << (8 * length - length)  # as many bits as there are bytes, at the high end
     return (value & (1 << 8 * length) - 1 ^ ones).to_bytes(length, "big")

@@ -36,7 +36,8 @@ DTYPE_NUMBERS: Final[dict[DType, int]] = {
 """The numbers of dtypes on the wire."""
 
 MAX_FILL_BYTES: Final = 256 << 20
-"""How large a tensor may be of which a message has only the elements that are repeated."""
+"""256 MiB. A message may hold fewer elements than its tensor, whose last one is then repeated: such a tensor may have
+this size at most."""
 
 
 class TensorShapeDim(Message):
@@ -140,11 +141,11 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
     content = tensor.tensor_content
     if content:
         if dtype is dtypes.string or len(content) != count * dtype.size:
-            raise DataLossError(f"{len(content)} bytes are no {dtype.name} tensor of shape {shape}")
+            raise DataLossError(f"{len(content)} bytes do not make a {dtype.name} tensor of shape {shape}")
         return np.frombuffer(content, dtype.numpy).reshape(shape)
     items = _items(dtype, getattr(tensor, _LISTS.get(dtype.name, "int_val"))[:])
     if len(items) > count or (count and not len(items) and dtype is dtypes.string):
-        raise DataLossError(f"{len(items)} elements are no tensor of shape {shape}")
+        raise DataLossError(f"{len(items)} elements do not make a tensor of shape {shape}")
     if len(items) < count:  # the last one stands for the rest
         if count * items.itemsize > MAX_FILL_BYTES:
             raise DataLossError(

@@ -20,10 +20,10 @@ from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_CONSTANT_BYTES: Final = 1024
-"""Values of larger constants are left out: TensorBoard does not show them."""
+"""Bytes. The value of a larger constant is left out, because TensorBoard does not show it."""
 
-_PRODUCER: Final = 27
-_VARIANT_NUMBER: Final = 21
+_PRODUCER: Final = 27  # the version of the graph's form, in TensorFlow's counting
+_VARIANT_NUMBER: Final = 21  # TensorFlow's number of the dtype variant, which no tensor in a file has
 
 
 def to_graph_proto(graph: Graph | GraphDef) -> GraphProto:
@@ -45,7 +45,7 @@ def draw_graph(graph: Graph | GraphDef) -> tuple[GraphProto, dict[str, str]]:
 
 
 def rename_operations(run_metadata: RunMetadata, names: Mapping[str, str]) -> RunMetadata:
-    """What a step told of itself, with operations named as `draw_graph` has named them."""
+    """The record of a step, with operations named as `draw_graph` has named them."""
     renamed = RunMetadata()
     renamed.CopyFrom(run_metadata)
     for device in renamed.step_stats.dev_stats:

@@ -21,11 +21,12 @@ from tfray.formats import files
 from tfray.formats.crc32c import crc32c, crc32c_of_pieces
 
 CHUNK_BYTES: Final = 256 << 10
+"""256 KiB are read at a time, if a record does not need more."""
 MAX_READ_BYTES: Final = 16 << 20
-"""Read at most so much at a time, whatever length a record claims to have."""
+"""16 MiB are read at most at a time, so that a damaged length does not take all memory at once."""
 
-HEADER_BYTES: Final = 12
-FOOTER_BYTES: Final = 4
+HEADER_BYTES: Final = 12  # 8 of the length, 4 of its checksum
+FOOTER_BYTES: Final = 4  # the checksum of the data
 
 
 class TFRecordCompressionType:
@@ -92,11 +93,12 @@ class TFRecordOptions:
         try:
             return _COMPRESSIONS[kind]
         except (KeyError, TypeError):
-            raise InvalidArgumentError(f"{kind!r} is no compression of TFRecord files: GZIP, ZLIB or none") from None
+            raise InvalidArgumentError(f"{kind!r} is not a compression of TFRecord files: GZIP, ZLIB or none") from None
 
 
 def masked_checksum(data: bytes) -> int:
-    """The checksum as these files hold it: rotated and moved, so that checksums of checksums stay good."""
+    """The checksum as these files hold it: rotated and with a constant added, so that checksums of data that holds
+    checksums stay good."""
     checksum = crc32c(data)
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
@@ -194,7 +196,7 @@ class _ZlibWriter:
 
 
 class _ZlibReader(io.RawIOBase):
-    """What a ZLIB stream in a file holds."""
+    """The uncompressed bytes of a ZLIB stream in a file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._stream = file, zlib.decompressobj()
@@ -261,7 +263,7 @@ class _Reader:
         self._base = start
         """Offset in the file at which the buffer starts."""
         self.failure: DataLossError | None = None
-        """What is wrong behind the records given last."""
+        """The error of the record behind those given last; None if it has not been found bad."""
         self._skip(start)
 
     def _skip(self, count: int) -> None:
@@ -301,7 +303,7 @@ class _Reader:
         return records
 
     def _extend(self, count: int) -> bool:
-        """Read so many bytes more, or what is left. Whatever was declared, no more memory is taken than is there."""
+        """Read `count` bytes more, or what is left. Takes no more memory than the file has bytes."""
         parts = [self._buffer]
         while count > 0 and (chunk := self._read(min(count, MAX_READ_BYTES))):
             parts.append(chunk)

@@ -1,6 +1,6 @@
 """The wire form of protocol buffers: numbers of variable length, and fields with their tags.
 
-What is read may be anything: every length is checked against what is there before it is used.
+The bytes may be anything: every length is checked against the bytes that are there before it is used.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ FIXED64: Final = 1
 BYTES: Final = 2
 FIXED32: Final = 5
 
-MAX_VARINT_BYTES: Final = 10
+MAX_VARINT_BYTES: Final = 10  # 64 bits, 7 in each byte
 _MASK: Final = (1 << 64) - 1
 _FEW: Final = 24
-"""Fewer numbers than this are faster one by one."""
+"""Below this many numbers a plain loop is faster than NumPy."""
 
 
 def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:

@@ -6,9 +6,9 @@
         steps: Positive = 100
         save_every_s: Seconds | None = None
 
-`checked` reads them the first time that the function or class is called, and turns NumPy's scalars into Python's. It
-knows unions, `Literal`, `Annotated` with a `Range` or `OneOf`, mappings, sequences, functions and classes; what it does
-not know it lets through.
+`checked` reads the annotations when the function or class is first called. It checks the arguments of every call, and
+turns NumPy's scalars into Python's. It knows unions, `Literal`, `Annotated` with a `Range` or `OneOf`, mappings,
+sequences, functions and classes. An argument with any other annotation is not checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tfray.errors import InvalidArgumentError
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of a number, for `Annotated`; each of them may be missing."""
+    """Bounds of a number, for `Annotated`. A bound that is None does not hold."""
 
     least: float | None = None
     above: float | None = None
@@ -54,7 +54,7 @@ class Range:
 
 @dataclass(frozen=True)
 class OneOf:
-    """The values that there are, for `Annotated`."""
+    """The values that an argument may have, for `Annotated`."""
 
     values: tuple[Any, ...]
 
@@ -81,8 +81,8 @@ class Expectation(NamedTuple):
     """What one argument may be.
 
     Attributes:
-        choices: In words.
-        taken: Returns what to take for a value, or `_REFUSED`.
+        choices: The values that it may have, in words.
+        taken: Function of a value: the value to use in its place, or `_REFUSED`.
     """
 
     choices: tuple[str, ...]
@@ -95,7 +95,7 @@ class Expectation(NamedTuple):
         return f"{', '.join(first)} or {last}" if first else last
 
     def take(self, name: str, value: Any) -> Any:
-        """`value`, as Python's own kind of number. Raises `InvalidArgumentError` that names the argument."""
+        """The value to use for `value`. Raises `InvalidArgumentError`, which names the argument, if there is none."""
         found = self.taken(value)
         if found is _REFUSED:
             raise InvalidArgumentError(f"{name} must be {self.words}, got {abbreviated(value)}")
@@ -111,7 +111,7 @@ def abbreviated(value: Any) -> str:
 def checked(target: _Target) -> _Target:
     """Check the arguments of a function, or those with which a class is made, against their annotations.
 
-    The decorated raises `InvalidArgumentError` for an argument that is not what its annotation says.
+    The decorated function or class raises `InvalidArgumentError` for an argument that does not fit its annotation.
     """
     if isinstance(target, type):
         target.__init__ = _checking(target.__init__, target, target.__name__)  # type: ignore[misc]
@@ -131,7 +131,7 @@ def _checking(function: Any, annotated: Any, shown: str) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:
-            return function(*args, **kwargs)  # Python's own words are clearer
+            return function(*args, **kwargs)  # raises Python's own error, whose words are clearer
         for name, value in bound.arguments.items():
             if name in rules:
                 bound.arguments[name] = rules[name].take(f"{shown}: {name}", value)
@@ -250,7 +250,7 @@ def _mapping(kind: Any, key: Expectation | None = None, item: Expectation | None
 
 
 def _sequence(kind: Any, parts: tuple[Any, ...]) -> Expectation:
-    """A sequence or another collection: texts are none, arrays of NumPy are."""
+    """A sequence or another collection: a NumPy array counts as one, a text does not."""
     is_fixed = kind is tuple and len(parts) > 0 and parts[-1] is not Ellipsis
     items = [_expectation(part) for part in parts if part is not Ellipsis]
     if is_fixed:
@@ -266,7 +266,7 @@ def _sequence(kind: Any, parts: tuple[Any, ...]) -> Expectation:
         if isinstance(value, (str, bytes)) or not isinstance(value, kind):
             return _REFUSED
         if type(value) not in (list, tuple, set, frozenset) or not items:
-            return value  # what can be read only once, or is a range of millions
+            return value  # its items are not checked: it can be read only once, or is a range of millions
         if is_fixed and len(value) != len(items):
             return _REFUSED
         each = items if is_fixed else items * len(value)

@@ -23,7 +23,7 @@ _OWN_FOLDERS: Final = tuple(
 )
 
 _LIBRARIES: Final = frozenset(("numpy", "scipy", "cupy", "ml_dtypes", "pyarrow", "PIL", "matplotlib", "ray"))
-"""What tfray itself calls, and what calls tfray: their frames are the user's only below one of the user's own."""
+"""Libraries that tfray calls, or that call tfray. Their frames count as the user's only below a frame of the user's."""
 
 _PYTHONS_OWN: Final = f"{sysconfig.get_path('stdlib')}/"
 
@@ -45,9 +45,10 @@ def user_site() -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """Python's traceback of the code of the user's that caused an error, such as the function of a `py_func`.
+    """Python's traceback of the user's code that caused an error, such as the function of a `py_func`.
 
-    It has the user's frames, and those of libraries that these call. It is empty where no code of the user's failed.
+    It has the user's frames, and the frames of libraries that the user's code calls. It is empty if no code of the
+    user's failed.
     """
     cause = error.__cause__ if isinstance(error, OpError) else error
     if cause is None or isinstance(cause, OpError):
@@ -57,7 +58,7 @@ def user_traceback(error: BaseException) -> str:
 
 
 def _leave_users_frames(described: traceback.TracebackException, error: BaseException) -> bool:
-    """Take tfray's own frames out of a traceback, and out of what led to it. Returns whether any are left."""
+    """Take tfray's own frames out of a traceback, and out of its causes. Returns whether any frames are left."""
     frames = list(traceback.walk_tb(error.__traceback__))
     first = next((i for i, (frame, _) in enumerate(frames) if is_users(frame)), len(frames))
     for index in reversed(range(len(frames))):
@@ -83,7 +84,7 @@ def is_users(frame: FrameType) -> bool:
 
 
 def failing_site(error: BaseException) -> str:
-    """``file:line, in function`` of the innermost code of the user's behind an error; nothing where there is none."""
+    """``file:line, in function`` of the innermost code of the user's behind an error; empty if there is none."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if is_users(frame)]
     if not frames:
         return ""

@@ -1,4 +1,4 @@
-"""What of a tensor's value is known while the graph is built: for shapes that are computed by the graph."""
+"""The value of a tensor, as far as it is known while the graph is built: for shapes that the graph computes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tfray.framework.op_def import Kernel
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 
 MAX_ELEMENTS: Final = 4096
-"""Larger values are not evaluated while building: shapes, axes and paddings are small."""
+"""Most elements of a value that is evaluated while building. Shapes, axes and paddings are far smaller."""
 
 MAX_DEPTH: Final = 64
-"""How far back a value is followed: computations of shapes are shallow."""
+"""Most operations in a row through which a value is followed back. Computations of shapes are far shorter."""
 
 
 class ConstantContext:

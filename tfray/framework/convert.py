@@ -110,7 +110,7 @@ def _constant(value: Any, dtype: DType | None, name: str | None) -> Tensor:
 def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None) -> Tensor:
     """A constant of the current graph with this value, which is copied unless it is read-only."""
     if array.flags.writeable:
-        array = array.copy()  # the caller may go on changing its own
+        array = array.copy()  # the caller may change its array later
         array.flags.writeable = False
     attrs = {"value": array, "dtype": as_dtype(array.dtype)}
     return get_default_graph().create_op("Const", [], attrs, name or "Const").outputs[0]
@@ -127,7 +127,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
             value = [operator.index(Dimension(size)) for size in value.sizes]
         elif isinstance(value, Dimension):
             value = int(value)
-        # NumPy would give each string the room of the longest.
+        # NumPy's own string arrays would give each string as much memory as the longest takes.
         array = np.asarray(value, dtype=object) if isinstance(_first_leaf(value), (str, bytes)) else np.asarray(value)
         if array.dtype.kind == "O" and array.size:
             array = _demote_objects(array)
@@ -168,7 +168,7 @@ def _has_numpy_leaf(value: Any) -> bool:
 
 def _demote_objects(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if any(isinstance(item, (str, bytes)) for item in array.flat):
-        return array  # all of them, or else the caller refuses
+        return array  # strings, which the caller takes if all items are
     numbers = np.array([operator.index(item) for item in array.flat]).reshape(array.shape)
     if numbers.dtype.kind == "O":
         raise ValueError("an integer does not fit 64 bits")
@@ -270,7 +270,7 @@ def _convert_inputs(
     flat: list[tuple[Argument, Any]] = []
     for argument, value in zip(arguments, inputs, strict=True):
         flat.extend([(argument, item) for item in value] if argument.count is not None else [(argument, value)])
-    # Tensors decide the type variables; Python numbers then follow.
+    # Tensors decide the type variables. Python numbers are converted afterwards, to the types so found.
     bound: dict[str, DType] = {k: v for k, v in attrs.items() if isinstance(v, DType)}
     for argument, value in flat:
         dtype = _dtype_of(value)

@@ -19,7 +19,7 @@ class DefaultStack(threading.local):
         """Make `item` the default within the block.
 
         Raises:
-            RuntimeError: Blocks are left in another order than the reverse of entering them.
+            RuntimeError: The blocks are not left in the reverse order of entering them.
         """
         self.items.append(item)
         try:

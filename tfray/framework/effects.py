@@ -1,4 +1,4 @@
-"""What an operation does besides computing its outputs, counting what the operations in its regions do."""
+"""Effects of an operation besides its outputs. The effects of the operations in its regions count as its own."""
 
 from __future__ import annotations
 

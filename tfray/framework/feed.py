@@ -13,7 +13,7 @@ from tfray.framework.graph import Operation, Tensor
 
 
 class Feed:
-    """What can be fed for one tensor. It holds nothing of the graph, and can be sent to other processes.
+    """Checks and converts the values that are fed for one tensor. It can be sent to other processes without the graph.
 
     Args:
         tensor: The tensor.

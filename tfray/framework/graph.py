@@ -111,7 +111,7 @@ class Tensor(TensorOperators["Tensor"]):
         return self is other
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        # It is a place in its graph: copies of what refers to it, such as a layer, refer to the same.
+        # A tensor is a place in its graph. A copied object that refers to it, such as a layer, refers to the same one.
         return self
 
 
@@ -186,7 +186,7 @@ class Operation:
         return list(self.attrs.get("_class", ()))
 
     def add_control_inputs(self, ops: Iterable[Operation]) -> None:
-        """Make it run after `ops` too (the caller ensures that no cycle arises)."""
+        """Make it run after `ops` too. The caller ensures that no cycle arises."""
         self._control_inputs.update(dict.fromkeys(ops))
         self.graph._changed()
 
@@ -234,7 +234,7 @@ class Graph:
 
     @property
     def version(self) -> int:
-        """Grows with every change; compiled plans are valid for one version."""
+        """A number that grows with every change. A compiled step is valid for one version."""
         return self._version
 
     @property
@@ -247,7 +247,7 @@ class Graph:
         self._finalized = True
 
     def _unsafe_unfinalize(self) -> None:
-        """Make the graph writable again, once nothing runs it that relies on what `finalize` promises."""
+        """Make the graph writable again. Nothing may run it that relies on what `finalize` promises."""
         self._finalized = False
 
     def get_operations(self) -> list[Operation]:
@@ -322,7 +322,7 @@ class Graph:
         return GraphDef([op.node_def for op in self.get_operations()], seed=self.seed)
 
     def _repr_html_(self) -> str | None:
-        """This graph as a notebook shows it; None when no module draws graphs, and the notebook takes `repr`."""
+        """This graph as HTML for a notebook; None (the notebook then shows `repr`) if no module draws graphs."""
         if _drawing_module is None:
             return None
         html: str = importlib.import_module(_drawing_module).graph_html(self)
@@ -347,7 +347,7 @@ class Graph:
         site: str | None = None,
         shapes: Sequence[TensorShape] | None = None,
     ) -> Operation:
-        """Add an operation whose inputs are tensors already; `add_op` is what op families call.
+        """Add an operation whose inputs are tensors already. (Functions of ops call `add_op`, which converts inputs.)
 
         Args:
             op_type: Name of a registered `OpDef`.
@@ -376,7 +376,7 @@ class Graph:
                 raise InvalidArgumentError(f"the graph has an operation {name!r} already", op_name=name, site=site)
             self._names[name.lower()] = self._names.get(name.lower(), 0) + 1
         elif name and name.endswith("/") and name[:-1] not in self._ops:
-            name = name[:-1]  # the name of a scope, which the scope has reserved
+            name = name[:-1]  # the name of a scope is free for this: `name_scope` has reserved it
         else:
             wanted = (name or op_type).rstrip("/")
             if not self._may_be_named(wanted):
@@ -424,7 +424,7 @@ class Graph:
         return shapes
 
     def add_output(self, op: Operation, dtype: dtypes.DType, shape: TensorShape) -> Tensor:
-        """Give `op`, whose last declared output is variadic, one more output: what back-propagation asks for."""
+        """Give `op`, whose last declared output is variadic, one more output, because back-propagation needs it."""
         attribute = op.op_def.output_arguments[-1].type
         op.attrs[attribute] = [*op.attrs[attribute], dtype]
         tensor = Tensor(op, len(op.outputs), dtype)
@@ -440,11 +440,11 @@ class Graph:
 
     @property
     def runs_often(self) -> bool:
-        """Whether it is a function that a step calls over and over; see `Region`."""
+        """Whether it is a function that is called over and over; see `Region`."""
         return False
 
     def admits(self, graph: Graph) -> bool:
-        """Whether tensors of `graph` may be used here: it is this one, or a region's, one of those around it."""
+        """Whether tensors of `graph` may be used here: it is this graph, or, for a region, a graph around this one."""
         return graph is self
 
     def own(self, tensor: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ def import_graph_def(
         name: Prefix of the new names; ``import`` when None, none at all when ``""``.
         allow: What operations that come from a file or other bytes may use: ``"files"`` (to read and write them),
             ``"python"`` (functions of this process). A graph that was made in this process may use what it likes.
-            Savers need no leave: they use the path that they are given.
+            Savers need no permission: they use the path that they are given.
 
     Raises:
         PermissionDeniedError: Operations use what is not in `allow`; the error lists them.
@@ -62,7 +62,7 @@ def _add_nodes(nodes: Sequence[NodeDef], seed: int | None, replaced: Mapping[str
 
 
 def from_graph_def(graph_def: GraphDef) -> Graph:
-    """A new graph equal to the one that `Graph.as_graph_def` was called of, whatever its operations use."""
+    """A new graph equal to the one whose `Graph.as_graph_def` gave `graph_def`. Its operations may use anything."""
     graph = Graph()
     with graph.as_default():
         _add_nodes(graph_def.node, graph_def.seed, {}, "")
@@ -87,9 +87,10 @@ class _Importer:
         except KeyError as error:
             raise InvalidArgumentError(f"{error.args[0]} (needed by {node.name!r} of the imported graph)") from error
         except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
-            # Attributes can be anything at all, and shape functions trust them.
+            # The attributes of an imported graph can be anything, and shape functions do not check them.
             raise InvalidArgumentError(
-                f"operation {node.name!r} of the imported graph is no {node.op}: {type(error).__name__}: {error}",
+                f"operation {node.name!r} of the imported graph is not a valid {node.op}: "
+                f"{type(error).__name__}: {error}",
                 op_name=node.name,
             ) from error
 
@@ -122,12 +123,14 @@ class _Importer:
         inputs, outputs = ([made.element(name) for name in names] for names in (definition.inputs, definition.outputs))
         for tensor in [*inputs, *outputs]:
             if not isinstance(tensor, Tensor):
-                raise InvalidArgumentError(f"{tensor!r} is named as an input or output of a region, and is no tensor")
+                raise InvalidArgumentError(
+                    f"{tensor!r} is named as an input or output of a region, but is not a tensor"
+                )
             (region.inputs if len(region.inputs) < len(inputs) else region.outputs).append(tensor)
         return region
 
     def add_late_controls(self, nodes: Iterable[NodeDef]) -> None:
-        """Control inputs on operations made later, which a graph may have gained after the fact."""
+        """Add the control inputs that are later operations: `Operation.add_control_inputs` makes such."""
         late = False
         for node in nodes:
             op = self._ops[node.name]

@@ -78,7 +78,7 @@ class IndexedSlices:
 
 
 Gradient = Tensor | IndexedSlices | None
-"""What a gradient function gets and gives for one tensor; None where nothing flows."""
+"""A gradient of one tensor, as gradient functions take and return it; None if no gradient flows."""
 
 
 def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:

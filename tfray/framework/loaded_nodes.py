@@ -22,17 +22,18 @@ def checked_nodes(
 ) -> Sequence[NodeDef]:
     """The operations of a graph as they may be added to another one.
 
-    A saver's operations use the path that a placeholder is fed. It loses its default: what lies in a file never says
-    where to write.
+    A saver's operations use the path that a placeholder is fed. The placeholder loses its default value, so that a file
+    never decides where to write.
 
     Args:
         nodes: The operations. Those that were made in this process are not looked at.
         allow: What they may use, of `KINDS`.
-        given: Names of tensors that the caller has set: a path in one of them is the caller's own.
-        asked: Names of tensors that others may feed, such as the inputs of a model: a path in one of them is theirs.
+        given: Names of tensors that the caller has replaced. A path in one of them is the caller's own, and allowed.
+        asked: Names of tensors that others may feed, such as the inputs of a model. A path in one of them is not the
+            caller's.
 
     Raises:
-        PermissionDeniedError: They use more; the error lists the types, how many there are, and the first of each.
+        PermissionDeniedError: They use more. The error lists the types, how many there are, and the first of each.
         InvalidArgumentError: `allow` has something that cannot be allowed.
     """
     allowed = {allow} if isinstance(allow, str) else set(allow)
@@ -48,7 +49,7 @@ def checked_nodes(
         if reach is None or reach.kind in allowed:
             continue
         source, _, index = _path(node, reach).partition(":")
-        # Inside of a region the name may be that of another operation.
+        # Within a region the same name may belong to another operation.
         if not is_inner and f"{source}:{index or 0}" in given:
             continue
         if not is_inner and reach.is_fed and source in placeholders:
@@ -78,7 +79,7 @@ def _reach(node: NodeDef) -> Reach | None:
     try:
         reach = lookup(node.op).reach
     except KeyError:
-        return None  # whoever adds the operation finds out
+        return None  # an unknown type is reported when the operation is added
     return reach if reach is None or reach.attr is None or node.attr.get(reach.attr) else None
 
 

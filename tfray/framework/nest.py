@@ -120,7 +120,7 @@ def _children(structure: Any) -> list[Any]:
 
 
 def flatten_up_to(shallow: Any, structure: Any) -> list[Any]:
-    """What of `structure` stands where `shallow` has leaves. Raises `ValueError` when it is not that deep."""
+    """The parts of `structure` where `shallow` has leaves. Raises `ValueError` if `structure` is not that deep."""
     if not is_nested(shallow):
         return [structure]
     if not is_nested(structure) or len(shallow) != len(structure):

@@ -1,7 +1,7 @@
 """What an operation type is: signature, shape function, kernels and gradient, checked and registered.
 
-Graphs are made of what is defined here, so this module does not know them: functions that are given an `Operation` are
-declared with `Any` in its place.
+The module `graph` imports this one, so this one cannot import `graph`: functions that take an `Operation` are declared
+with `Any` in its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import TensorShape
 
 Array = np.ndarray[Any, Any]
-"""An array of a kernel's. CuPy's arrays, and NumPy's scalars of rank 0, have the same methods and count as such."""
+"""An array that a kernel takes or returns. CuPy's arrays and NumPy's scalars have the same methods and count too."""
 
 ArrayModule = ModuleType
 """The module whose arrays a kernel computes with: ``numpy``, or ``cupy`` on a GPU."""
@@ -35,7 +35,7 @@ NumpyDTypeLike = NumpyDType | type
 ShapeFunction = Callable[[Any], Sequence[TensorShape]]
 """From an `Operation`, its inputs and attributes set, to one static shape per output.
 
-Raises `ValueError` when the input shapes cannot meet; the graph adds the operation's name."""
+Raises `ValueError` when the input shapes do not fit together; the graph adds the operation's name."""
 
 GradientFunction = Callable[..., Sequence[Any]]
 """``gradient(op, *d_outputs)``: one gradient (a Tensor, IndexedSlices or None) per input, built as graph.
@@ -111,8 +111,8 @@ class Kernel:
     Attributes:
         function: ``function(ctx, *arrays)``.
         accepts_out: The function takes ``out=``, a buffer of the first output's shape and dtype (or None),
-            fills it and returns it. It may be any memory but the inputs', save for `may_overwrite`.
-            Without `accepts_out` the planner assumes that outputs may share memory with inputs.
+            fills it and returns it. The buffer shares no memory with the inputs, except for `may_overwrite`.
+            Without `accepts_out` the outputs are assumed to share memory with the inputs.
         may_overwrite: Indices of inputs whose memory ``out`` may be, when shape and dtype agree.
         ufunc: Name of the array module's ufunc that is the whole kernel: generated code calls it
             directly, ``ufunc(*arrays, out)``.
@@ -122,7 +122,7 @@ class Kernel:
         elementwise: Whether an element of the output depends on the same element of each input alone, inputs being
             broadcast from their last dimension on. Such a kernel may be called on any part of the elements. A function
             decides by the operation.
-        element_ns: About how long an element takes on a CPU when it is in the cache.
+        element_ns: About how many nanoseconds an element takes on a CPU when it is in the cache.
     """
 
     function: KernelFunction
@@ -141,7 +141,7 @@ _UFUNC_NS: Final = {
     **dict.fromkeys(("arcsin", "arccos", "sinh", "cosh", "arcsinh", "arccosh", "arctanh", "tan", "arctan2"), 8.0),
     **dict.fromkeys(("power", "float_power", "hypot", "logaddexp"), 10.0),
 }
-"""Ufuncs that compute longer than they wait for memory."""
+"""Nanoseconds an element of the ufuncs whose time is computing, and not waiting for memory; see `element_ns`."""
 
 
 def ufunc_kernel(name: str, infix: str | None = None, arity: int = 2) -> Kernel:
@@ -210,13 +210,13 @@ class Argument:
 
 @dataclass(frozen=True)
 class Reach:
-    """What a kernel uses outside of its graph: who loads a graph with such an operation has to allow it.
+    """What a kernel uses outside of its graph. To load a graph with such an operation, the user has to allow it.
 
     Attributes:
         kind: ``"files"`` or ``"python"``.
         path: Index of the input that holds the path, where one does.
-        is_fed: Whether the path is one that the caller feeds, as those of a `Saver` are. Then nobody has to allow it.
-        attr: The attribute that holds the path: the operation reaches nothing when it is empty.
+        is_fed: Whether the caller feeds the path, as for a `Saver`. Such a path needs no permission.
+        attr: The attribute that holds the path. If it is empty, the operation uses nothing.
     """
 
     kind: str
@@ -243,18 +243,18 @@ class OpDef:
         attrs: Names of further attributes, each a plain value (number, string, bytes, DType, TensorShape,
             array, None, or a list or dictionary of these).
         stateful: Not a pure function of its inputs: never folded, merged or moved.
-        access: ``"read"`` or ``"update"`` when the first input is a resource and the operation reads or
-            updates it, and every further input that is one: within a step, reads come before updates unless
-            dependencies say otherwise.
-        blocking: May wait for another device or step, or for code of the user's; splits plans into segments. Its
-            results share no memory with anything else, unless it keeps its inputs.
+        access: ``"read"`` or ``"update"``: the first input is a resource, and the operation reads or updates it and
+            every further input that is a resource. Within a step, reads come before updates unless dependencies say
+            otherwise.
+        blocking: May wait for another device or step, or for code of the user's. In a plan such an operation is a
+            segment of its own, or ends one. Its results share no memory with anything else, unless `keeps_inputs`.
         uses_step: The kernel reads ``ctx.step``.
         keeps_inputs: The kernel stores its input arrays beyond the call, or hands them to the user.
         reach: What it uses outside of the graph: files, or Python functions.
         forwards_input: Output 0 is input 0 unchanged: the operation may be left out of a compiled graph.
-        regions: Names of the attributes that are regions (nested graphs), each of which takes the operation's last
-            inputs; before these come as many parameters as the attribute ``parameters`` says, if there is one. The
-            operation is stateful, and accesses variables, as the operations in its regions do.
+        regions: Names of the attributes that are regions (nested graphs). The last inputs of each region are the
+            operation's last inputs. Before them come as many parameters as the attribute ``parameters`` says, if there
+            is one. The operation is stateful, and accesses variables, as the operations in its regions do.
         defers_regions: Its regions run later, outside of the step that runs the operation: functions of datasets.
         shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
             from which shapes are computed; None when even the length is unknown.
@@ -299,11 +299,11 @@ class OpDef:
 _FIXED_TYPES: Final = frozenset(dtype.name for dtype in dtypes.ALL) | {"any"}
 _REGISTRY: Final[dict[str, OpDef]] = {}
 _unloaded: list[str] = []
-"""Modules that register more types, imported when a name is asked for that is not known yet."""
+"""Modules that register more types. They are imported when a type is asked for that is not known yet."""
 
 
 def load_later(module: str) -> None:
-    """Import `module`, which registers types, when a type is asked for that is not known yet, or all are."""
+    """Import `module`, which registers types, only when an unknown type, or every type, is asked for."""
     _unloaded.append(module)
 
 
@@ -342,7 +342,7 @@ def is_built_in(definition: OpDef) -> bool:
 
 
 def adopt(definition: OpDef) -> None:
-    """Make a type that another process has registered known here too; one of that name that is known already stays."""
+    """Register a type of another process in this one too. If its name is known here already, nothing changes."""
     _load_all()
     if definition.name not in _REGISTRY:
         register(definition)

@@ -8,9 +8,9 @@ from tfray.framework.arguments import checked
 from tfray.framework.graph import get_default_graph
 
 DEFAULT_GRAPH_SEED: Final = 87654321
-"""Stands for the graph's seed when only an operation has one."""
+"""The graph's seed when only the operation has one: TensorFlow's value."""
 
-_MAX_SEED: Final = 2**31 - 1
+_MAX_SEED: Final = 2**31 - 1  # seeds are taken modulo this number, as in TensorFlow
 
 
 @checked

@@ -19,8 +19,8 @@ from tfray.framework.graph_def import RegionDef
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_COPIED_CONSTANT_BYTES: Final = 1 << 12
-"""Smaller constants are copied into a region that uses them: what follows from them stays known. Not those of floating
-dtypes: sizes do not follow from them, and a program may ask for the gradient by one."""
+"""4 KiB. A constant up to this size is copied into a region that uses it, so that values which follow from it are known
+there. Constants of floating dtypes are not copied: no sizes follow from them, and programs differentiate by them."""
 
 
 class Region(Graph):
@@ -28,7 +28,7 @@ class Region(Graph):
 
     Args:
         outer: The graph around it, itself a region perhaps.
-        runs_often: Whether it is a function that is called over and over, and each time sees what is there by then.
+        runs_often: Whether it is a function that is called over and over, and reads the state of the moment each time.
 
     Attributes:
         inputs: What the owning operation passes in: parameters, then captures, unless reordered by `set_inputs`.
@@ -72,11 +72,11 @@ class Region(Graph):
 
     @property
     def runs_often(self) -> bool:
-        """Whether this is such a function, or within one."""
+        """Whether this region, or one around it, is a function that is called over and over."""
         return self._runs_often or self.outer.runs_often
 
     def admits(self, graph: Graph) -> bool:
-        """Whether tensors of `graph` may be used here: it is this one, or one of those around it."""
+        """Whether tensors of `graph` may be used here: it is this region, or a graph around it."""
         return graph is self or self.outer.admits(graph)
 
     def add_input(
@@ -119,7 +119,7 @@ class Region(Graph):
         return self.create_op("Const", [], op.attrs, name, exact_name=True, device="", site=op.site)
 
     def captured(self, tensor: Tensor) -> Tensor | None:
-        """The tensor around the region for which its input `tensor` stands, if it is a capture."""
+        """The captured tensor for which the input `tensor` stands; None if that input is no capture."""
         return next((outer for outer, inner in self.captures.items() if inner is tensor), None)
 
     def own(self, tensor: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class Region(Graph):
         return tensor if tensor.graph is self else self.capture(tensor)
 
     def own_controls(self, ops: Iterable[Operation]) -> list[Operation]:
-        """Those of `ops` that are of this region; the others must have run before it begins."""
+        """Those of `ops` that are in this region. The others are noted in `outer_controls`."""
         ops = list(ops)
         outer = [op for op in ops if op.graph is not self]
         if outer:
@@ -135,7 +135,7 @@ class Region(Graph):
         return [op for op in ops if op.graph is self]
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Tensor | Operation:
-        """As for a graph; what belongs to a graph around the region counts too."""
+        """As for a graph. Elements of a graph around the region are found too."""
         convert = getattr(obj, "_as_graph_element", None)
         if convert is not None:
             obj = convert()
@@ -194,7 +194,7 @@ def building(region: Region, scope: str) -> Iterator[Region]:
 def outermost() -> Iterator[Graph]:
     """Make the outermost graph around the current one the default: for what a region cannot hold, like variables.
 
-    Names and devices go on as they are; control dependencies are dropped, for they may be of a region.
+    Name and device scopes stay in force. Control dependencies are dropped, because they may be operations of a region.
     """
     graph = get_default_graph()
     if graph.root is graph:
@@ -238,7 +238,7 @@ def regions_of(op: Operation) -> list[Region]:
 def passed_inputs(op: Operation, region: Region) -> list[tuple[Tensor, Tensor]]:
     """The inputs of a region of `op` with the inputs of `op` that are passed to them.
 
-    These are the last of both. What comes before among the region's are parameters, whose values its kernel makes.
+    These are the last inputs of both. The region's inputs before them are parameters, whose values the kernel makes.
     """
     count = len(region.inputs) - op.attrs.get("parameters", 0)
     if count == 0:

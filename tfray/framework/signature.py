@@ -11,10 +11,11 @@ from tfray.framework.dtypes import DType
 from tfray.framework.op_def import Argument, OpDef
 
 MAX_OUTPUTS: Final = 1 << 20
+"""Most outputs of one operation: an attribute of a loaded graph cannot ask for more objects than memory holds."""
 
 
 class Input(Protocol):
-    """What is looked at of a tensor that an operation is to take."""
+    """A tensor that an operation is to take, as far as it is checked here."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The value behind a `TensorArray`: numbered tensors, never changed in place as far as anybody can see."""
+"""The value behind a `TensorArray`: numbered tensors. To its users it is immutable."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MISSING: Final = object()
 class TensorList:
     """An immutable mapping from indices to arrays, with the cost of a mutable one.
 
-    The newest version holds the elements; each older one holds what it takes to go back by one write. A loop that
-    writes element by element and never looks back pays for one small object a write (Baker, "Shallow binding makes
-    functional arrays fast", 1991).
+    A write makes a new version. The newest version holds the elements; each older one holds only the element that the
+    next write replaced. So a loop that writes element by element, and reads only the newest version, pays for one small
+    object a write (Baker, "Shallow binding makes functional arrays fast", 1991).
 
     Attributes:
         size: Number of elements, written or not.
@@ -62,6 +62,7 @@ class TensorList:
         return len(self._own_items())
 
     def _own_items(self) -> dict[int, Array]:
+        """The elements of this version. An older one first rebuilds them from the newest, and then keeps its own."""
         if self._items is None:
             later: list[TensorList] = []
             version: TensorList = self

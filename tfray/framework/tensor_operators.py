@@ -1,4 +1,4 @@
-"""The Python operators of tensors: what each does is registered by the family of operations that it belongs to."""
+"""The Python operators of tensors. The modules of `ops` register the function behind each operator."""
 
 from __future__ import annotations
 

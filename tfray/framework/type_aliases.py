@@ -1,7 +1,7 @@
-"""What the arguments of operations may be, in the words that their annotations use.
+"""Type aliases for the arguments of operations, used in annotations.
 
-`DTypeLike` stands beside `as_dtype`, `ShapeLike` beside `TensorShape`, `Array` beside the kernels that take it: they
-are given here too, so that one import serves.
+`DTypeLike`, `ShapeLike` and `Array` are defined beside `as_dtype`, `TensorShape` and `KernelContext`. They can be
+imported from here too, so that one import is enough.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ Axes = int | Sequence[int]
 """One axis or several; negative ones count from the last."""
 
 Activation = Callable[[Tensor], Tensor]
-"""What a layer does to its outputs, element by element: ``tf.nn.relu``."""
+"""A function that a layer applies to its outputs, such as ``tf.nn.relu``."""
 
 Padding = str | Sequence[Sequence[int]]
 """``"SAME"``, ``"VALID"``, or how many elements to add before and behind each axis."""
@@ -76,7 +76,7 @@ CollectionNames = str | Sequence[str]
 
 
 class VariableLike(Protocol):
-    """A variable as operations see it: the handle that stands for it in the graph, and what is behind that."""
+    """A variable as operations see it: the handle that stands for it in the graph, and its dtype and shape."""
 
     @property
     def handle(self) -> Tensor:
@@ -92,4 +92,4 @@ class VariableLike(Protocol):
 
 
 VariableOrHandle = VariableLike | Tensor
-"""What names a variable to an operation that reads or updates it: the variable, or its handle."""
+"""The variable that an operation reads or updates: the variable itself, or its handle."""

@@ -3,18 +3,18 @@
 The generated function looks like this, one operation a line, so that a line number names an operation:
 
     def make(b0, b1):
-        def segment(step, v0, v1):
+        def segment(step, v0, v1, v5, v6):
             v2 = matmul(c2, v0, v1, out=b0)
             v3 = add(v2, k3, b0)
-            v4 = s4 * s5
+            v4 = v5 * v6
             return (v3.copy(), v4)
         return segment
 
-Elementwise operations on large arrays are written as a function ``g`` of a part of their elements (see `fusion`).
-``b`` are buffers of reused memory, ``c`` kernel contexts, ``k`` constants, ``v`` values. Branches and loops become
-Python's own, their operations inline; ``w`` are loop variables, and ``r1`` begins the names of a region's values. Only
-those in which something may wait, or is sent, are called by their kernels. The code of a traced step takes the time
-before and after every operation (see `tracing`).
+Names begin with ``b`` for buffers of reused memory, ``c`` for kernel contexts, ``k`` for constants, ``v`` for values,
+``w`` for loop variables, ``r1``, ``r2``, ... for what is in a region. A run of elementwise operations on large arrays
+is written as a function ``g`` of a part of their elements (see `fusion`). Branches and loops become Python's own, with
+their operations inline. Only a branch or a loop in which something may wait, or is sent, is called by its kernel. The
+code of a traced step takes the time before and after every operation (see `tracing`).
 """
 
 from __future__ import annotations
@@ -61,23 +61,25 @@ from tfray.runtime.memory import plan_memory
 from tfray.runtime.segment_body import Body, region_body
 from tfray.runtime.traced_op import describe
 
-_IDLE_FRAMES: Final = 2
-"""Sets of buffers kept for reuse; more exist only while that many steps run at once."""
+_MAX_IDLE_SETS: Final = 2
+"""Sets of buffers that a body keeps for its next runs. More sets exist only while more steps run at once."""
 
 _SMALL_BYTES: Final = 1 << 20
-"""Buffers below this size are kept from the first run on."""
+"""1 MiB: a body with fewer bytes of buffers keeps them after its first run, a larger one only after its second."""
 
 MAX_INLINED_DEPTH: Final = 8
 """Branches and loops nested deeper are called by their kernels: Python limits how deep blocks may be nested."""
 
 LOOK_AFTER: Final = 1 << 16
-"""Work, in elements that are read and written, after which a step looks whether it has been ended."""
+"""Elements read and written between two looks whether the step has been ended. A smaller number makes more looks; with
+a larger one a step notices its end later."""
 
 _CALL_WORK: Final = 1 << 10
-"""What the call of a kernel counts besides."""
+"""Elements that the call of a kernel counts for, besides those that it reads and writes."""
 
-_TURNS_BETWEEN: Final = 64
-"""A loop with little work in a turn looks in every one of so many: to read the clock takes longer than a short turn."""
+_TURNS_BETWEEN_LOOKS: Final = 64
+"""A loop whose turns do less than `LOOK_AFTER` looks only in every 64th turn: the look reads the clock, which takes
+longer than a short turn."""
 
 _serial = itertools.count()
 
@@ -163,7 +165,7 @@ class CompiledBody:
         return self._make(*views)
 
     def _exhausted(self, tensor: Tensor, error: MemoryError) -> ResourceExhaustedError:
-        """There is no memory for a result: the largest of those that share a slot."""
+        """The error for a slot without memory. It names `tensor`, the largest of the results that share the slot."""
         op = tensor.op
         return ResourceExhaustedError(
             f"{op.type}: no memory for its result {tensor.dtype.name}{tensor.shape.as_list()} of {_size_of(tensor):,} "
@@ -175,15 +177,15 @@ class CompiledBody:
 
     def release(self, function: Callable[..., tuple[Any, ...]]) -> None:
         """Give the buffers of `function` back."""
-        # Much runs only once, such as a model's initialisation: its large buffers would lie idle for ever.
-        if (self._has_run or self.buffer_bytes < _SMALL_BYTES) and len(self._idle) < _IDLE_FRAMES:
+        # Many bodies run only once, such as a model's initialisation: large buffers kept for them would lie idle.
+        if (self._has_run or self.buffer_bytes < _SMALL_BYTES) and len(self._idle) < _MAX_IDLE_SETS:
             self._idle.append(function)
         self._has_run = True
 
     def explain(self, error: BaseException, frame: FrameType, line: int) -> BaseException:
         """The error, with the operation on that line, its device, creation line and input shapes."""
         if line not in self._line_ops:
-            if isinstance(error, MemoryError):  # of what leaves the plan, which may have to be copied
+            if isinstance(error, MemoryError):  # from the line of the ``return``, which copies some results
                 return ResourceExhaustedError(f"no memory for the results of a step: {error}", device=self._device.name)
             return error if isinstance(error, OpError) else InternalError(f"generated code failed: {error!r}")
         op, inputs = self._line_ops[line]
@@ -269,7 +271,7 @@ def _kernel(op: Operation, device: Device) -> Kernel:
 
 
 def _work_of(op: Operation) -> int:
-    """About how many elements an operation reads and writes; as much as `LOOK_AFTER` where that is not known."""
+    """About how many elements an operation reads and writes; `LOOK_AFTER` where the sizes are not known."""
     if op.op_def.stateful and op.op_def.access is None and op.type != "Variable":
         return LOOK_AFTER
     sizes = [tensor.shape.num_elements() for tensor in (*op.inputs, *op.outputs)]
@@ -282,9 +284,10 @@ class _Program:
     Attributes:
         namespace: Global names: kernels, contexts, constants.
         slot_bytes: Sizes of the slots of reused memory.
-        slot_tensors: The largest of the results that each slot is for.
+        slot_tensors: For each slot, the largest of the results that lie in it.
         buffers: Slot, shape and dtype of each buffer, in the order of the parameters of ``make``.
         line_ops: Line number to operation, with the names of its inputs.
+        work: Elements that the lines so far read and write; `work_looked_at` is its value at the last look.
     """
 
     def __init__(
@@ -328,13 +331,13 @@ class _Program:
         self.depth -= 1
 
     def count_work(self, op: Operation) -> None:
-        """Note what `op` does, which comes next: write a look if much has been done since the last, or may be now."""
+        """Add the work of `op`, which comes next. If `LOOK_AFTER` is reached since the last look, write a look."""
         self.work += _work_of(op)
         if self.work - self._work_looked_at >= LOOK_AFTER:
             self.look(op)
 
     def look(self, op: Operation, condition: str = "step.is_watched") -> None:
-        """Write a look whether the step has been ended; `op` is the operation to which it has come."""
+        """Write a look whether the step has been ended. An error that it raises names `op`."""
         self.add(f"if {condition}: step.look()", op)
         self._work_looked_at = self.work
 
@@ -366,12 +369,12 @@ class _Emitter:
     """Writes the operations of one body: that of the segment, or a region's within it.
 
     Args:
-        program: Where to.
+        program: Takes the lines.
         body: The operations.
         prefix: Begins the names of its values.
         fetched: Results that go to the user.
         updated_elsewhere: Names of variable operations that are updated outside the body.
-        names: Names of the values that enter, where others wrote them.
+        names: For a region, the names under which the code around it has the values that enter.
     """
 
     def __init__(
@@ -399,6 +402,7 @@ class _Emitter:
             groups=groups,
             sent_in_place_bytes=program.sent_in_place_bytes if program.sends_in_place and not prefix else None,
         )
+        # A region has slots of its own behind those of the body around it: what it computes overwrites nothing there.
         self._first_slot = len(program.slot_bytes)
         program.slot_bytes.extend(self._memory.slot_bytes)
         largest: dict[int, Tensor] = {}
@@ -408,7 +412,7 @@ class _Emitter:
 
     def write(self) -> None:
         """Write every operation."""
-        fused = -1
+        fused = -1  # index of the last operation that a group has written already
         for i, op in enumerate(self.body.ops):
             if i in self._groups:
                 fused = self._groups[i].last
@@ -437,7 +441,7 @@ class _Emitter:
         name = f"{self._prefix}{'k' if constant else 'v'}{tensor.op.id}_{tensor.value_index}"
         if constant and name not in self._program.namespace:
             value = self._device.asarray(self.body.constants[tensor])
-            # A scalar of NumPy computes three times faster than an array of rank 0; strings have no such form.
+            # A NumPy scalar computes three times faster than an array of rank 0. Strings have no scalar form.
             unwrap = tensor.shape.rank == 0 and self._device.type == "CPU" and tensor.dtype.kind != "string"
             self._program.namespace[name] = value[()] if unwrap else value
         return name
@@ -445,7 +449,7 @@ class _Emitter:
     # -- branches and loops ------------------------------------------------------------------------
 
     def _write_branch(self, op: Operation) -> None:
-        """A branch as Python's own ``if``."""
+        """Write a branch as Python's own ``if``."""
         program = self._program
         pred, *arguments = [self.name(tensor) for tensor in op.inputs]
         targets = [self.name(tensor) for tensor in op.outputs]
@@ -456,7 +460,7 @@ class _Emitter:
                 _assign(program, targets, [branch.name(tensor) for tensor in branch.body.outputs])
 
     def _write_loop(self, op: Operation) -> None:
-        """A loop as Python's own ``while``."""
+        """Write a loop as Python's own ``while``."""
         program, count, serial = self._program, op.attrs["variables"], next(self._program.serial)
         work = program.work
         arguments = [self.name(tensor) for tensor in op.inputs]
@@ -478,7 +482,7 @@ class _Emitter:
                 program.add(f"{stack}.append({kept})")
             _assign(program, variables, results[:count])
             program.add(f"{iterations} += 1")
-            is_due = f" and not {iterations} % {_TURNS_BETWEEN}" if program.work - work < LOOK_AFTER else ""
+            is_due = f" and not {iterations} % {_TURNS_BETWEEN_LOOKS}" if program.work - work < LOOK_AFTER else ""
             program.look(op, f"step.is_watched{is_due}")
         program.add(f"{iterations} = {program.refer('int32', np.int32)}({iterations})")
         _assign(program, targets[:count], variables)
@@ -487,7 +491,7 @@ class _Emitter:
 
     def _inner(self, region: Region, arguments: Sequence[str]) -> _Emitter:
         body = region_body(region)
-        # Whether the step updates a variable after the region has read it is not known here.
+        # Later operations of the step may update any variable that the region reads, so reads that leave it are copied.
         handles = {tensor.op.name for tensor in region.inputs if tensor.dtype is dtypes.resource}
         names = dict(zip(body.inputs, arguments, strict=True))
         prefix = f"r{next(self._program.serial)}"
@@ -496,7 +500,11 @@ class _Emitter:
     # -- groups ------------------------------------------------------------------------------------
 
     def _write_group(self, group: FusedGroup) -> None:
-        """A function of a part, and its run over all parts."""
+        """Write a function of a part, and its run over all parts.
+
+        Names begin with ``f`` for whole arrays in the group's form and ``p`` for a part of them. In traced code ``m``
+        are the times before each operation on a part, and ``t`` is the list of these for all parts.
+        """
         program, serial = self._program, next(self._program.serial)
         for op in group.ops:
             program.count_work(op)
@@ -536,7 +544,7 @@ class _Emitter:
         program.add(" = ".join([*whole.values(), f"g{serial}"]) + " = None")
 
     def _write_part(self, group: FusedGroup, whole: Mapping[Tensor, str]) -> None:
-        """The operations of a group on one part."""
+        """Write the operations of a group on one part."""
         program, names = self._program, {}
         for tensor, name in whole.items():
             names[tensor] = f"p{tensor.op.id}_{tensor.value_index}"
@@ -599,7 +607,7 @@ class _Emitter:
         if kernel.ufunc is not None:
             function = self._program.refer(kernel.ufunc, getattr(self._device.xp, kernel.ufunc))
             if out is not None:
-                # Positional is faster; NumPy deprecates it for these two.
+                # Passing ``out`` by position is faster. NumPy deprecates that for these two functions.
                 arguments = [*arguments, ("out=" if kernel.ufunc in ("maximum", "minimum") else "") + out]
             return f"{function}({', '.join(arguments)})"
         function = self._program.refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)
@@ -617,7 +625,7 @@ class _Emitter:
         name = f"{self._prefix}c{op.id}"
         if name not in self._program.namespace:
             sends = self._program.sends_copy, self._program.sent_in_place_bytes
-            traced = self._program.traced and not op.op_def.defers_regions  # what runs later is in no recorded step
+            traced = self._program.traced and not op.op_def.defers_regions  # deferred regions run outside of the step
             regions = {
                 region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, *sends, traced))
                 for region in op.op_def.regions
@@ -626,7 +634,7 @@ class _Emitter:
         return name
 
     def _memory_for(self, tensor: Tensor) -> str | None:
-        """The memory that a kernel is to fill with `tensor`; None to let it choose."""
+        """The expression for the memory that a kernel fills with `tensor`; None to let the kernel allocate it."""
         slot = self._memory.slot_of.get(tensor)
         if slot is not None:
             return self._buffer(slot, tensor)
@@ -642,7 +650,7 @@ class _Emitter:
 
     def _drop(self, index: int) -> None:
         dropped = self._memory.dropped_after.get(index, ())
-        # What entered a region is not the region's to drop: the next turn needs it again.
+        # Values that entered a region are not dropped in it: the next turn of a loop needs them again.
         names = [self.name(tensor) for tensor in dropped if tensor not in self._names]
         if names:
             self._program.add(" = ".join(names) + " = None")

@@ -88,7 +88,7 @@ class Device:
         return nullcontext() if self.xp is np else self.xp.cuda.Device(self.index)
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
-        """`value` as an array in this device's memory, without a copy where it is there already."""
+        """`value` as an array in this device's memory. An array that is there already is not copied."""
         if self.xp is np:
             return np.asarray(value, dtype) if not hasattr(value, "get") else value.get()
         if isinstance(value, np.ndarray) and value.dtype == object:
@@ -96,7 +96,7 @@ class Device:
         return self.xp.asarray(value, dtype)
 
     def allocate(self, size_bytes: int) -> Any:
-        """Uninitialised memory, aligned to cache lines."""
+        """Uninitialised memory, on a CPU aligned to cache lines (64 bytes)."""
         raw = self.xp.empty(size_bytes + 64, dtype=self.xp.uint8)
         if self.xp is not np:
             return raw

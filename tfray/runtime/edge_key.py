@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 
 class EdgeKey(NamedTuple):
-    """What tells an edge from the others of a step.
+    """The key of an edge, unique in its step.
 
-    Its text is ``"name:0 /job:a -> /job:b"``; of a tensor that is sent within loops ``"3.1|name:0 /job:a -> /job:b"``.
+    Its text is ``"name:0 /job:a -> /job:b"``. For a tensor that is sent within loops it is
+    ``"3.1|name:0 /job:a -> /job:b"``.
 
     Attributes:
-        label: The tensor, by its name in the graph before it was cut; of a control edge ``^`` and the operation's name.
+        label: The tensor's name in the graph before it was cut. For a control edge, ``^`` and the operation's name.
         source: Full name of the device that sends.
         destination: Full name of the device that receives.
         turns: Numbers of the turns of the loops in which the tensor is sent, the outermost first, joined by dots; empty
@@ -34,12 +35,12 @@ class EdgeKey(NamedTuple):
 
     @classmethod
     def of_control(cls, op_name: str, source: str, destination: str) -> EdgeKey:
-        """The edge that carries no value, but the news that an operation has run."""
+        """The control edge that says that an operation has run. It carries no value."""
         return cls(f"^{op_name}", source, destination)
 
     @classmethod
     def parse(cls, text: str) -> EdgeKey:
-        """The key of that text. No name that it is made of contains a space or ``|``."""
+        """The key with that text. The names in a key contain neither a space nor ``|``."""
         edge = without_turns(text)
         label, _, ends = edge.partition(" ")
         source, _, destination = ends.partition(" -> ")

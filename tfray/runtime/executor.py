@@ -22,9 +22,9 @@ _ignores_float_errors: Final = ContextVar("tfray_ignores_float_errors", default=
 
 
 def ignore_float_errors() -> None:
-    """Let NumPy not warn of overflows and the like on this thread, for good: it does nothing but run steps.
+    """Switch NumPy's warnings of overflows and the like off, for good, on a thread that only runs steps.
 
-    To tell NumPy so in each turn of a step takes as long as a short kernel.
+    Switching them off and on again each time that a step advances would take as long as a short kernel.
     """
     np.seterr(all="ignore")
     _ignores_float_errors.set(True)
@@ -36,6 +36,9 @@ class PlanRun:
     Not thread-safe: one thread delivers, starts and advances.
     """
 
+    # `_values`: the value in each slot of the plan. `_waits`: for each segment, how many deliveries and earlier
+    # segments it still waits for; at 0 it moves to `_ready`, or to `_ready_holding` if it may hold up the thread.
+
     def __init__(self, plan: Plan, step: Step, feeds: Sequence[Any]) -> None:
         plan.check_feeds(feeds)
         self._plan = plan
@@ -43,7 +46,7 @@ class PlanRun:
         self._values: list[Any] = [None] * plan.slot_count
         self._waits = plan.initial_waits.copy()
         self._ready = deque(plan.first_segments)
-        self._last = deque(plan.first_holding)
+        self._ready_holding = deque(plan.first_holding)
         self._suspended: list[tuple[Segment, Attempt]] = []
         self._missing = set(plan.recv_slots)
         self._unfinished = len(plan.segments)
@@ -67,7 +70,7 @@ class PlanRun:
 
     @property
     def suspended(self) -> list[Segment]:
-        """Segments whose operation has been left because it has to wait."""
+        """Segments that were started and left, because their operation has to wait."""
         return [segment for segment, _ in self._suspended]
 
     def deliver(self, key: str, value: Any) -> None:
@@ -85,7 +88,7 @@ class PlanRun:
             self._count_down(segment)
 
     def advance(self) -> bool:
-        """Run every segment that is ready and need not hold up the thread. Returns whether any ran."""
+        """Run every segment that is ready and cannot hold up the thread. Returns whether any ran."""
         if self._suspended:
             self._resume()
         ready = self._ready
@@ -96,16 +99,16 @@ class PlanRun:
         return True
 
     def advance_fully(self) -> None:
-        """Run every segment that is ready: those that may hold up the thread last, one by one."""
+        """Run every segment that is ready. Those that may hold up the thread come last, one by one."""
         self.advance()
         while self.advance_last():
             self.advance()
 
     def advance_last(self) -> bool:
         """Run one of the segments that are ready and may hold up the thread. Returns whether there was one."""
-        if not self._last:
+        if not self._ready_holding:
             return False
-        self._run(self._last.popleft())
+        self._run(self._ready_holding.popleft())
         return True
 
     def fetch(self) -> list[Any]:
@@ -140,7 +143,7 @@ class PlanRun:
 
     @property
     def _has_no_other(self) -> bool:
-        return not (self._ready or self._last or self._suspended or self._missing)
+        return not (self._ready or self._ready_holding or self._suspended or self._missing)
 
     def _resume(self) -> None:
         waiting = [(segment, attempt) for segment, attempt in self._suspended if not attempt.done]
@@ -152,7 +155,7 @@ class PlanRun:
         index = segment.index
         waits[index] -= 1
         if waits[index] == 0:
-            (self._last if segment.may_hold_thread else self._ready).append(segment)
+            (self._ready_holding if segment.may_hold_thread else self._ready).append(segment)
 
 
 def advance_all(runs: Sequence[PlanRun]) -> None:
@@ -165,7 +168,7 @@ def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list
     """Wait until something has arrived, or an operation of one of these plans need not wait any more.
 
     Raises:
-        OpError: The step was aborted, or its deadline passed; of several operations that wait it names one.
+        OpError: The step was aborted, or its deadline passed. It names one of the operations that wait.
     """
     step.begin_calls()
     held = [segment.ops[0] for run in runs for segment in run.suspended]
@@ -186,13 +189,13 @@ class StepExecution:
         plan: The plan.
         step: The step.
         feeds: Fed values, on the device.
-        mailbox: Where what other devices send arrives.
+        mailbox: Takes the tensors that other devices send.
         start: Makes the `PlanRun`.
-        is_timed: Whether to find out `longest_turn_s`, which takes system calls.
+        is_timed: Whether to measure `longest_turn_s`. Each measurement takes two system calls.
 
     Attributes:
-        is_timed: Whether it does.
-        longest_turn_s: The longest processor time that `advance` has taken, if that is wanted.
+        is_timed: The argument.
+        longest_turn_s: The longest processor time of one `advance`, in seconds; 0 unless `is_timed`.
     """
 
     def __init__(
@@ -221,7 +224,7 @@ class StepExecution:
         run = self._run
         for key, value in self._mailbox.arrived():
             run.deliver(key, value)
-        # Where processes outnumber cores, another clock would tell more of the others.
+        # The thread's own processor time: wall time would include other processes where they outnumber the cores.
         started = time.thread_time() if self.is_timed else 0.0
         if _ignores_float_errors.get():
             run.advance_fully()
@@ -247,7 +250,7 @@ class StepExecution:
         """Give up what the step still waits for."""
         self._step.cancel()
         self._run.close()
-        self._step.runs = ()  # a cycle would keep what arrived until it is collected
+        self._step.runs = ()  # breaks a reference cycle, which would keep received tensors until garbage collection
 
 
 def run_plan(
@@ -272,7 +275,7 @@ def run_plan(
 
 
 def _on_device(plan: Plan, value: Any) -> Any:
-    """A received tensor in the device's memory; from replicas, a list with one tensor of each."""
+    """A received tensor in the device's memory. What comes from replicas is a list: one tensor of each."""
     if isinstance(value, TensorList):
         return value
     if isinstance(value, list):

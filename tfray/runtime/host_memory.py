@@ -8,23 +8,25 @@ import sys
 from functools import cache
 from typing import Final
 
+# Numbers of glibc's parameters, from its malloc.h.
 _M_TRIM_THRESHOLD: Final = -1
 _M_TOP_PAD: Final = -2
 _M_MMAP_THRESHOLD: Final = -3
 
 KEPT_BYTES: Final = 1 << 29
-"""So much freed memory at most stays with the process."""
+"""512 MiB: the freed memory that stays with the process at most. With less, steps that free more fault its pages in
+again; with more, other processes have less."""
 
 _LARGEST_FROM_HEAP: Final = 1 << 25
-"""Larger blocks come from the system each time; glibc allows no more."""
+"""32 MiB, the most that glibc allows. Larger blocks come from the system each time."""
 
 
 @cache
 def keep_freed_memory() -> None:
     """Let glibc keep what a step frees, so that the next step finds its pages warm.
 
-    By default it gives large blocks back at once: a loop whose turns keep 50 MB for the backward pass then spends a
-    fifth of the step on page faults. Does nothing elsewhere, or where the environment sets these numbers.
+    By default glibc gives large blocks back at once. A loop whose turns keep 50 MB for the backward pass then spends a
+    fifth of the step on page faults. Does nothing without glibc, or where the environment sets these numbers.
     """
     if sys.platform != "linux" or any(name.startswith("MALLOC_") for name in os.environ):
         return

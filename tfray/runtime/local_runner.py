@@ -1,9 +1,9 @@
 """Running compiled steps on devices of this process, without Ray: for debugging, tests and small models.
 
-All partitions of a step run on the calling thread, each advancing when what it waits for has arrived, so that a
-debugger sees every kernel and a step is deterministic. Only when a branch or a loop spans devices does each partition
-get a thread, since they wait for one another within it, and functions of the program do when several are ready. NumPy
-and BLAS still use every core.
+All partitions of a step run on the calling thread. Each advances when what it waits for has arrived. So a debugger sees
+every kernel, and a step is deterministic. There are two exceptions. If a branch or a loop spans devices, each partition
+gets a thread, because partitions wait for one another within it. If several Python functions of the program are ready,
+they get threads too. NumPy and BLAS use every core in any case.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class LocalRunner:
 
     @contextmanager
     def running(self, step: Step) -> Iterator[None]:
-        """While a step runs, which a closing session ends."""
+        """Around a step that runs: `close` ends the step."""
         self._steps.add(step)
         try:
             self.devices_by_name()  # raises if the session has been closed meanwhile
@@ -100,7 +100,7 @@ class LocalRunner:
             self._steps.discard(step)
 
     def check_open(self, error: OpError) -> None:
-        """Raise `CancelledError` in place of `error` if a step has missed what the closing session has dropped."""
+        """Raise `CancelledError` in place of `error` if the session is closed, which may have caused the error."""
         if self._closed and not isinstance(error, CancelledError):
             raise CancelledError(CLOSED, op_name=error.op_name, device=error.device, site=error.site) from error
 
@@ -108,7 +108,7 @@ class LocalRunner:
         """Drop all state. Steps in other threads are cancelled: they end as soon as they look, or wait."""
         self._closed = True
         for step in [*self._steps, *(device.background for device in self._devices.values())]:
-            step.end(CancelledError(CLOSED))  # one for each: it will name an operation
+            step.end(CancelledError(CLOSED))  # an error for each step, because the step writes an operation into it
         for device in self._devices.values():
             device.resources.clear()
 
@@ -119,9 +119,9 @@ class LocalStep:
     def __init__(self, runner: LocalRunner, plans: list[Plan]) -> None:
         self._runner = runner
         self._plans = plans
-        # The common case by far: one device, nothing to wait for.
         self._waits = any(plan.waits for plan in plans)
         self._spans = any(plan.receives_in_regions for plan in plans)
+        # `_single` is the plan in the common case: one device, one segment, nothing to wait for.
         self._single = plans[0] if len(plans) == 1 and len(plans[0].segments) == 1 and not self._waits else None
         if self._single is not None:
             segment = self._single.segments[0]
@@ -252,7 +252,7 @@ class LocalStep:
                     advance_all(runs)
         finally:
             step.cancel()
-            step.runs = ()  # a cycle would keep what it holds until it is collected
+            step.runs = ()  # breaks a reference cycle, which would keep all values until garbage collection
         for run in runs:
             if not run.done:
                 raise InternalError(f"the step cannot go on: nothing sends {', '.join(run.missing)}")

@@ -1,12 +1,12 @@
 """Which intermediate results share memory, and which need a copy: liveness over a straight-line body.
 
 A tensor *owns* memory when its kernel fills a buffer that it is given. Every other result may be a view of any of
-the kernel's inputs, so it keeps the owners behind those inputs alive. An owner whose memory never leaves the body
-gets a slot; slots are shared by owners whose lifetimes do not overlap, and an elementwise kernel may write over an
-input that nobody reads again. In the steady state a step allocates nothing big.
+the kernel's inputs. The tensors that own the memory behind it are its *roots*, and it keeps them alive. An owner whose
+memory never leaves the body gets a slot. Owners whose lifetimes do not overlap share a slot, and an elementwise kernel
+may write over an input that nothing reads again. So after its first runs a step allocates nothing big.
 
-A variable's value is its storage itself. A read whose value is still in use when the body updates the variable is
-copied where it is read, so that a step sees the value from before its own updates.
+Reading a variable gives its storage itself, without a copy. If the value that was read is still in use when the body
+updates the variable, the read makes a copy after all. So a step sees the value from before its own updates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfray.framework.op_def import Kernel
 from tfray.runtime.fusion import FusedGroup
 from tfray.runtime.segment_body import Body
 
-_ALIGNMENT = 64
+_ALIGNMENT = 64  # bytes: the size of slots is rounded up to whole cache lines
 
 
 @dataclass
@@ -32,11 +32,11 @@ class MemoryPlan:
     Attributes:
         slot_of: Slot of each owner that has one.
         slot_bytes: Size of each slot in bytes.
-        copied_reads: Results of variable reads that are copied at once.
-        copied_outputs: Outputs that share memory with a variable, a constant or an input.
-        sent_in_place: Results that are of no use but to be sent, with the Send: they may be computed where that would
-            copy them.
-        dropped_after: Tensors whose last use is the operation at that index, and which are worth freeing.
+        copied_reads: Results of variable reads that are copied when they are read.
+        copied_outputs: Outputs that share memory with a variable, a constant or an input. The user gets a copy.
+        sent_in_place: Results that are used for nothing but one Send, with that Send. They may be computed in the
+            memory into which the Send would copy them.
+        dropped_after: By index of an operation, the tensors whose last use it is and which are worth freeing.
     """
 
     slot_of: dict[Tensor, int] = field(default_factory=dict)
@@ -63,9 +63,9 @@ def plan_memory(
         kernel_of: The kernel of each operation on this device.
         sends_copy: Whether a Send has copied its tensor when it returns.
         updated_elsewhere: Names of variable operations that another segment of the plan updates.
-        groups: Operations that run interleaved, part by part. What dies within a group is free after it, and what
-            the group keeps to itself gets no memory here.
-        sent_in_place_bytes: From this size on results may be computed where their Send would copy them, if not None.
+        groups: Operations that run interleaved, part by part. The memory of what dies within a group is free only
+            after the whole group. What the group keeps to itself gets no memory here.
+        sent_in_place_bytes: Least size of results for `MemoryPlan.sent_in_place`; None for no such results.
     """
     plan = MemoryPlan()
     plan.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere)
@@ -84,7 +84,13 @@ def plan_memory(
 
 
 class _Liveness:
-    """Last uses, and the owners behind each tensor."""
+    """When each tensor is used last, and the owners behind it.
+
+    Attributes:
+        last_use: Index of the last operation that takes the tensor; infinity when it leaves the body.
+        roots: The tensors in whose memory the tensor may lie, itself included.
+        end: For each root, the last use of any tensor that may lie in its memory.
+    """
 
     def __init__(
         self,
@@ -115,7 +121,7 @@ class _Liveness:
         behind = set().union(*(self.roots[tensor] for tensor in op.inputs)) if op.inputs else set()
         for tensor in op.outputs:
             fills_buffer = tensor.value_index == 0 and self.kernel_of(op).accepts_out
-            waited_for = op.op_def.blocking and not op.op_def.keeps_inputs
+            waited_for = op.op_def.blocking and not op.op_def.keeps_inputs  # see `OpDef.blocking`
             fresh = fills_buffer or waited_for or tensor in self.copied_reads
             self.roots[tensor] = {tensor} if fresh else behind | {tensor}
 
@@ -149,7 +155,7 @@ class _Liveness:
         return copied
 
     def is_shared(self, tensor: Tensor) -> bool:
-        """Whether the user must not get this very memory: it belongs to a variable, a constant or an input."""
+        """Whether the memory belongs to a variable, a constant or an input, so that the user must get a copy."""
         inputs = set(self.body.inputs)
         return any(
             root.dtype is dtypes.resource or root in inputs or root in self.body.constants
@@ -184,8 +190,9 @@ def _assign_slots(
     groups: Sequence[FusedGroup],
 ) -> None:
     free: list[int] = []
-    ending: dict[int, list[int]] = {}
+    ending: dict[int, list[int]] = {}  # by index of an operation, the slots that are free after it
     internal = {tensor for group in groups for tensor in group.internal}
+    # A group works through its operations part by part: no slot is free before its last part is done.
     released = {index: group.last for group in groups for index in range(group.first, group.last + 1)}
     for i, op in enumerate(body.ops):
         owner = op.outputs[0] if op.outputs and op.outputs[0] not in internal else None
@@ -205,7 +212,10 @@ def _assign_slots(
 
 
 def _overwritable(op: Operation, kernel: Kernel, i: int, liveness: _Liveness, plan: MemoryPlan) -> int | None:
-    """The slot of an input that dies here and has the output's form, when the kernel may write over it."""
+    """The slot of an input that dies here and has the output's form, when the kernel may write over it.
+
+    No other input may lie in the same memory, and the input may stand only where the kernel may write over it.
+    """
     output = op.outputs[0]
     for position in kernel.may_overwrite:
         if position >= len(op.inputs):
@@ -225,7 +235,11 @@ def _overwritable(op: Operation, kernel: Kernel, i: int, liveness: _Liveness, pl
 
 
 def _take_slot(free: list[int], slot_bytes: list[int], size: int) -> int:
-    """The best free slot for `size` bytes, grown if need be, or a new one."""
+    """The best free slot for `size` bytes, grown if need be, or a new one.
+
+    A slot and what it holds differ by at most a factor of 4, or the slot is at most 64 KiB: large slots stay free for
+    large results.
+    """
     fitting = [slot for slot in free if size <= slot_bytes[slot] <= max(4 * size, 1 << 16)]
     if fitting:
         slot = min(fitting, key=lambda s: slot_bytes[s])
@@ -249,6 +263,7 @@ def _buffer_bytes(tensor: Tensor) -> int | None:
 
 
 def _worth_freeing(tensor: Tensor, body: Body) -> bool:
+    """Whether a tensor is large enough, or may be, that dropping it early pays for a line of generated code."""
     if tensor in body.constants or tensor.dtype is dtypes.resource:
         return False
     count = tensor.shape.num_elements()

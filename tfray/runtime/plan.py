@@ -1,9 +1,9 @@
 """A partition compiled for its device: segments between blocking operations, and the values that flow between them.
 
-A segment is the set of operations with the same blocking ancestors: as soon as those have delivered, it runs from
-end to end without waiting. Recv operations that belong to one *group* count as one ancestor, because their
-tensors are sent together. Every other operation that may wait, such as that of a queue, is a segment of its own: the
-executor leaves it when it has to wait, and nothing but what depends on it is held up. Constants and handles of
+A segment is the set of operations with the same blocking ancestors. As soon as these ancestors have delivered, the
+segment runs from end to end without waiting. Recv operations of one *group* count as one ancestor, because their
+tensors are sent together. Every other operation that may wait, such as that of a queue, is a segment of its own. The
+executor leaves such a segment when it has to wait, and holds up only what depends on it. Constants and handles of
 variables belong to every segment that reads them.
 """
 
@@ -26,7 +26,8 @@ from tfray.runtime.device import Device
 from tfray.runtime.segment_body import Body, depends_on_input_shapes, generic_body, specialize
 
 MAX_SPECIALIZATIONS: Final = 8
-"""Input shapes for which a segment is compiled anew; later ones share the generic form."""
+"""Number of combinations of input shapes for which a segment is compiled specially. Further combinations share one
+generic form, so that inputs of ever new shapes do not compile for ever."""
 
 
 @dataclass
@@ -39,8 +40,9 @@ class Partition:
         feeds: Names of the Placeholder operations whose values the caller passes, in order.
         fetches: Names of the tensors to return, in order.
         optimize: Whether values that follow from input shapes may be computed when compiling.
-        is_woken: Whether its device may begin a step because another sends it the first tensor, and is not asked.
-        wakes: Devices that this one wakes so.
+        is_woken: Whether the first tensor from another device makes its device begin a step. The driver then need not
+            ask it.
+        wakes: Devices that this one wakes in this way.
     """
 
     device: str
@@ -53,7 +55,7 @@ class Partition:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no device can be through with a step before this one: all that it does leads to tensors it sends."""
+        """Whether all that it does leads to tensors that it sends, so that it cannot be the last to end a step."""
         ops = self.graph.get_operations()
         sends = [op for op in ops if op.type == "Send"]
         return bool(sends) and not self.fetches and reachable_backward(sends).issuperset(ops)
@@ -101,11 +103,14 @@ class Segment:
 
     Attributes:
         ops: The operations.
-        sources: Constants and handles that they read; other segments that read them have them as well.
-        suspends: Its operation may have to wait; the executor then leaves it, and runs it again later.
-        may_hold_thread: Its operation holds regions in which one may have to wait, and cannot be left.
+        sources: Constants and handles that they read. Each segment that reads one has its own.
+        suspends: Whether its only operation may have to wait. The executor then leaves it, and runs it again later.
+        may_hold_thread: Whether its only operation is a branch or a loop in which something may have to wait. Such an
+            operation cannot be left: it keeps its thread while it waits.
         sends: Whether it sends tensors to other devices.
-        last_read_slots: Slots of received tensors that nothing needs any more once it has run.
+        last_read_slots: Slots of received tensors that no other segment needs. They are emptied once it has run.
+        waits: Number of earlier segments and Recv operations that it waits for.
+        followers: Segments that wait for it.
     """
 
     def __init__(self, index: int, ops: list[Operation]) -> None:
@@ -150,7 +155,7 @@ class Segment:
                 try:
                     body = self._body if key is None or not self._plan.optimize else specialize(self._body, key)
                     self._compiled[key] = self._plan.compile(self, body)
-                except OpError as error:  # shapes that do not meet
+                except OpError as error:  # such as input shapes that do not fit together
                     error.device = error.device or self._plan.device.name
                     raise
                 if key is None:
@@ -167,11 +172,11 @@ class Plan:
     """A compiled partition. Immutable once built; any number of steps may run it at once.
 
     Args:
-        partition: What to run.
-        device: Where.
+        partition: The operations to run.
+        device: The device that runs them.
         sends_copy: Whether the rendezvous copies what it sends before `send` returns.
-        sent_in_place_bytes: From this size on, results that are only sent are computed in the rendezvous's memory; None
-            where it has none.
+        sent_in_place_bytes: From this size on, results that are only sent are computed in the rendezvous's memory. None
+            where the rendezvous has no memory of its own.
         traced: Whether its code takes the times of a `tracing.TracedStep`.
 
     Attributes:
@@ -182,8 +187,8 @@ class Plan:
         recv_slots: Slot of each received tensor by edge key.
         recvs: The Recv operations.
         recv_segments: Segments that wait for each edge key.
-        first_segments: Segments that wait for nothing, but for those in `first_holding`.
-        first_holding: Those of them that may hold up their thread.
+        first_segments: Segments that wait for nothing and cannot hold up their thread.
+        first_holding: Segments that wait for nothing and may hold up their thread.
         takes_numpy: Whether the device works on NumPy arrays.
         waits: Whether an operation other than Recv may have to wait.
         receives_in_regions: Whether a branch or a loop waits for other devices.
@@ -233,12 +238,13 @@ class Plan:
         return self._slots.setdefault(tensor, len(self._slots))
 
     def _cut_into_segments(self) -> list[Segment]:
-        """Group operations by their blocking ancestors, a bit mask one bit per Recv group or operation that waits."""
+        """Group operations by their blocking ancestors: a mask with a bit per Recv group or operation that waits."""
         group_bits: dict[Any, int] = {}
         self._mask: dict[Operation, int] = {}
-        by_mask: dict[Any, Segment] = {}
+        by_mask: dict[Any, Segment] = {}  # segments by mask; those that may wait, by their operation
         self.recvs: list[Operation] = []
         fetched = {tensor.op for tensor in self._fetched}
+        # An operation's mask contains those of its predecessors, so segments never wait for one another in a circle.
         for op in self.partition.graph.get_operations():
             if _is_source(op) and op not in fetched:
                 self._mask[op] = 0
@@ -341,7 +347,7 @@ class Plan:
 
 
 def with_wakers(partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions of a step, those that wait for tensors to be woken by whoever sends to them."""
+    """The partitions of a step, with `is_woken` and `wakes` set: a device that only waits is woken by its senders."""
     woken = {partition.device for partition in partitions if partition.waits_for_tensors}
     return [
         replace(partition, is_woken=partition.device in woken, wakes=sorted(partition.receivers & woken))

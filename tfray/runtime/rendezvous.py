@@ -1,8 +1,8 @@
 """Where Send and Recv of one step meet.
 
-A tensor crosses an edge once per step, under the edge's key. The sending side calls `Rendezvous.send`; what lies
-between (nothing in one process, the object store and actor messages on Ray) hands the value to the `Mailbox` of the
-receiving device's step, which the executor drains. Everything belongs to one step: aborting it wakes every waiter.
+A tensor crosses an edge once per step, under the edge's key. The sending side calls `Rendezvous.send`. The value goes
+to the `Mailbox` of the receiving device's step: directly in one process, through links between actors or Ray's object
+store on a cluster. The executor empties the mailbox. Everything belongs to one step: aborting it wakes every waiter.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ class Rendezvous(Protocol):
         """
 
     def flush(self) -> None:
-        """Let go of what `send` holds back to make fewer messages. Called at the end of each segment."""
+        """Send what `send` has held back to make fewer messages. Called at the end of each segment."""
 
     @property
     def copies(self) -> bool:
         """Whether `send` has copied the value by the time that it returns.
 
-        Then there is a method ``room(key, destination, shape, dtype)`` as well: an array for what `send` will be given
-        for that edge. What has been computed there need not be copied.
+        A rendezvous that copies has a method ``room(key, destination, shape, dtype)`` as well. It returns an array for
+        the value that `send` will be given for that edge. A value computed there need not be copied.
         """
 
 
 class Mailbox:
     """Values that have arrived for one device in one step, and the error that ended the step, if any.
 
-    It is where a step waits, whatever it waits for. Any thread may deliver, wake or abort; one thread takes.
+    A step waits here, whatever it waits for. Any thread may deliver, wake or abort; one thread takes.
 
-    Most steps never wait here, but look in when there is news: only those that wait take a lock. Whoever brings news
-    puts it there, then says that there is some, then looks whether anybody waits; the taker begins at the other end.
+    Most steps never wait here, and take no lock: they only test `has_news`. The order of three writes and reads keeps
+    news from being missed. A bringer stores the news, sets `_has_news`, then reads `_changed` to see whether anybody
+    waits. The taker sets `_changed`, then reads `_has_news`; it clears the flag before it takes what is stored.
     """
 
     def __init__(self) -> None:
@@ -63,7 +64,7 @@ class Mailbox:
         self._notify()
 
     def wake(self) -> None:
-        """Let whoever waits look again at what else it waits for."""
+        """Let the step's thread look again at what it waits for besides tensors."""
         self._notify()
 
     def _notify(self) -> None:
@@ -79,10 +80,10 @@ class Mailbox:
 
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now. Raises the error given to `abort`."""
-        self._has_news = False  # before anything is looked at: what comes from now on is news again
+        self._has_news = False  # first: what arrives while this method runs sets the flag again
         if self._errors:
-            self._has_news = True  # for good
-            self._arrived.clear()  # here, and not by who aborts: only the taker may take
+            self._has_news = True  # stays so: every later call raises the error again
+            self._arrived.clear()  # here, and not in `abort`: only the taking thread may remove values
             raise self._errors[0]
         arrived = self._arrived
         return [arrived.popleft() for _ in range(len(arrived))]

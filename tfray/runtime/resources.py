@@ -41,12 +41,12 @@ class ResourceContainer:
         return iter(list(self._resources))
 
     def remove(self, key: Hashable) -> None:
-        """Drop a resource; nothing is fine."""
+        """Drop a resource, if it is there."""
         with self._lock:
             self._resources.pop(key, None)
 
     def clear(self) -> None:
-        """Drop every resource. Those with `release()`, behind which threads work, are told."""
+        """Drop every resource. Calls `release()` of those that have it, because threads work for them."""
         with self._lock:
             resources = list(self._resources.values())
             self._resources.clear()

@@ -22,7 +22,7 @@ class RegisteredStep(Protocol):
     def run_traced(
         self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None, level: int = 0
     ) -> tuple[list[list[Any]], list[DeviceRecord]]:
-        """Run once, and tell what each device did, in the time of this process.
+        """Run once, and tell what each device did. All times are on the clock of this process.
 
         Args:
             feeds: Fed values per partition.

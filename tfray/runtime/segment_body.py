@@ -44,7 +44,7 @@ def region_body(region: Region) -> Body:
     needed = set(region.outputs)
     ops: list[Operation] = []
     for op in reversed(region.get_operations()):
-        # What was folded has left its inputs behind.
+        # A folded operation no longer takes its inputs, so their operations may be needed by nothing.
         if op.type != "RegionInput" and (is_stateful(op) or not needed.isdisjoint(op.outputs)):
             ops.append(op)
             needed.update(op.inputs)
@@ -52,7 +52,7 @@ def region_body(region: Region) -> Body:
 
 
 def depends_on_input_shapes(body: Body) -> bool:
-    """Whether knowing the shapes of the inputs would tell more than the graph does."""
+    """Whether an input has an unknown dimension, so that the shapes of a step's inputs tell more than the graph."""
     unknown_input = any(not tensor.shape.is_fully_defined() for tensor in body.inputs)
     return unknown_input and any(
         not tensor.shape.is_fully_defined() for tensor in [*body.inputs, *(t for op in body.ops for t in op.outputs)]
@@ -76,9 +76,9 @@ def specialize(body: Body, shapes: Sequence[tuple[int, ...] | None]) -> Body:
 
 
 def _enter(tensor: Tensor, shape: TensorShape, scratch: Graph) -> Tensor:
-    """What stands in `scratch` for a tensor that enters."""
+    """The operation's output in `scratch` that stands for a tensor that enters the body."""
     source = tensor.op
-    # The name of its operation, which errors show, unless another of its outputs has that already.
+    # Errors show the name: that of the tensor's operation, unless another of its outputs has taken it.
     name = f"_input/{source.name}/{tensor.value_index}" if source.name in scratch else source.name
     if tensor.dtype is dtypes.resource:
         type_name, attrs = source.type, dict(source.attrs)
@@ -132,7 +132,10 @@ def _with_regions_for(
 def _invariant_shapes(
     body: Region, variables: int, shapes: list[TensorShape], known: list[Any], scratch: Graph
 ) -> list[TensorShape]:
-    """The shapes of a loop's inputs that hold in every iteration, as narrow as those of the first allow."""
+    """The shapes of a loop's inputs that hold in every iteration, as narrow as those of the first allow.
+
+    Each round widens a shape that the body changes, and a shape can widen only a few times: the search ends.
+    """
     while True:
         outputs = _specialized_region(body, scratch, shapes, known).outputs[:variables]
         wider = [_common(shape, tensor.shape) for shape, tensor in zip(shapes, outputs, strict=False)]
@@ -182,7 +185,7 @@ def _respecialize_within(
     for tensor in op.outputs:
         value = constants.get(mapping[tensor])
         if value is not None:
-            # A region holds what it knows as constants.
+            # A body has its known values beside it, in `Body.constants`; a region needs an operation for each.
             name = f"{op.name}/_known_{tensor.value_index}"
             mapping[tensor] = _constant(region, name, value, tensor, constants)
 

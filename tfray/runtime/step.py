@@ -1,8 +1,9 @@
 """One execution of a compiled graph, as kernels see it: where they wait, and what ends them.
 
-A step ends early when its deadline passes, or when somebody ends it: a session that closes, a device that failed. Who
-waits in it is woken. Who computes looks now and then: generated code at `Step.is_watched`, which is false in a step
-that has no deadline and that nobody has ended, between the turns of loops and before operations that may take long.
+A step ends early when its deadline passes, when its session closes, or when a device fails. A thread that waits in the
+step is then woken. A thread that computes has to look by itself: generated code tests `Step.is_watched` between the
+turns of loops and before operations that may take long. The flag is false, and the test cheap, in a step that has no
+deadline and that has not been ended.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tfray.runtime.edge_key import in_turns
 from tfray.runtime.rendezvous import Mailbox, Rendezvous
 
 NEXT_CALL_S: Final = 0.02
-"""How long a function may take before the one after it, which is ready too, is called beside it."""
+"""Seconds. Several Python functions that are ready are called in order, one at a time. A function that takes longer
+than this no longer holds up the next one, which then runs beside it: they may wait for one another."""
 
 
 class Run(Protocol):
@@ -40,10 +42,10 @@ class Run(Protocol):
 
 
 class Attempt(Protocol):
-    """What an operation tries on a resource that it shares with other steps, as long as it takes."""
+    """One try of an operation that may have to wait, such as taking an element of a queue that is empty."""
 
     when_done: Callable[[], None] | None
-    """Called once `done` has become true, on whichever thread brought it about."""
+    """Called once `done` has become true, on the thread that made it true."""
 
     @property
     def done(self) -> bool:
@@ -57,13 +59,13 @@ class Attempt(Protocol):
 
 
 class Call:
-    """A function that may take as long as it likes: an attempt that somebody has to run.
+    """A Python function of the user's as an `Attempt`: it may take any time, and `run` or `start` has to call it.
 
     Attributes:
         when_done: See `Attempt`.
         done: Whether the function has returned or raised.
         began: When it was called, by `time.perf_counter_ns`.
-        ended: When it was through.
+        ended: When it returned or raised.
     """
 
     __slots__ = ("_error", "_function", "_is_given_up", "_thread", "_value", "began", "done", "ended", "when_done")
@@ -88,9 +90,9 @@ class Call:
         self._finish()
 
     def start(self, before: Call | None) -> None:
-        """Call the function on a thread of its own: when `before`, started likewise, has ended, or takes its time.
+        """Call the function on a thread of its own, after `before` has ended or `NEXT_CALL_S` have passed.
 
-        So functions are called in one order, and not at once, unless they are slow or wait for one another.
+        So functions run in order and one at a time, unless they are slow or wait for one another.
         """
 
         def run() -> None:
@@ -104,7 +106,7 @@ class Call:
                 self._error = error
                 self._finish()
 
-        # A daemon: the program may end though the function does not.
+        # A daemon thread: the program can end even if the function never does.
         self._thread = threading.Thread(target=copy_context().run, args=(run,), name="tfray-call", daemon=True)
         self._thread.start()
 
@@ -121,12 +123,15 @@ class Call:
         return self._value
 
     def cancel(self) -> None:
-        """Do not call the function if that has not happened yet. Nothing can end it."""
+        """Do not call the function if it has not been called yet. Once it runs, nothing can end it."""
         self._is_given_up = True
 
 
 class Suspended(NotAnError):
-    """Leaves the kernel of an operation that has to wait. The executor calls it again when the attempt is done."""
+    """Raised to leave the kernel of an operation that has to wait.
+
+    The executor calls the kernel again when the attempt is done.
+    """
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__()
@@ -140,12 +145,15 @@ class Step:
         id: Unique among the steps of one driver.
         rendezvous: Takes what goes to other devices.
         deadline: `time.monotonic` value after which waits give up, or None.
-        mailbox: Where the step waits; None when nothing in it can.
+        mailbox: Where the step waits; None if nothing in the step can wait.
         is_watched: Whether `look` may raise: there is a deadline, or the step has been ended.
         suspends: Whether the running segment may be left when its operation has to wait.
-        is_alone: Whether there would be nothing else to do if it were left.
-        runs: The plans that the thread of the step advances, where a branch or a loop in one of them may have to wait.
+        is_alone: Whether nothing else in the step could run if that segment were left.
+        runs: The plans that the thread of the step advances. `_hold` goes on with them while a branch or a loop waits.
     """
+
+    # `_attempts`: what operations wait for, by operation name. `_inbox`: tensors for a `receive` still to come.
+    # `_path`: for each loop around the running operation, outermost first, the number of its turn.
 
     __slots__ = (
         "_attempts",
@@ -185,7 +193,7 @@ class Step:
         self._path: list[int] = []
 
     def end(self, error: OpError) -> None:
-        """End the step early, from any thread: whoever computes or waits in it raises `error`."""
+        """End the step early, from any thread: all that compute or wait in it raise `error`."""
         self._error = error
         self.is_watched = True
         if self.mailbox is not None:
@@ -194,7 +202,7 @@ class Step:
     def look(self) -> None:
         """Raise what has ended the step, or `DeadlineExceededError` when its deadline has passed."""
         if self._error is not None:
-            raise copy.copy(self._error)  # which will name an operation, and others may raise it too
+            raise copy.copy(self._error)  # a copy: each thread that raises it writes its own operation's name into it
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise DeadlineExceededError("the step ran past its timeout")
 
@@ -206,9 +214,8 @@ class Step:
         if not self._path:
             self.rendezvous.send(key, destination, value)
             return
-        # The turn of a loop does not wait for its end.
         self.rendezvous.send(in_turns(key, self._path), destination, value)
-        self.rendezvous.flush()
+        self.rendezvous.flush()  # at once, for the receiver's turn of the loop: the segment ends only after the loop
 
     def receive(self, key: str) -> Any:
         """Wait for a tensor from another device, for a Recv operation within a branch or a loop."""
@@ -223,7 +230,7 @@ class Step:
 
     @contextmanager
     def turns(self) -> Iterator[Callable[[], None]]:
-        """Within a loop. Yields what to call at the end of each turn, which raises what has ended the step."""
+        """Around a loop. Yields a function to call at the end of each turn; it raises the error that ended the step."""
         path = self._path
         path.append(0)
 
@@ -238,12 +245,12 @@ class Step:
     def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
         """The result of the attempt that ``start(*arguments)`` begins, for kernels of blocking operations.
 
-        While it is not done, the calling thread runs what else is ready in the step, or waits, until the step is
-        aborted or its deadline passes.
+        While the attempt is not done, the calling thread runs what else is ready in the step, or waits. It gives up
+        when the step is aborted or its deadline passes.
 
         Args:
             op_name: The operation.
-            start: Called once, however often the kernel is.
+            start: Called once, even if the kernel is left and called again.
             *arguments: Arguments of `start`.
         """
         attempt = self._attempts.pop(op_name, None) if self._attempts else None
@@ -254,24 +261,24 @@ class Step:
         return attempt.result()
 
     def call(self, op_name: str, function: Callable[[], Any]) -> Any:
-        """What a function of the user's returns, for kernels of blocking operations. It may wait for another one.
+        """What a function of the user's returns, for kernels of blocking operations. The function may wait for others.
 
-        It is called on the thread of the step as long as nothing else in the step could go on meanwhile and there is no
-        deadline; else on a thread of its own, which nobody waits for any more once the step is ended.
+        It runs on the thread of the step if there is no deadline and nothing else in the step could go on meanwhile.
+        Otherwise it runs on a thread of its own, which is left to itself once the step has been ended.
 
         Args:
             op_name: The operation.
-            function: Called once, however often the kernel is.
+            function: Called once, even if the kernel is left and called again.
         """
-        if self.mailbox is None or ((self.is_alone or not self.suspends) and self._calls_here(0)):
+        if self.mailbox is None or ((self.is_alone or not self.suspends) and self._may_hold_thread(0)):
             return function()
         return self.complete(op_name, self._call, function)
 
-    def _calls_here(self, attempts: int) -> bool:
-        """Whether nothing goes on in the step, besides so many attempts, while the thread is in a function."""
+    def _may_hold_thread(self, attempts: int) -> bool:
+        """Whether a function may hold up the thread: only `attempts` attempts, and nothing else, could go on."""
         if self.deadline is not None or len(self._attempts) > attempts:
             return False
-        # Several plans on one thread send to one another only; to one by itself others may send.
+        # Several plans on one thread receive from one another only. A single plan may receive from other processes.
         return len(self.runs) > 1 or self.runs[0].has_all
 
     def _call(self, function: Callable[[], Any]) -> Call:
@@ -280,11 +287,11 @@ class Step:
         return call
 
     def begin_calls(self) -> None:
-        """Call the functions that are ready, now that nothing else is."""
+        """Call the functions that are ready. The executor does this last, when nothing else is ready."""
         if not self._calls:
             return
         calls, self._calls = self._calls, []
-        if self._calls_here(1):
+        if self._may_hold_thread(1):
             calls[0].run()
             return
         for before, call in pairwise([None, *calls]):
@@ -303,14 +310,14 @@ class Step:
         del self._attempts[op_name]
 
     def _hold(self, waiting_for: str) -> None:
-        """Within a branch or a loop, which cannot be left: wait until something happens, and run what is ready then."""
+        """Wait within a branch or a loop, which cannot be left, and run what becomes ready meanwhile."""
         assert self.mailbox is not None
         if self.rendezvous is not None:
             self.rendezvous.flush()
         self.begin_calls()
         for key, value in self.mailbox.take(self.deadline, waiting_for):
             self.runs[0].deliver(key, value)
-        path, self._path = self._path, []
+        path, self._path = self._path, []  # what runs now is outside of the loops that wait here
         try:
             for run in self.runs:
                 run.advance()
@@ -324,7 +331,7 @@ class Step:
 
 
 class Background(Step):
-    """Stands for the step where there is none: in functions of datasets, and in steps that nobody could tell apart.
+    """Stands for the step where there is none: in functions of datasets, and in local steps that never wait or send.
 
     Any number of threads may use it at once, and wait in it. It ends with the device.
     """

@@ -26,7 +26,7 @@ PLANNED: Final = "planned"
 """Name of the allocator of memory that is reused within a step and by later steps."""
 
 PERSISTENT: Final = "variables"
-"""The same of memory that stays."""
+"""Name of the allocator of memory that stays between steps."""
 
 
 def step_stats(records: Sequence[DeviceRecord]) -> StepStats:

@@ -27,7 +27,7 @@ class TracedOp(NamedTuple):
 
 
 def describe(op: Operation, planned: Container[Tensor] = ()) -> TracedOp:
-    """How spans refer to `op`; `planned` holds those of its outputs that lie in reused memory."""
+    """The `TracedOp` of an operation. `planned`: the tensors that lie in reused memory."""
     names = ", ".join(tensor.name for tensor in op.inputs)
     label = op.attr("key") if op.type in ("Send", "Recv") else names
     dtypes = tuple(tensor.dtype.name for tensor in op.outputs)

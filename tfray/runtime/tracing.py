@@ -1,11 +1,11 @@
 """What a traced step tells: when each operation ran, for how long, and which memory it took.
 
-A traced step runs plans of its own, compiled beside the usual ones when first asked for, whose generated code takes
-the time before and after every operation. The usual plans know nothing of this.
+A traced step runs plans of its own, which are compiled when they are first asked for. Their generated code takes the
+time before and after every operation. The usual plans have no such code.
 
-All times are of `time.perf_counter_ns`, which processes of one machine share. Spans whose names begin with ``_`` are
-no operations: ``_wait`` (for other devices or steps), ``_compile``, ``_flush`` (messages leave), ``_call`` (between the
-driver and a device).
+All times are nanoseconds of `time.perf_counter_ns`, a clock that processes of one machine share. A span whose name
+begins with ``_`` is not an operation: ``_wait`` (for other devices or steps), ``_compile``, ``_flush`` (messages
+leave), ``_call`` and ``_return`` (between the driver and a device).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tfray.runtime.step import Attempt, Call, Step
 from tfray.runtime.traced_op import TracedOp
 
 HARDWARE_TRACE: Final = 2
-"""Level from which on a GPU is waited for after every operation, so that its time is the operation's own."""
+"""Trace level from which the recorder waits for the GPU after every operation, so that the time is the operation's."""
 
 _COMPILED_NS: Final = 100_000
-"""Entering a segment takes so long only when it is compiled."""
+"""0.1 ms. A segment that takes longer to enter is taken to have been compiled, and gets a ``_compile`` span."""
 
 
 _Measured = tuple[tuple[int, ...] | None, int, int]
@@ -44,7 +44,15 @@ Observer = Callable[[str, TracedOp, Sequence[Any]], None]
 
 
 class Output(NamedTuple):
-    """A value that an operation returned. `allocated` bytes are new, and not part of reused memory."""
+    """A value that an operation returned.
+
+    Attributes:
+        dtype: Name of its dtype; empty where it is not known.
+        shape: Its shape; None for what is no array.
+        size_bytes: Bytes of its elements.
+        allocated: Bytes of new memory that it took, reused memory not counted.
+        freed: When that memory was freed; None while it lives.
+    """
 
     dtype: str
     shape: tuple[int, ...] | None
@@ -104,16 +112,16 @@ class DeviceTrace:
     Args:
         device: The device.
         level: `tf.RunOptions.trace_level`.
-        observer: Called with the device's name, each operation and what it returned. The values are only its own to
-            look at: what they lie in may be written over later.
+        observer: Called with the device's name, each operation and what it returned. It may look at the values and must
+            not keep them: their memory may be written over later.
 
     Attributes:
         start: When the step began on the device.
         end: When it was over.
         thread: Number and name of the thread on which it ran.
-        waited: Whether it has waited since a Recv within a branch or a loop was last done.
-        resumed: When the wait of that Recv was over.
-        called: The operation whose function has been called last, and when it began and ended.
+        waited: Whether the step has waited since the last Recv within a branch or a loop.
+        resumed: When the wait of the last such Recv ended; 0 if it did not wait.
+        called: Name of the operation whose Python function was called last, and when the function began and ended.
     """
 
     clock = staticmethod(time.perf_counter_ns)
@@ -178,7 +186,7 @@ class DeviceTrace:
             end: After the last.
             marks: For each part, the times before each operation, and after the last.
             kept: Indices of the operations whose values exist as a whole.
-            values: These.
+            values: Those values.
         """
         spent = np.diff(np.asarray(marks, np.int64), axis=1).sum(0)
         # Parts may have run on several threads: each operation gets its share of the time that passed.
@@ -217,7 +225,7 @@ class DeviceTrace:
         self.end = time.perf_counter_ns()
 
     def record(self, planned_bytes: int) -> DeviceRecord:
-        """All of it as plain data."""
+        """Everything that was recorded, as plain data."""
         persistent = [(name, int(array.nbytes)) for name, array in self._arrays()]
         spans = []
         for number, (op, start, end, measured) in enumerate(self._spans):
@@ -248,7 +256,10 @@ class DeviceTrace:
         return value.shape, int(value.nbytes), self._take(value, place)
 
     def _take(self, value: Any, place: tuple[int, int] | None) -> int:
-        """Note until when the memory behind `value` lives. Returns its bytes if it is new and belongs to `place`."""
+        """Note when the memory behind `value` is freed, and return its bytes if the memory is new.
+
+        `place` says which output allocated it: (number of the span, index of the output). None counts no bytes.
+        """
         root = _root(value)
         identity, memory = id(root), self._memory
         if identity in memory:
@@ -261,7 +272,7 @@ class DeviceTrace:
 
         try:
             memory[identity] = weakref.ref(root, freed)
-        except TypeError:  # an array of a kind whose end cannot be seen
+        except TypeError:  # a kind of array that has no weak references
             return 0
         return 0 if place is None else int(root.nbytes)
 
@@ -278,10 +289,10 @@ def _root(value: Any) -> Any:
 
 
 def in_one_time(records: Sequence[DeviceRecord], offsets: Mapping[str, int]) -> list[DeviceRecord]:
-    """The records with `offsets` added to the times of each host, and to those of hosts that then still err more.
+    """The records on one clock: `offsets`, by host and in nanoseconds, are added to their times, then corrected.
 
-    An estimated offset errs by as much as a message takes. Where a tensor seems to have arrived before it was sent, the
-    receiver's clock is set forward until it has not.
+    An estimated offset errs by up to the time of a message. Where a tensor seems to have arrived before it was sent,
+    the receiver's times are moved forward until it has not.
     """
     offsets = {record.host: offsets.get(record.host, 0) for record in records}
     for _ in offsets:
@@ -320,7 +331,7 @@ def shifted(record: DeviceRecord, offset: int) -> DeviceRecord:
 
 
 def with_call(record: DeviceRecord, called: int, returned: int) -> DeviceRecord:
-    """The record with the time between the driver's call and the device's start, and that until it had the result."""
+    """The record with two more spans: from the driver's call to the device's start, and from its end to the result."""
     spans = [
         Span(TracedOp("_call", "_call", "from the driver"), called, max(called, record.start)),
         *record.spans,
@@ -358,7 +369,7 @@ class TracedStep(Step):
         return value
 
     def complete(self, op_name: str, start: Callable[..., Attempt], *arguments: Any) -> Any:
-        """The result of an attempt; the time of a function that was called is the operation's own."""
+        """The result of an attempt. The time of a Python function that was called counts as the operation's own."""
         attempt = self._attempts.get(op_name)
         value = super().complete(op_name, start, *arguments)
         if isinstance(attempt, Call):
@@ -441,7 +452,7 @@ class TracedMailbox(Mailbox):
         self._inner.abort(error)
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Let the step's thread look again at what it waits for."""
         self._inner.wake()
 
     @property
