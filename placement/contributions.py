@@ -147,7 +147,7 @@ class FiniteChecks:
         return self._add("Pack", [*self._flags.values()], name, origin, self._device, {"axis": 0}).outputs[0]
 
 
-class Wire:
+class Narrowing:
     """Casts float32 tensors to a narrower dtype before an edge between devices, and back after it.
 
     Args:

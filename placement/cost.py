@@ -101,7 +101,7 @@ class Machine:
         """Seconds that a message keeps the network of both nodes busy; 0 within a node."""
         return 0.0 if self.node(source) == self.node(destination) else size_bytes / self.network_bytes_per_s
 
-    def wire_s(self, size_bytes: float, source: str, destination: str) -> float:
+    def travel_s(self, size_bytes: float, source: str, destination: str) -> float:
         """Seconds from the end of a Send to its Recv, if the network is free."""
         return self.message_s + self.network_s(size_bytes, source, destination)
 

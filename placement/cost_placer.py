@@ -55,7 +55,7 @@ class CostPlacer:
         for wanted, plan in ((trained, self.__call__), (list(ops), self._spread)):
             if wanted:
                 kept = simplify(prune(wanted, []), [], wanted, optimize=False).graph
-                placement = place(kept, devices, allow_soft_placement=allow_soft_placement, plan=plan)
+                placement = place(kept, devices, allow_soft_placement=allow_soft_placement, joint_policy=plan)
                 for op in filter(_is_resource, placement):
                     self.homes.setdefault(_resource_name(op), placement[op])
 
@@ -158,7 +158,7 @@ class _Search:
                 source, late_s = chosen[self._group_of[tensor.op]], 0.0
                 if source != device and not is_copied_constant(tensor.op):
                     size = self._cost.tensor_bytes(tensor)
-                    late_s = size / machine.copy_bytes_per_s + machine.wire_s(size, source, device)
+                    late_s = size / machine.copy_bytes_per_s + machine.travel_s(size, source, device)
                 begin = max(begin, done[tensor.op] + late_s)
         return begin + self._cost.seconds(op, device)
 

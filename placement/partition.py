@@ -35,7 +35,7 @@ def partition(
     fetches: Sequence[Tensor],
     extra_edges: Sequence[tuple[Operation, Operation]] = (),
     optimize: bool = True,
-    wire: DType | None = None,
+    sent_dtype: DType | None = None,
 ) -> list[Partition]:
     """One `Partition` per device that has something to run.
 
@@ -46,10 +46,10 @@ def partition(
         fetches: Tensors to return, each by the device that computes it.
         extra_edges: Further ordering (earlier, later) between operations of one device.
         optimize: Recorded in the partitions.
-        wire: Narrower dtype in which float32 tensors, scalars excepted, are sent between tasks; None to send them as
-            they are.
+        sent_dtype: Narrower dtype in which float32 tensors, scalars excepted, are sent between tasks; None to send
+            them as they are.
     """
-    return _Partitioner(placement, feeds, extra_edges, optimize, wire).run(order, fetches)
+    return _Partitioner(placement, feeds, extra_edges, optimize, sent_dtype).run(order, fetches)
 
 
 class _Partitioner:
@@ -59,12 +59,12 @@ class _Partitioner:
         feeds: Sequence[Operation],
         extra_edges: Sequence[tuple[Operation, Operation]],
         optimize: bool,
-        wire: DType | None,
+        sent_dtype: DType | None,
     ) -> None:
         self._placement = placement
         self._feeds = set(feeds)
         self._optimize = optimize
-        self._sent_dtype = wire
+        self._sent_dtype = sent_dtype
         # `_copies`: each operation's copy on a device. `_received`: what a device receives of a tensor, or of a control
         # edge. `_groups`: the numbers of the groups for which an operation has to wait.
         self._narrowed: dict[Tensor, Tensor] = {}
@@ -342,7 +342,9 @@ def is_split(op: Operation, placement: Mapping[Operation, str]) -> bool:
     return len(devices) > 1
 
 
-def split_operation(op: Operation, placement: Mapping[Operation, str], wire: DType | None = None) -> SplitOperation:
+def split_operation(
+    op: Operation, placement: Mapping[Operation, str], sent_dtype: DType | None = None
+) -> SplitOperation:
     """The parts of `op`, whose regions have been placed on several devices."""
     members = [inner for inner in ops_within(op) if not is_copied_constant(inner)]
     devices = list(dict.fromkeys(placement[inner] for inner in members if inner in placement))
@@ -354,7 +356,7 @@ def split_operation(op: Operation, placement: Mapping[Operation, str], wire: DTy
     for name in op.op_def.regions:
         region: Region = op.attrs[name]
         wanted = [(region.outputs[0], device) for device in devices] if name == "condition" else None
-        cutters[name] = _RegionPartitioner(placement, region, count, wire)
+        cutters[name] = _RegionPartitioner(placement, region, count, sent_dtype)
         cutters[name].cut(wanted if wanted is not None else list(zip(region.outputs, homes, strict=True)))
     leading = len(op.inputs) - len(result.inputs)
     parts = {}
@@ -395,8 +397,10 @@ def _homes_of_outputs(op: Operation, placement: Mapping[Operation, str], result:
 class _RegionPartitioner(_Partitioner):
     """Cuts one region of an operation that spans devices into regions, one per device."""
 
-    def __init__(self, placement: Mapping[Operation, str], region: Region, variables: int, wire: DType | None) -> None:
-        super().__init__(placement, (), (), optimize=True, wire=wire)
+    def __init__(
+        self, placement: Mapping[Operation, str], region: Region, variables: int, sent_dtype: DType | None
+    ) -> None:
+        super().__init__(placement, (), (), optimize=True, sent_dtype=sent_dtype)
         self._region = region
         self._captured = {tensor.op: index for index, tensor in enumerate(region.inputs) if index >= variables}
         self._variables = {tensor.op: index for index, tensor in enumerate(region.inputs[:variables])}

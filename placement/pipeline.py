@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.partition import home_of, partition
-from tfray.placement.placer import Plan, Policy, default_policy, place
+from tfray.placement.placer import JointPolicy, Policy, default_policy, place
 from tfray.placement.prune import prune, ungrouped
 from tfray.placement.schedule import schedule
 from tfray.placement.simplify import simplify
@@ -42,8 +42,8 @@ def compile_step(
     allow_soft_placement: bool = False,
     optimize: bool = True,
     policy: Policy = default_policy,
-    plan: Plan | None = None,
-    wire: DType | None = None,
+    joint_policy: JointPolicy | None = None,
+    sent_dtype: DType | None = None,
 ) -> CompiledStep:
     """Compile what must run for some fetches.
 
@@ -55,18 +55,22 @@ def compile_step(
         allow_soft_placement: See `placer.place`.
         optimize: False runs every operation as written: no folding, merging or skipping.
         policy: Chooses devices for what the program leaves open.
-        plan: Chooses devices for all groups together; see `placer.place`.
-        wire: Narrower dtype for float32 tensors between tasks; see `partition.partition`.
+        joint_policy: Chooses devices for all groups together; see `placer.place`.
+        sent_dtype: Narrower dtype for float32 tensors between tasks; see `partition.partition`.
     """
     wanted = [*(ungrouped(targets) if optimize else targets), *(tensor.op for tensor in fetched)]
     simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize)
-    placement = place(simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy, plan=plan)
+    placement = place(
+        simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy, joint_policy=joint_policy
+    )
     order, edges = schedule(simplified.graph)
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
     live = simplified.live(wanted)
     edges = [(earlier, later) for earlier, later in edges if earlier in live and later in live]
-    partitions = partition([op for op in order if op in live], placement, feed_ops, fetches, edges, optimize, wire)
+    partitions = partition(
+        [op for op in order if op in live], placement, feed_ops, fetches, edges, optimize, sent_dtype
+    )
     position = {part.device: i for i, part in enumerate(partitions)}
     counts = [0] * len(partitions)
     places: list[tuple[int, int]] = []

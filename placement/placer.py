@@ -5,7 +5,7 @@
 2. A group may go to the devices that match every device request among its members and have a kernel for each.
    When there is none and soft placement is allowed, requests keep their job and task and give up device type and index.
 3. Among the feasible devices a *policy* chooses for each group by itself (see `default_policy`), or a *joint policy*
-   (`Plan`) chooses for all groups together (see `cost_placer`).
+   (`JointPolicy`) chooses for all groups together (see `cost_placer`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Policy = Callable[[Sequence[Operation], Sequence[str]], str]
 Choice = tuple[Sequence[Operation], Sequence[str]]
 """A group and the devices that can run it, at least one."""
 
-Plan = Callable[[Graph, Sequence[Choice]], Sequence[str]]
-"""A joint policy: from a graph and all its choices to the device of each group. It is no `runtime.plan.Plan`."""
+JointPolicy = Callable[[Graph, Sequence[Choice]], Sequence[str]]
+"""A joint policy: from a graph and all its choices to the device of each group."""
 
 
 def default_policy(group: Sequence[Operation], feasible: Sequence[str]) -> str:
@@ -48,7 +48,7 @@ def place(
     *,
     allow_soft_placement: bool = False,
     policy: Policy = default_policy,
-    plan: Plan | None = None,
+    joint_policy: JointPolicy | None = None,
 ) -> dict[Operation, str]:
     """The full device name of every operation of `graph`.
 
@@ -57,7 +57,7 @@ def place(
         devices: Full names of the devices, default first.
         allow_soft_placement: Whether a request that cannot be met may move to another device type of its task.
         policy: Chooses among feasible devices.
-        plan: A joint policy, which chooses for all groups together; `policy` is then not used.
+        joint_policy: Chooses for all groups together; `policy` is then not used.
 
     Raises:
         InvalidArgumentError: No device meets a group's constraints; the message says which one failed.
@@ -75,7 +75,7 @@ def place(
     split = groups.join_regions(feasible_for)
     placement: dict[Operation, str] = {}
     choices = [(group, feasible_for(group, _merged_request(group))) for group in groups.all()]
-    chosen = [policy(*choice) for choice in choices] if plan is None else plan(graph, choices)
+    chosen = [policy(*choice) for choice in choices] if joint_policy is None else joint_policy(graph, choices)
     for (group, _), device in zip(choices, chosen, strict=True):
         placement.update(dict.fromkeys(group, device))
     for op in reversed(split):  # an operation within another one comes first

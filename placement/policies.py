@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Graph, Operation
 from tfray.placement.cost import CostModel
-from tfray.placement.placer import Choice, Plan, Policy
+from tfray.placement.placer import Choice, JointPolicy, Policy
 
 
 def prefer(device: str) -> Policy:
@@ -19,7 +19,7 @@ def prefer(device: str) -> Policy:
     return choose
 
 
-def spread_over_jobs(cost: CostModel, policy: Policy) -> Plan:
+def spread_over_jobs(cost: CostModel, policy: Policy) -> JointPolicy:
     """A joint policy that follows `policy`, but spreads variables that may go to any task of one job evenly over it."""
 
     def choose_all(graph: Graph, choices: Sequence[Choice]) -> list[str]:

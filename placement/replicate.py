@@ -31,9 +31,9 @@ from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import predecessors, reachable_backward
-from tfray.placement.contributions import Accumulation, FiniteChecks, ReplicaOptions, Wire, default_reduction
+from tfray.placement.contributions import Accumulation, FiniteChecks, Narrowing, ReplicaOptions, default_reduction
 from tfray.placement.partition import is_copied_constant, partition
-from tfray.placement.placer import Plan, place
+from tfray.placement.placer import JointPolicy, place
 from tfray.placement.policies import prefer
 from tfray.placement.prune import prune
 from tfray.placement.schedule import schedule
@@ -77,7 +77,7 @@ def compile_replica_step(
     fed: Sequence[Tensor],
     shards: Sequence[str],
     replica: str,
-    plan: Plan | None = None,
+    joint_policy: JointPolicy | None = None,
     options: ReplicaOptions | None = None,
 ) -> CompiledReplicaStep:
     """Compile a training step for replicas.
@@ -88,7 +88,7 @@ def compile_replica_step(
         fed: Tensors that each replica feeds from its own input.
         shards: Full names of the devices for variables.
         replica: The name that stands for every replica's device.
-        plan: A joint policy (see `placer.place`) for what the program leaves open; None puts that on the replica.
+        joint_policy: Decides what the program leaves open (see `placer.place`); None puts that on the replica.
         options: How replicas compute, and what they send.
 
     Raises:
@@ -97,7 +97,9 @@ def compile_replica_step(
     wanted = [*targets, *(tensor.op for tensor in fetched)]
     simplified = simplify(prune(wanted, fed), fed, wanted, fetched)
     devices = [*shards, replica]
-    placement = place(simplified.graph, devices, allow_soft_placement=True, policy=prefer(replica), plan=plan)
+    placement = place(
+        simplified.graph, devices, allow_soft_placement=True, policy=prefer(replica), joint_policy=joint_policy
+    )
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
     roles = _Roles(simplified.graph, placement, fetches, shards[0], replica)
@@ -302,7 +304,7 @@ class _Splitter:
         self._accumulation = Accumulation(self._add, roles.replica, options.accumulate)
         mode = options.bad_gradients
         self._checks = None if mode is None else FiniteChecks(self._add, roles.replica, mode)
-        self._narrowing = Wire(self._add, self.placement, options.wire_dtype)
+        self._narrowing = Narrowing(self._add, self.placement, options.wire_dtype)
 
     def copy(self, graph: Graph) -> None:
         """Copy every operation, in order."""

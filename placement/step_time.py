@@ -200,7 +200,7 @@ def tasks_of_placed(order: Sequence[Operation], placement: Mapping[Operation, st
                 tasks.append(Task(home, sending_s, source.name, [numbers[source]]))
                 received[key] = (
                     len(tasks) - 1,
-                    machine.wire_s(size, home, device),
+                    machine.travel_s(size, home, device),
                     machine.network_s(size, home, device),
                 )
             number, task.late_s[received[key][0]], task.network_s[received[key][0]] = received[key]
@@ -269,7 +269,7 @@ def tasks_of_partitions(instances: Sequence[Instance], cost: CostModel) -> list[
         for source in of_one:
             size = cost.tensor_bytes(sent[source].inputs[0])
             task.after.append(source)
-            task.late_s[source] = cost.machine.wire_s(size, tasks[source].device, task.device)
+            task.late_s[source] = cost.machine.travel_s(size, tasks[source].device, task.device)
             task.network_s[source] = cost.machine.network_s(size, tasks[source].device, task.device)
     return tasks
 

@@ -313,8 +313,8 @@ class _PreparedStep:
             devices,
             allow_soft_placement=config.allow_soft_placement,
             optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
-            plan=self._placer,
-            wire=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
+            joint_policy=self._placer,
+            sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
         )
         if config.log_device_placement:
             for part in compiled.partitions:

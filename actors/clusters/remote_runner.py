@@ -386,7 +386,7 @@ def register(actor: Any, plan_id: PlanId, partition: Partition, functions: Mappi
     definitions = [op.op_def for op in foreign.values()]
     called = {token: functions[token] for token in users}
     try:
-        return actor.register.remote(plan_id, partition.to_wire(), called, definitions)
+        return actor.register.remote(plan_id, partition.to_plain(), called, definitions)
     except TypeError as error:  # it cannot be pickled
         ops = [*users.values(), *foreign.values()]
         raise InvalidArgumentError(

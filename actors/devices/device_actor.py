@@ -84,11 +84,15 @@ class DeviceActor:
         self._host.peers.update(peers)
 
     async def register(
-        self, plan_id: PlanId, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef] = ()
+        self,
+        plan_id: PlanId,
+        partition: Any,
+        functions: Mapping[str, Callable[..., Any]],
+        definitions: Sequence[OpDef] = (),
     ) -> Outcome:
         """Compile a partition under `plan_id`."""
         return await self._in_turn(
-            lambda: self._host.outcome(lambda: self._host.register(plan_id, wire, functions, definitions))
+            lambda: self._host.outcome(lambda: self._host.register(plan_id, partition, functions, definitions))
         )
 
     async def deregister(self, plan_ids: Sequence[PlanId]) -> None:

@@ -219,14 +219,14 @@ class DeviceHost:
     # -- set-up ----------------------------------------------------------------------------------
 
     def register(
-        self, plan_id: PlanId, wire: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef]
+        self, plan_id: PlanId, partition: Any, functions: Mapping[str, Callable[..., Any]], definitions: Sequence[OpDef]
     ) -> None:
         """Compile a partition under `plan_id`."""
         for definition in definitions:
             adopt(definition)
         for token, function in functions.items():
             script_ops.register_function(token, function)
-        plan = Plan(Partition.from_wire(wire), self.device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)
+        plan = Plan(Partition.from_plain(partition), self.device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)
         self.plans[plan_id] = _RegisteredPlan(plan)
 
     def deregister(self, plan_ids: Sequence[PlanId]) -> None:

@@ -50,7 +50,7 @@ def null_step(sizes, device="/job:ps", updates=1):
 
 def predicted(step, plan=None, cost=None, devices=DEVICES):
     cost = cost or CostModel(MACHINE)
-    instances = instances_of(compile_step([], [step], [], devices, plan=plan).partitions)
+    instances = instances_of(compile_step([], [step], [], devices, joint_policy=plan).partitions)
     return simulate(tasks_of_partitions(instances, cost), cost.machine), traffic_of(instances, cost)
 
 
@@ -76,8 +76,8 @@ def test_devices_of_a_node_share_its_cores():
 
 def test_bytes_between_nodes_take_longer_than_within_one():
     machine = Machine(message_s=1.0, network_bytes_per_s=1e6, nodes={PS0: "a", PS1: "a", WORKER: "b"})
-    assert machine.wire_s(2e6, PS0, PS1) == 1.0
-    assert machine.wire_s(2e6, PS0, WORKER) == 3.0
+    assert machine.travel_s(2e6, PS0, PS1) == 1.0
+    assert machine.travel_s(2e6, PS0, WORKER) == 3.0
 
 
 def test_messages_of_a_node_share_its_network():
@@ -147,7 +147,7 @@ def test_a_variable_stays_where_it_is_for_every_step():
     homes = dict(placer.homes)
     assert sorted(homes) == ["v0", "v1", "v2", "v3"] and len(set(homes.values())) == 2
     for target in (init, step):
-        for part in compile_step([], [target], [], DEVICES, plan=placer).partitions:
+        for part in compile_step([], [target], [], DEVICES, joint_policy=placer).partitions:
             for op in part.graph.get_operations():
                 assert op.type != "Variable" or homes[op.name] == part.device
     tf.get_variable("later", [10])
@@ -185,7 +185,7 @@ def test_small_graphs_and_devices_of_one_thread_stay_on_the_default_device():
     devices = [f"/job:localhost/task:0/device:CPU:{i}" for i in range(3)]
     for fetched, machine in (([small], Machine()), (large, Machine.one_thread())):
         placer = CostPlacer(CostModel(machine))
-        parts = compile_step(fetched, [], [], devices, plan=placer).partitions
+        parts = compile_step(fetched, [], [], devices, joint_policy=placer).partitions
         assert [part.device for part in parts] == devices[:1]
 
 
@@ -194,7 +194,7 @@ def test_independent_heavy_work_is_spread_over_tasks():
     total = tf.reduce_sum(products[0][0]) + tf.reduce_sum(products[1][0])
     devices = [f"/job:worker/task:{i}/device:CPU:0" for i in range(2)]
     placer = CostPlacer(CostModel(Machine(cores=2)))
-    parts = compile_step([total], [], [], devices, plan=placer).partitions
+    parts = compile_step([total], [], [], devices, joint_policy=placer).partitions
     assert len(parts) == 2
     assert all("MatMul" in {op.type for op in part.graph.get_operations()} for part in parts)
 
@@ -208,14 +208,14 @@ def test_requests_colocation_and_kernels_hold():
         beside = tf.identity(tf.range(3), name="beside")
     gpu = "/job:worker/task:0/device:GPU:0"
     text = tf.as_string(beside)  # on CPUs only
-    placement = place(tf.get_default_graph(), [*DEVICES, gpu], plan=CostPlacer(CostModel(MACHINE)))
+    placement = place(tf.get_default_graph(), [*DEVICES, gpu], joint_policy=CostPlacer(CostModel(MACHINE)))
     assert placement[v.op] == placement[beside.op] == PS1
     assert placement[w.op] in (WORKER, gpu)
     assert "CPU" in placement[text.op]
     with tf.device("/job:nobody"):
         tf.constant(1.0)
     with pytest.raises(InvalidArgumentError, match="no such device"):
-        place(tf.get_default_graph(), DEVICES, plan=CostPlacer())
+        place(tf.get_default_graph(), DEVICES, joint_policy=CostPlacer())
 
 
 def test_loops_and_branches_are_placed():
@@ -223,7 +223,7 @@ def test_loops_and_branches_are_placed():
         v = tf.get_variable("v", [10])
     total = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x + v), [tf.constant(0), tf.zeros([10])])[1]
     chosen = tf.cond(tf.reduce_sum(total) > 0, lambda: total * 2, lambda: total)
-    placement = place(tf.get_default_graph(), DEVICES, plan=CostPlacer(CostModel(MACHINE)))
+    placement = place(tf.get_default_graph(), DEVICES, joint_policy=CostPlacer(CostModel(MACHINE)))
     assert placement[chosen.op] in DEVICES and placement[v.op] in (PS0, PS1)
 
 

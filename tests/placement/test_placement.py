@@ -484,7 +484,7 @@ def test_float32_may_travel_between_tasks_in_16_bits():
         again = tf.exp(made["v"])
     with tf.device(beside):
         near = tf.sqrt(made["v"])
-    parts = compiled([*crossed, again, near], devices=(WORKER, PS, beside), wire=tf.bfloat16)
+    parts = compiled([*crossed, again, near], devices=(WORKER, PS, beside), sent_dtype=tf.bfloat16)
     sent = {
         (op.attrs["key"].split("/")[0], op.attrs["destination"]): op.inputs[0].dtype for op in ops_of(parts[PS], "Send")
     }
@@ -513,7 +513,7 @@ def test_partitions_of_random_programs_are_sound(program):
     assert all(source != destination for source, destination in ends)
     for device, part in parts.items():
         assert all(op.device == device for op in part.graph.get_operations())
-        wire = Partition.from_wire(part.to_wire())
+        wire = Partition.from_plain(part.to_plain())
         assert wire.graph.as_graph_def() == part.graph.as_graph_def()
 
 

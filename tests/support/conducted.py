@@ -183,7 +183,7 @@ class _Runner(RemoteRunner):
         plan_id = PlanId(self.driver_id, str(len(self._plans)))
         for partition in partitions:
             host = self._cluster.hosts()[partition.device]
-            host.register(plan_id, partition.to_wire(), dict(functions), [])
+            host.register(plan_id, partition.to_plain(), dict(functions), [])
             for token, function in functions.items():
                 register_function(token, function)
             host.plans[plan_id].turn_s = 0.0

@@ -57,7 +57,7 @@ from tfray.runtime.fusion import (
     run_parts,
     scratch_slots,
 )
-from tfray.runtime.memory import plan_memory
+from tfray.runtime.memory import lay_out_memory
 from tfray.runtime.segment_body import Body, region_body
 from tfray.runtime.traced_op import describe
 
@@ -394,7 +394,7 @@ class _Emitter:
         self._names = dict(names or {})
         groups = find_groups(body, self._kernel) if program.device.type == "CPU" and program.fuses else []
         self._groups = {group.first: group for group in groups}
-        self._memory = plan_memory(
+        self._memory = lay_out_memory(
             body,
             self._kernel,
             sends_copy=program.sends_copy,

@@ -26,7 +26,7 @@ _ALIGNMENT = 64  # bytes: the size of slots is rounded up to whole cache lines
 
 
 @dataclass
-class MemoryPlan:
+class MemoryLayout:
     """What the code generator needs to know about memory.
 
     Attributes:
@@ -47,7 +47,7 @@ class MemoryPlan:
     dropped_after: dict[int, list[Tensor]] = field(default_factory=dict)
 
 
-def plan_memory(
+def lay_out_memory(
     body: Body,
     kernel_of: Callable[[Operation], Kernel],
     *,
@@ -55,7 +55,7 @@ def plan_memory(
     updated_elsewhere: Collection[str] = (),
     groups: Sequence[FusedGroup] = (),
     sent_in_place_bytes: int | None = None,
-) -> MemoryPlan:
+) -> MemoryLayout:
     """Assign memory to the results of `body`.
 
     Args:
@@ -65,22 +65,22 @@ def plan_memory(
         updated_elsewhere: Names of variable operations that another segment of the plan updates.
         groups: Operations that run interleaved, part by part. The memory of what dies within a group is free only
             after the whole group. What the group keeps to itself gets no memory here.
-        sent_in_place_bytes: Least size of results for `MemoryPlan.sent_in_place`; None for no such results.
+        sent_in_place_bytes: Least size of results for `MemoryLayout.sent_in_place`; None for no such results.
     """
-    plan = MemoryPlan()
-    plan.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere)
-    liveness = _Liveness(body, kernel_of, sends_copy, plan.copied_reads)
-    plan.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
+    layout = MemoryLayout()
+    layout.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere)
+    liveness = _Liveness(body, kernel_of, sends_copy, layout.copied_reads)
+    layout.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
     internal = {tensor for group in groups for tensor in group.internal}
     if sent_in_place_bytes is not None:
-        plan.sent_in_place = _sent_in_place(body, kernel_of, sent_in_place_bytes)
-    _assign_slots(body, kernel_of, liveness, plan, groups)
+        layout.sent_in_place = _sent_in_place(body, kernel_of, sent_in_place_bytes)
+    _assign_slots(body, kernel_of, liveness, layout, groups)
     for tensor, index in liveness.last_use.items():
         if tensor in internal:
             continue
-        if index < math.inf and tensor not in plan.slot_of and _worth_freeing(tensor, body):
-            plan.dropped_after.setdefault(int(index), []).append(tensor)
-    return plan
+        if index < math.inf and tensor not in layout.slot_of and _worth_freeing(tensor, body):
+            layout.dropped_after.setdefault(int(index), []).append(tensor)
+    return layout
 
 
 class _Liveness:
@@ -186,7 +186,7 @@ def _assign_slots(
     body: Body,
     kernel_of: Callable[[Operation], Kernel],
     liveness: _Liveness,
-    plan: MemoryPlan,
+    layout: MemoryLayout,
     groups: Sequence[FusedGroup],
 ) -> None:
     free: list[int] = []
@@ -199,19 +199,19 @@ def _assign_slots(
         if owner is not None and owner not in body.constants and kernel_of(op).accepts_out:
             size = _buffer_bytes(owner)
             end = liveness.end[owner]
-            if size is not None and end < math.inf and owner not in plan.sent_in_place:
-                slot = _overwritable(op, kernel_of(op), i, liveness, plan)
+            if size is not None and end < math.inf and owner not in layout.sent_in_place:
+                slot = _overwritable(op, kernel_of(op), i, liveness, layout)
                 if slot is None:
-                    slot = _take_slot(free, plan.slot_bytes, size)
+                    slot = _take_slot(free, layout.slot_bytes, size)
                 else:
                     ending[released.get(i, i)].remove(slot)
-                plan.slot_of[owner] = slot
+                layout.slot_of[owner] = slot
                 last = max(int(end), i)
                 ending.setdefault(released.get(last, last), []).append(slot)
         free.extend(ending.pop(i, ()))
 
 
-def _overwritable(op: Operation, kernel: Kernel, i: int, liveness: _Liveness, plan: MemoryPlan) -> int | None:
+def _overwritable(op: Operation, kernel: Kernel, i: int, liveness: _Liveness, layout: MemoryLayout) -> int | None:
     """The slot of an input that dies here and has the output's form, when the kernel may write over it.
 
     No other input may lie in the same memory, and the input may stand only where the kernel may write over it.
@@ -223,14 +223,14 @@ def _overwritable(op: Operation, kernel: Kernel, i: int, liveness: _Liveness, pl
         tensor = op.inputs[position]
         others = [t for j, t in enumerate(op.inputs) if j not in kernel.may_overwrite]
         if (
-            tensor in plan.slot_of
+            tensor in layout.slot_of
             and liveness.end[tensor] == i
             and tensor.dtype is output.dtype
             and tensor.shape == output.shape
             and not any(tensor in liveness.roots[other] for other in others)
             and all(t is tensor or tensor not in liveness.roots[t] for t in op.inputs)
         ):
-            return plan.slot_of[tensor]
+            return layout.slot_of[tensor]
     return None
 
 

@@ -79,7 +79,7 @@ class Partition:
         """Devices to which it sends a tensor in every step."""
         return {op.attr("destination") for op in self.graph.get_operations() if op.type == "Send"}
 
-    def to_wire(self) -> tuple[Any, ...]:
+    def to_plain(self) -> tuple[Any, ...]:
         """Plain data for another process."""
         return (
             self.device,
@@ -92,9 +92,9 @@ class Partition:
         )
 
     @classmethod
-    def from_wire(cls, wire: tuple[Any, ...]) -> Partition:
-        """The partition that `to_wire` gave."""
-        device, graph_def, *rest = wire
+    def from_plain(cls, plain: tuple[Any, ...]) -> Partition:
+        """The partition that `to_plain` gave."""
+        device, graph_def, *rest = plain
         return cls(device, from_graph_def(graph_def), *rest)
 
 

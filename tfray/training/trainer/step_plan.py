@@ -19,7 +19,7 @@ from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel, Machine
 from tfray.placement.cost_placer import CostPlacer
 from tfray.placement.pipeline import compile_step
-from tfray.placement.placer import Plan
+from tfray.placement.placer import JointPolicy
 from tfray.placement.policies import prefer, spread_over_jobs
 from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step
 from tfray.placement.step_time import (
@@ -103,7 +103,7 @@ def plan_training(
     shards: int,
     workers: int,
     cost: CostModel | None = None,
-    plan: Plan | None = None,
+    joint_policy: JointPolicy | None = None,
     options: ReplicaOptions | None = None,
 ) -> StepPlan:
     """Predict a replicated training step.
@@ -113,7 +113,7 @@ def plan_training(
         shards: Number of parameter shards.
         workers: Number of replicas.
         cost: What operations and messages take; the default machine, and the model's batch, when None.
-        plan: Places variables without a task; evenly by bytes when None.
+        joint_policy: Places variables without a task; evenly by bytes when None.
         options: How replicas compute, and what they send.
     """
     cost = cost or CostModel(unknown_size=max(1, model.batch_size // workers))
@@ -123,7 +123,7 @@ def plan_training(
         model.placeholders,
         shard_devices(shards),
         REPLICA_DEVICE,
-        plan or spread_over_jobs(cost, prefer(REPLICA_DEVICE)),
+        joint_policy or spread_over_jobs(cost, prefer(REPLICA_DEVICE)),
         options,
     )
     return _predicted(instances_of_replicas(compiled, worker_devices(workers)), cost)
@@ -150,7 +150,7 @@ def plan_session(
     placer = CostPlacer(cost) if by_cost else None
     if placer is not None:
         placer.settle(graph, devices, allow_soft_placement=True)
-    compiled = compile_step([], wanted, [], devices, allow_soft_placement=True, plan=placer)
+    compiled = compile_step([], wanted, [], devices, allow_soft_placement=True, joint_policy=placer)
     return _predicted(instances_of(compiled.partitions), cost)
 
 
