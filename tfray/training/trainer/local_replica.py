@@ -120,7 +120,7 @@ class LocalReplica:
 
 
 class _HeldBack:
-    """Hands tensors to the other partition of the step. Those for the shard wait until it is certain that they count."""
+    """Hands tensors to the other partition of the step. Those for the shard wait until it is known that they count."""
 
     copies = False
 

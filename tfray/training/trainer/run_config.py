@@ -32,8 +32,8 @@ class ScalingConfig:
     """How many actors train, and how they work together.
 
     Attributes:
-        workers: Number of replicas, backups included. A pair ``(min, max)`` makes an *elastic* run: it begins with `min`
-            workers and takes more as they come, up to `max`. It asks Ray, and so its autoscaler, for room for the
+        workers: Number of replicas, backups included. A pair ``(min, max)`` makes an *elastic* run: it begins with
+            `min` workers and takes more as they come, up to `max`. It asks Ray, and so its autoscaler, for room for the
             missing workers all the time. It does not wait for workers that go, with their nodes or alone. Such changes
             neither lose nor repeat a step, except one that has no replica left to compute it.
         elastic_batch: How many examples count in a step of an elastic run. ``"constant"``: always the batch size of the
