@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final
 
 CONNECT_TIMEOUT_S: Final = 5.0
+"""Seconds for the connection and the answer. Ray itself would retry for much longer."""
 
 HTTP2_DATA, HTTP2_HEADERS, HTTP2_SETTINGS, HTTP2_GOAWAY = 0, 1, 4, 7
 """Types of HTTP/2 frames. Both sides begin with their settings (RFC 9113, section 3.4)."""

@@ -223,7 +223,7 @@ class Lender:
         self._returns: deque[int] = deque()
         self._borrowed = 0
         self._returned = 0
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # for taking returns; adding one needs none, as a deque's `append` is atomic
 
     @property
     def has_all(self) -> bool:

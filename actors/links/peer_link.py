@@ -268,7 +268,7 @@ class LinkReader:
         self._lock = threading.Lock()
         self._reading = threading.Lock()
         self._reader = 0
-        self._guests = 0
+        self._guests = 0  # threads in `read_until`; the first of them reads, and so is the guest
         self._guest_reads = False
         self._guest_left_at = 0.0
         self._resume = threading.Event()

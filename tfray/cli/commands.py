@@ -105,13 +105,15 @@ _TRAINING_OPTIONS: Final = (
     click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N."),
     click.option("--steps", type=int, metavar="S", help="Training steps, over all replicas."),
     click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients."),
-    click.option("--staleness", type=int, metavar="S", help="Async: steps to be ahead of the slowest at most."),
+    click.option(
+        "--staleness", type=int, metavar="S", help="Async: how many steps a replica may be ahead of the slowest."
+    ),
     click.option("--accumulate", type=int, metavar="K", help="Batches whose gradients a replica averages for a step."),
     click.option(
         "--bad-gradients",
         type=click.Choice(BAD_GRADIENTS),
         help="What to do about NaN and infinite gradients: train on and tell, leave the replica out, or end the run. "
-        "Without it nobody looks.",
+        "Without it gradients are not checked.",
     ),
     click.option(
         "--on-lost-data",

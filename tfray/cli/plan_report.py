@@ -37,7 +37,7 @@ from tfray.training.trainer.step_plan import (
 from tfray.training.trainer.trainer import Trainer
 
 _LISTED: Final = 24
-"""Variables to list."""
+"""Variables to list, the largest first; the others are summed up in one row."""
 
 _HERE: Final = "/job:localhost/task:0/device:CPU:0"
 

@@ -33,9 +33,9 @@ LOCK_FILE: Final = "tfray.lock"
 RENEWAL_S: Final = 5.0
 LEASE_S: Final = 20.0
 SETTLE_S: Final = 1.0
-POLL_S: Final = 0.2
+POLL_S: Final = 0.2  # seconds between two looks at the lock of another machine
 GUARD_S: Final = 5.0
-"""Seconds that another process may hold the folder's guard, in which it only reads and changes the lock's file."""
+"""Seconds to wait for the system's lock on the folder. Other processes hold it only to read and change the file."""
 
 
 class FolderLock:

@@ -32,9 +32,11 @@ class _Default:
 USE_DEFAULT: Final = _Default()
 
 MAX_RECOVERIES: Final = 10
-"""So many failures with no step between them are not recovered from."""
+"""How many failures in a row, without a step between them, a session recovers from."""
 
 _FIRST_PAUSE_S: Final = 0.1
+"""Seconds before the first recovery. The pause doubles with each further failure in a row, up to the longest one."""
+
 _LONGEST_PAUSE_S: Final = 10.0
 
 _CLEAN_ENDS: Final = (OutOfRangeError, StopIteration)

@@ -83,9 +83,9 @@ class ClusterTraining:
     ) -> None:
         self._events = events
         self._ended: dict[int, WorkerEvent] = {}
-        """Replicas whose input has ended, while that is no loss."""
+        """Replicas whose input has ended. It is a loss of data only if a later step ends without them."""
         self._lost: str | None = None
-        """A message about the part of the data that is no longer read; empty if all is read."""
+        """A message about the part of the data that is no longer read; None if all is read."""
         self._model = model
         self._input_fn = input_fn
         self._scaling = scaling

@@ -36,6 +36,7 @@ from tfray.training.threads.device_setter import STATE_OPS
 from tfray.training.trainer.model import BuiltModel
 
 MAX_SHARDS: Final = 64
+"""The largest number of shards that is considered: each number that is tried costs a prediction."""
 
 CLEARLY_FASTER: Final = 0.95
 """More shards are worth it if the predicted time of a step on them is at most this part of that on fewer."""
