@@ -29,7 +29,7 @@ _ACCEPTED: Final = b"\x06"
 _NONCES_ONLY: Final = b"tfray link 1"
 
 LOG_EVERY_S: Final = 60.0
-"""Refusals are printed at most once in this many seconds, so that a port scan cannot fill the log."""
+"""Refusals are printed at most once in this many seconds: strangers can cause any number of them."""
 
 
 @dataclass(frozen=True)

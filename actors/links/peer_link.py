@@ -48,7 +48,7 @@ after the same time when another machine does not acknowledge what was sent."""
 
 _REST_S: Final = 0.1
 """Seconds that the reader's own thread rests after a guest has read, which is a thread that waits for its message
-(`read_until`). The guest will mostly wait again soon, for the next step."""
+(`read_until`). Within them the guest may read again without waking this thread. Other messages wait meanwhile."""
 
 _WATCH_S: Final = 150e-6
 """Seconds that the reader's own thread polls for the next message before it sleeps: within a step messages come soon

@@ -18,7 +18,7 @@ FAINT: Final = "#d0d7de"
 COLORS: Final = ("#0969da", "#bc4c00", "#1a7f37", "#8250df")
 
 MAX_TIMES: Final = 20_000
-"""Steps above which a plot leaves some out: more would not be visible, and take long to draw."""
+"""Number of steps above which a plot leaves some of them out."""
 
 
 def write_history(
