@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from tfray.actors.links.peers import PeerHandle
 
 NOTICE_AFTER_S: Final = 5.0
-"""Waiting for room in silence longer than this would look like a hang."""
+"""Seconds to wait for room before saying so: a longer silence would look like a hang."""
 
 ANSWER_S: Final = 2.0
-"""An actor that does not answer for so long counts as busy."""
+"""Seconds to wait for an actor's answer. One that takes longer counts as alive but busy."""
 
 REPLACING_ATTEMPTS: Final = 4
-"""How often dead actors are replaced in turn when others, or their replacements, die meanwhile."""
+"""How many times in turn dead actors are replaced, if others or their replacements die meanwhile."""
 
 
 @checked
@@ -86,7 +86,7 @@ class JobSpec:
 
 
 class Cluster(ActorDirectory):
-    """Jobs and tasks, each device of which is a Ray actor. Use as a context manager, or call `close`.
+    """Jobs of tasks whose devices are Ray actors. Use it as a context manager, or call `close`.
 
     Args:
         jobs: Job name to number of tasks, or to a `JobSpec`.
@@ -187,7 +187,7 @@ class Cluster(ActorDirectory):
         return self._jobs[DeviceSpec.from_string(device).job or ""].actor_options(device)
 
     def _wait_until_ready(self, actors: Mapping[str, Any], timeout_s: float, room: Room) -> dict[str, UnavailableError]:
-        """Wait for new actors, saying so when it takes long. Returns errors of those that have died meanwhile."""
+        """Wait for new actors, with a notice when it takes long. Returns the errors of those that died meanwhile."""
         started, said = time.monotonic(), ""
         died: dict[str, UnavailableError] = {}
         waiting = {actor.ready.remote(): name for name, actor in actors.items()}
@@ -223,10 +223,10 @@ class Cluster(ActorDirectory):
         return died
 
     def adopt(self, started: Mapping[str, tuple[Any, LinkAddress]]) -> dict[str, Any]:
-        """Take started actors, and where each listens, as those of devices, and introduce them and the others.
+        """Take started actors, each with its link address, as those of their devices, and introduce all to one another.
 
         Returns:
-            Ray's references of the introductions by device: when that of one is through, it finds all of them.
+            By device, Ray's reference to its introduction. When that has ended, the device can reach all others.
         """
         for device, (actor, address) in started.items():
             self._actors[device] = actor
@@ -236,7 +236,7 @@ class Cluster(ActorDirectory):
         return {name: actor.connect.remote(handles if name in fresh else fresh) for name, actor in self._actors.items()}
 
     def forget(self, device: str) -> None:
-        """Drop a device that is dead, or behaves as if it were."""
+        """Drop the actor of a device, and end it, because it is dead or does not answer."""
         actor = self._actors.pop(device, None)
         if self._peers is not None:
             self._peers.forget(device)
@@ -248,10 +248,10 @@ class Cluster(ActorDirectory):
 
         Args:
             timeout_s: Seconds to wait for Ray to find room for them.
-            jobs: Only for these jobs; the dead of others are forgotten. None for all.
+            jobs: Jobs whose dead actors are replaced; dead actors of other jobs are forgotten. None for all jobs.
 
         Returns:
-            Full names of these devices.
+            Full names of the devices whose actors were replaced.
 
         Raises:
             UnavailableError: A new actor did not start.
@@ -271,7 +271,7 @@ class Cluster(ActorDirectory):
         return list(dict.fromkeys(replaced))
 
     def _forget_dead(self, jobs: Collection[str] | None) -> list[str]:
-        """Forget devices whose actors have died. Returns those of `jobs` that have none."""
+        """Forget the actors that have died. Returns the devices of `jobs` that have no actor."""
         known = dict.fromkeys([*self._all_devices(), *self._actors])
         dead = [name for name in known if name not in self._actors or not self._lives(name)]
         for name in dead:
@@ -279,7 +279,7 @@ class Cluster(ActorDirectory):
         return [name for name in dead if jobs is None or DeviceSpec.from_string(name).job in jobs]
 
     def _replace(self, devices: Sequence[str], timeout_s: float) -> dict[str, UnavailableError]:
-        """Start an actor for each device. Returns errors of those that died before they were there."""
+        """Start an actor for each device. Returns the errors of actors that died before they were ready."""
         from tfray.actors.clusters.room import Room
 
         room = Room(self._nodes, map(self._actor_options, devices))
@@ -292,7 +292,7 @@ class Cluster(ActorDirectory):
             raise
         started = {name: (actor, self._addresses[name]) for name, actor in actors.items() if name not in died}
         introductions = list(self.adopt(started).values())
-        # Whoever is frozen learns it when it goes on, before anything else of which it is asked by a call.
+        # A frozen actor is not waited for longer: it takes its introduction when it goes on, before any later call.
         self._ray.wait(introductions, num_returns=len(introductions), timeout=ANSWER_S)
         return died
 
@@ -300,7 +300,7 @@ class Cluster(ActorDirectory):
         return [d for job, spec in self._jobs.items() for task in range(spec.count) for d in spec.devices(job, task)]
 
     def _lives(self, device: str) -> bool:
-        """Whether an actor answers, or is at least not known to be dead: it may be busy."""
+        """Whether a device's actor is not known to be dead. One that does not answer may be busy."""
         call = self._actors[device].ready.remote()
         done, _ = self._ray.wait([call], timeout=ANSWER_S)
         try:

@@ -1,4 +1,4 @@
-"""The device actors of a cluster as one process knows them: what sessions on Ray run on."""
+"""The device actors of a cluster as one process knows them. Sessions on Ray run on these."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 WATCH_S: Final = 0.5
-"""Ray is asked at most that often who has died."""
+"""Seconds between two questions to Ray which actors have died, at least."""
 
 
 class ActorDirectory(ABC):
-    """Finds the actors of devices. This process is connected to Ray when one is made."""
+    """Finds the actors of devices. The process must be connected to Ray before one is made."""
 
     def __init__(self) -> None:
         self._ray = import_ray()
@@ -30,7 +30,7 @@ class ActorDirectory(ABC):
         self._actors: dict[str, Any] = {}
         self._peers: Peers | None = None
         self._lifelines: dict[Any, Peer] = {}
-        """By Ray's reference of a call that ends only with the actor."""
+        """Peers by Ray's reference to a call of `live`, which ends only when the peer's actor dies."""
         self._watched_at = 0.0
         self._runners: list[Runner] = []
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ class ActorDirectory(ABC):
 
     @property
     def connected(self) -> bool:
-        """Whether this process still has the connection to Ray to which the actors belong."""
+        """Whether this process still has the connection to Ray under which the actors were made."""
         return self._connection == connection()
 
     def check_connected(self) -> None:
@@ -72,14 +72,14 @@ class ActorDirectory(ABC):
             raise UnavailableError(f"the cluster has no device {device}; it has {', '.join(self.devices)}") from None
 
     def peer(self, device: str) -> Peer:
-        """The actor of a device, as this process sends to it over a link."""
+        """The actor of a device, for sending to it over a link."""
         if self._peers is not None and not self._closed:
             known = self._peers.find(device)
             if known is not None:
                 return known
         from tfray.actors.links.peers import Peers
 
-        self.actor(device)  # or say that it is gone
+        self.actor(device)  # raises if it is gone
         with self._lock:
             if self._peers is None:
                 self._peers = Peers(self._ray.get_runtime_context().get_node_id())
@@ -89,10 +89,10 @@ class ActorDirectory(ABC):
             return self._peers[device]
 
     def watch(self) -> None:
-        """Let whoever waits for an actor know when Ray has found it dead. For those who wait, now and then.
+        """Ask Ray now and then which actors have died, and end the calls that wait for them. Waiting threads call this.
 
-        A process that ends closes its links. Those of a machine that is cut off stay open: for how long is up to TCP,
-        but Ray declares its node dead.
+        A process that ends closes its links. Links of a machine that is cut off stay open: for how long is up to TCP.
+        But Ray declares the machine's node dead.
         """
         now = time.monotonic()
         if now - self._watched_at < WATCH_S or not self._lifelines or not self.connected:
@@ -107,14 +107,14 @@ class ActorDirectory(ABC):
 
     @abstractmethod
     def introduce(self, devices: Sequence[str]) -> None:
-        """Make sure that the actors of these devices, which take part in a step, find one another."""
+        """Make sure that the actors of these devices can reach one another. They take part in one step."""
 
     @abstractmethod
     def runner(self) -> Runner:
         """A new `Runner` over the devices; every session has its own."""
 
     def _opened(self, runner: Runner) -> None:
-        """Note a runner, to close it at the latest with the cluster."""
+        """Note a runner: it is closed with the cluster, if not before."""
         self._check_open()
         self._runners.append(runner)
 
@@ -124,7 +124,7 @@ class ActorDirectory(ABC):
             self._runners.remove(runner)
 
     def close(self) -> None:
-        """End every session's steps, and let go of the actors."""
+        """End the steps of all sessions, and release the actors."""
         with self._closing:
             if self._closed:
                 return
@@ -140,7 +140,7 @@ class ActorDirectory(ABC):
 
     @abstractmethod
     def _let_go(self) -> None:
-        """Do what is left when all sessions have ended, while there is a connection."""
+        """Release the actors. All sessions have ended, and the process is connected to Ray."""
 
     def _check_open(self) -> None:
         if self._closed:

@@ -1,7 +1,7 @@
-"""A first look at what answers at the address of a Ray cluster, in a moment, where Ray itself retries for long.
+"""Finds out within seconds what answers at the address of a Ray cluster. Ray itself would retry for long.
 
-It asks for the cluster's identity over gRPC, which is HTTP/2 (RFC 9113) with headers in HPACK (RFC 7541), as far as one
-question without arguments needs them.
+It asks for the cluster's identity over gRPC, which is HTTP/2 (RFC 9113) with headers in HPACK (RFC 7541). It has only
+those parts of both that one call without arguments needs.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from enum import Enum
 from typing import Final
 
 CONNECT_TIMEOUT_S: Final = 5.0
+"""Seconds for the connection and the answer. Ray itself would retry for much longer."""
 
 HTTP2_DATA, HTTP2_HEADERS, HTTP2_SETTINGS, HTTP2_GOAWAY = 0, 1, 4, 7
-"""Types of frames. Both sides begin with their settings (RFC 9113, section 3.4)."""
+"""Types of HTTP/2 frames. Both sides begin with their settings (RFC 9113, section 3.4)."""
 
 HTTP2_HEADER_BYTES: Final = 9
-"""Length of a frame in three bytes, its type, its flags, and its stream in four."""
+"""Bytes of a frame's header: three for its length, one for its type, one for its flags, four for its stream."""
 
 _END_STREAM, _END_HEADERS, _ACKNOWLEDGED = 1, 4, 1
 
 _MAX_FRAME_BYTES: Final = 1 << 14
-"""No peer may send more before it has been told that it may."""
+"""Bytes that a peer may send in one frame unless it was told otherwise (RFC 9113, section 4.2)."""
 
 _METHOD: Final = b"/ray.rpc.NodeInfoGcsService/GetClusterId"
 _EMPTY_MESSAGE: Final = bytes(5)
@@ -34,7 +35,7 @@ _UNAUTHENTICATED: Final = b"\x0bgrpc-status\x0216"
 
 
 class Answer(Enum):
-    """What is at an address."""
+    """What answers at an address."""
 
     CLUSTER = "a cluster, which takes the token, or asks for none"
     REFUSED = "a cluster, which asks for another token"
@@ -79,7 +80,7 @@ def _frame(kind: int, flags: int = 0, stream: int = 0, payload: bytes = b"") -> 
 
 
 def _frames(connection: socket.socket, deadline: float) -> Iterator[tuple[int, int, int, bytes]]:
-    """Type, flags, stream and content of what arrives, until the other side ends it, or makes no sense, or is late."""
+    """Type, flags, stream and content of each frame, until the peer ends, sends nonsense, or the deadline is over."""
 
     def take(size: int) -> bytes:
         taken = b""
@@ -103,7 +104,7 @@ def _frames(connection: socket.socket, deadline: float) -> Iterator[tuple[int, i
 
 
 def _headers(address: str, token: str | None) -> bytes:
-    """The headers of the question: names by their number in HPACK's table where they have one, values as plain text."""
+    """The headers of the call: names by their numbers in HPACK's table where they have one, values as plain text."""
     post, http = b"\x83", b"\x86"
     named = b"\x04" + _text(_METHOD) + b"\x01" + _text(address.encode()) + b"\x0f\x10" + _text(b"application/grpc")
     headers = post + http + named + b"\x00" + _text(b"te") + _text(b"trailers")
@@ -113,7 +114,7 @@ def _headers(address: str, token: str | None) -> bytes:
 
 
 def _text(text: bytes) -> bytes:
-    """A text with its length before it, in seven bits at a time."""
+    """A text after its length; the length is written in groups of seven bits."""
     if len(text) < 127:
         return bytes([len(text)]) + text
     rest, length = len(text) - 127, b"\x7f"

@@ -17,10 +17,10 @@ from tfray.actors.links.interrupts import InterruptedAfterwards
 from tfray.errors import InvalidArgumentError, NotFoundError, UnauthenticatedError, UnavailableError
 
 _SYSTEM_CONFIG: Final = {"free_objects_batch_size": 1}
-"""Memory of a tensor that nobody refers to any more is free at once.
+"""Ray settings: the memory of an object that nobody refers to any more is freed at once.
 
-Ray waits for a hundred objects or a second. Until then every step would fill other pages of the store, which costs
-more than the copy itself when nobody has touched them yet, and takes a multiple of the memory.
+By default Ray collects a hundred objects, or waits a second. Until then every step would fill other pages of the store.
+Pages that are touched for the first time cost more than the copy itself, and all of them take a multiple of the memory.
 """
 
 AUTH_MODE: Final = "RAY_AUTH_MODE"
@@ -76,7 +76,7 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
         options |= {"include_dashboard": False, "num_cpus": max(local_cpus, os.cpu_count() or 1)}
         options["_system_config"] = dict(_SYSTEM_CONFIG)
     try:
-        # A Ray that is half connected leaves processes, and crashes at exit.
+        # Ctrl-C waits until Ray is connected: a half-connected one leaves processes behind, and crashes at exit.
         with InterruptedAfterwards(), _ended_quietly():
             ray.init(**(options | (init_options or {})))
     except KeyboardInterrupt:
@@ -108,7 +108,7 @@ def joins_cluster(address: str | None) -> bool:
 
 
 def connect_to_running() -> None:
-    """Make sure that this process is connected to a Ray that others can join: it starts none.
+    """Make sure that this process is connected to a running Ray, which others can join. It never starts one.
 
     Raises:
         UnavailableError: There is none.
@@ -129,7 +129,7 @@ def connect_to_running() -> None:
 
 @contextlib.contextmanager
 def _ended_quietly() -> Iterator[None]:
-    """Let SIGTERM end the process from now on as Ray's handler would, which also prints where each thread is."""
+    """After the block, let SIGTERM end the process as Ray's handler does, but without printing each thread's stack."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -143,7 +143,7 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def connection() -> tuple[str, str] | None:
-    """Identity of this process's connection to Ray; None without one. Actors live no longer than theirs."""
+    """Identity of this process's connection to Ray; None without one. Actors end with the connection that made them."""
     ray = import_ray()
     if not ray.is_initialized():
         return None
@@ -178,9 +178,9 @@ def _check_same_cluster(ray: Any, address: str | None) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """Fail in seconds, with the address and the reason, where Ray itself would retry for long.
+    """Raise `UnavailableError` within seconds if no cluster answers. Ray itself would retry for long.
 
-    A cluster that asks for a token is shown the one that lies where Ray looks for it, unless RAY_AUTH_MODE forbids it.
+    If the cluster asks for a token, it gets the one from the place where Ray looks, unless RAY_AUTH_MODE forbids that.
     """
     try:
         answer = probe(address)
@@ -199,7 +199,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _use_token(address: str) -> None:
-    """Let Ray show its token. Raises `UnauthenticatedError` when there is none, or another is asked for."""
+    """Make Ray use its token. Raises `UnauthenticatedError` if there is none, or the cluster asks for another."""
     asks = f"the Ray cluster at {address} asks for a token"
     mode = os.environ.get(AUTH_MODE)
     if mode is not None and mode.lower() == "disabled":
@@ -224,7 +224,7 @@ def _use_token(address: str) -> None:
 
 
 def _find_token() -> tuple[str, str]:
-    """Where Ray's token is, and the token; nothing where there is none. Raises `UnauthenticatedError`."""
+    """The place of Ray's token, and the token, empty if there is none. Raises `UnauthenticatedError`."""
     if os.environ.get(_TOKEN):
         return _TOKEN, os.environ[_TOKEN].strip()
     path = os.environ.get(_TOKEN_PATH)
@@ -237,7 +237,7 @@ def _find_token() -> tuple[str, str]:
 
 
 def _running_address(address: str) -> str | None:
-    """Where the cluster is that ``auto`` means; None when only Ray can tell."""
+    """Address of the cluster that ``auto`` stands for; None if only Ray can tell."""
     if address != "auto":
         return address
     try:
@@ -249,7 +249,7 @@ def _running_address(address: str) -> str | None:
 
 
 def _tell_of(ray: Any) -> None:
-    """Say which cluster was joined: it may not be the one that was meant."""
+    """Print which cluster was joined: it may not be the one that the user meant."""
     nodes = sum(node["Alive"] for node in ray.nodes())
     cpus = ray.cluster_resources().get("CPU", 0)
     print(

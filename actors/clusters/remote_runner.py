@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from tfray.actors.clusters.directory import ActorDirectory
 
 POLL_S: Final = 0.5
-"""How often a waiting driver looks whether it was closed."""
+"""Seconds after which a waiting driver looks whether its session was closed, or an actor has died."""
 
 ABORT_GRACE_S: Final = 5.0
-"""How long an aborted step waits for the device at fault before it reports."""
+"""Seconds that a failed step waits for the device at fault, to report that device's error and not its echo."""
 
 TIMEOUT_GRACE_S: Final = 0.5
-"""The same for a step that ran past its timeout: its caller does not want to wait."""
+"""The same for a step that ran past its timeout: its caller does not want to wait longer."""
 
 
 class RemoteRunner:
@@ -75,7 +75,7 @@ class RemoteRunner:
         return RemoteStep(self, partitions, functions)
 
     def send_plans(self, partitions: Sequence[Partition], functions: Mapping[str, Callable[..., Any]]) -> PlanId:
-        """Let the devices compile partitions. Returns the identity by which they know them."""
+        """Ask the devices to compile partitions. Returns the identity of the plans."""
         self._cluster.check_connected()
         plan_id = PlanId(self.driver_id, uuid.uuid4().hex)
         self._cluster.introduce([partition.device for partition in partitions])
@@ -92,13 +92,13 @@ class RemoteRunner:
         return plan_id
 
     def deregister(self, plan_id: PlanId) -> None:
-        """Let the devices forget a plan."""
+        """Ask the devices to forget a plan."""
         for device in self._plans.pop(plan_id, ()):
             if device in self._cluster.known:
                 self._cluster.actor(device).deregister.remote([plan_id])
 
     def begin_step(self) -> tuple[StepKey, int]:
-        """A new step: its key, and the number below which every step of this driver is over."""
+        """A new step: its key, and the floor, the number below which every step of this driver is over."""
         with self._lock:
             if self._closed:
                 raise CancelledError("the session is closed")
@@ -125,7 +125,7 @@ class RemoteRunner:
         return self._cluster.peer(device)
 
     def watch(self) -> None:
-        """Let steps that wait for an actor know when it has died, or its node."""
+        """End the calls that wait for an actor if Ray has found it, or its node, dead."""
         self._cluster.watch()
 
     def check_connected(self) -> None:
@@ -134,7 +134,7 @@ class RemoteRunner:
 
     def close(self) -> None:
         """Cancel running steps and let the devices forget this session's plans."""
-        with self._lock:  # whoever comes second, to close the cluster, must find this done
+        with self._lock:  # a second caller, which closes the cluster next, must find this done
             if self._closed:
                 return
             self._closed = True
@@ -149,7 +149,7 @@ class RemoteRunner:
 class RemoteStep:
     """The partitions of one step on their device actors.
 
-    A step may be closed while other threads run it: the plans go when the last of them is through.
+    A step may be closed while other threads run it: the devices forget its plans when the last of them has ended.
     """
 
     def __init__(
@@ -160,19 +160,19 @@ class RemoteStep:
         self._functions = functions
         self._devices = [partition.device for partition in partitions]
         self._quiet = [partition.is_quiet for partition in partitions]
-        # Those that wait for nobody come first: the others wait for them.
+        # Partitions that receive nothing are asked first: the others wait for them.
         self._order = sorted(range(len(partitions)), key=lambda i: _receives(partitions[i]))
         self._reached: list[Peer] = []
-        """The devices when a step that asked all of them over links was last through: they know this driver's link."""
+        """The peers of the last step that asked all of them over links: they know the link of this driver."""
         self._plan_id: PlanId | None = runner.send_plans(self._partitions, functions)
         self._users = 0
         self._closed = False
         self._lock = threading.Lock()
 
     def _use(self) -> PlanId:
-        """The plans' identity; they stay until `_leave` is called."""
+        """The plans' identity. The devices keep the plans until `_leave` is called."""
         with self._lock:
-            if self._plan_id is None:  # closed after this thread had found the step
+            if self._plan_id is None:  # it was closed after this thread had looked it up
                 self._plan_id = self._runner.send_plans(self._partitions, self._functions)
             self._users += 1
             return self._plan_id
@@ -199,7 +199,7 @@ class RemoteStep:
     def run_traced(
         self, feeds: Sequence[Sequence[Any]], timeout_s: float | None = None, level: int = 0
     ) -> tuple[list[list[Any]], list[DeviceRecord]]:
-        """Run once, and tell what each device did; see `tfray.runtime.runner.RegisteredStep`."""
+        """Run once, and return what each device did as well; see `tfray.runtime.runner.RegisteredStep`."""
         plan_id, request = self._begin(timeout_s)
         try:
             called = time.perf_counter_ns()
@@ -229,7 +229,7 @@ class RemoteStep:
         self, plan_id: PlanId, request: StepRequest, feeds: Sequence[Sequence[Any]]
     ) -> tuple[list[Any], list[int]]:
         """What each device returned, and when."""
-        # All of them first: a device that is gone must not leave the others waiting for it.
+        # Look up all actors before any begins: if one is gone, the others would wait for it.
         peers = [self._runner.peer(device) for device in self._devices]
         objects: dict[int, Any] = {}
         answers = Answers()
@@ -259,11 +259,11 @@ class RemoteStep:
         call: StepCall,
         feeds: Sequence[Sequence[Any]],
     ) -> dict[int, LinkAnswer]:
-        """Let the devices begin over links, as far as that can be. Returns the answers by position."""
+        """Ask the devices that have a link to begin. Returns their answers, by position of the device."""
         if call.request.trace:
             return {}
         are_linked = peers == self._reached and all(map(fits, itertools.chain(*feeds)))
-        # A device may answer as soon as the first frame has left, woken by another: all are awaited before that.
+        # Await all answers before the first frame leaves: the device that gets it may wake others, which then answer.
         awaited = {i: answers.expect(peers[i], call) for i in self._order if are_linked or all(map(fits, feeds[i]))}
         asked = {i: answer for i, answer in awaited.items() if answer is not None}
         frame = frame_of(call)
@@ -297,7 +297,7 @@ class RemoteStep:
                     results[position] = unpack(call, self._devices[position])
                     returned[position] = time.perf_counter_ns()
         except BaseException as error:
-            if self._runner.closed:  # which ends the step everywhere
+            if self._runner.closed:  # `close` has ended the step on all devices
                 raise CancelledError("the session was closed while the step ran") from None
             self._runner.check_connected()
             self._abort(step, error, pending)
@@ -307,7 +307,7 @@ class RemoteStep:
         return results, returned
 
     def _check_alive(self, positions: Collection[int]) -> None:
-        """Raise `UnavailableError` when a device that is through has died since: others may wait for what it held."""
+        """Raise `UnavailableError` if a device has died after its part: others may still wait for what it held."""
         for position in positions:
             device = self._devices[position]
             if self._runner.peer(device).is_lost:
@@ -319,7 +319,7 @@ class RemoteStep:
         if deadline is None:
             return POLL_S
         remaining = deadline - time.monotonic()
-        if remaining <= -POLL_S:  # the devices give up by themselves first and know more
+        if remaining <= -POLL_S:  # later than the devices, which give up by themselves with a better message
             raise DeadlineExceededError("the step ran past its timeout")
         return max(min(POLL_S, remaining), 0.01)
 
@@ -330,11 +330,11 @@ class RemoteStep:
             if device in self._runner.devices:
                 peer = self._runner.peer(device)
                 if self._partitions[position].is_woken and isinstance(answer, LinkAnswer):
-                    peer.send(call.number, frame_of(call), None)  # else it would never answer if nobody wakes it
+                    peer.send(call.number, frame_of(call), None)  # nobody may wake it now: then it would never answer
                 tell(peer, AbortStep(call.request.step, reason))
 
     def _root_cause(self, first: OpError, answers: Answers, pending: dict[Any, int]) -> OpError:
-        """A timeout or abort may only be the echo of another device's failure: prefer that one."""
+        """The error to report. A timeout or abort may only be the echo of another device's failure, which is better."""
         if not isinstance(first, (AbortedError, DeadlineExceededError)):
             return first
         ends = time.monotonic() + (ABORT_GRACE_S if isinstance(first, AbortedError) else TIMEOUT_GRACE_S)
@@ -349,7 +349,7 @@ class RemoteStep:
         return first
 
     def close(self) -> None:
-        """Let the devices forget the step, as soon as no thread runs it."""
+        """Ask the devices to forget the plans, as soon as no thread runs the step."""
         with self._lock:
             self._closed = True
             self._forget_if_unused()
@@ -367,7 +367,7 @@ def _own(value: Any) -> Any:
 
 
 def _shared(value: Any, objects: dict[int, Any]) -> Any:
-    """A large fed value is put into the object store once for all devices."""
+    """A fed value for a call. A large one is put into the object store, once for all devices."""
     if not is_large(value):
         return value
     if id(value) not in objects:
@@ -376,9 +376,10 @@ def _shared(value: Any, objects: dict[int, Any]) -> Any:
 
 
 def register(actor: Any, plan_id: PlanId, partition: Partition, functions: Mapping[str, Callable[..., Any]]) -> Any:
-    """Let a device compile a partition, with what its operations need. Returns Ray's reference.
+    """Ask a device to compile a partition. Returns Ray's reference.
 
-    That is the Python functions which they call, and the definitions of types that are not tfray's own.
+    The call also carries what the operations need: the Python functions that they call, and the definitions of types
+    that are not tfray's own.
     """
     ops = [op for outer in partition.graph.get_operations() for op in ops_within(outer)]
     users = {value: op for op in ops for value in op.attrs.values() if isinstance(value, str) and value in functions}

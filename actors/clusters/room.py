@@ -1,4 +1,4 @@
-"""Room on a cluster of Ray: what actors that are to start ask for, what of it is missing, and which nodes are gone."""
+"""Room on a Ray cluster: what new actors ask for, what of that is missing, and which nodes are gone."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import ray
 from tfray.errors import OpError, ResourceExhaustedError, UnavailableError
 
 _RAY: Final[Any] = ray
-"""Its functions have no types."""
+"""Ray as an untyped module: its functions have no annotations."""
 
 SLACK: Final = 1e-3
-"""Ray counts resources in ten-thousandths."""
+"""Differences of resources below this are rounding: Ray counts resources in ten-thousandths."""
 
 
 class KnownNodes:
-    """The nodes that Ray has had since this was made."""
+    """All nodes that the Ray cluster has had since this was made."""
 
     def __init__(self) -> None:
         self._addresses = _living_nodes()
 
     def look(self) -> None:
-        """Note those that have come."""
+        """Note nodes that have come."""
         self._addresses |= _living_nodes()
 
     def gone(self) -> str:
-        """Which of them Ray has lost, in words; nothing when they are all there."""
+        """The nodes that Ray has lost, in words; an empty text if none is lost."""
         alive = _living_nodes()
         lost = [address for node, address in self._addresses.items() if node not in alive]
         return f"Ray is gone from {len(lost)} of {len(self._addresses)} nodes ({', '.join(lost)})" if lost else ""
@@ -57,7 +57,7 @@ class Room:
             self._asked.update(_wanted(options))
 
     def give_back(self, options: Mapping[str, Any]) -> None:
-        """Count an actor no more, as it has ended."""
+        """Do not count an actor any more: it has ended."""
         with self._lock:
             self._asked.subtract(_wanted(options))
 
@@ -67,7 +67,7 @@ class Room:
         return ", ".join(f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in asked)
 
     def is_missing(self) -> bool:
-        """Whether Ray has not given what was asked for: an actor that only starts slowly has got its share."""
+        """Whether Ray has not given all that was asked for. An actor that only starts slowly has its room already."""
         taken = _taken()
         return any(
             taken.get(kind, 0.0) - self._taken_before.get(kind, 0.0) < amount - SLACK
@@ -109,11 +109,11 @@ def _wanted(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _living_nodes() -> dict[str, str]:
-    """Addresses of the nodes that Ray has now, by its identities of them."""
+    """Addresses of the nodes that Ray has now, by node identity."""
     return {node["NodeID"]: node["NodeManagerAddress"] for node in _RAY.nodes() if node["Alive"]}
 
 
 def _taken() -> dict[str, float]:
-    """What Ray has given away, to whomever, by resource."""
+    """How much of each resource Ray has given away, to these actors and to others."""
     free = _RAY.available_resources()
     return {kind: amount - free.get(kind, 0.0) for kind, amount in _RAY.cluster_resources().items()}

@@ -1,4 +1,4 @@
-"""The tasks of a distributed program whose processes have started servers, as one session sees them."""
+"""The tasks of a distributed program as one session sees them. Their processes have started servers."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ WAIT_VARIABLE: Final = "TFRAY_SERVER_WAIT_S"
 DEFAULT_WAIT_S: Final = 60.0
 
 _FIRST_LOOK_S: Final = 0.02
+"""Seconds between the first two looks for a server. The pauses grow up to `_LATER_LOOKS_S`."""
+
 _LATER_LOOKS_S: Final = 0.5
 
 
@@ -50,7 +52,7 @@ class ServedCluster(ActorDirectory):
 
     Args:
         target: Target of a server, whose task is the default place of operations.
-        device_filters: Names of devices, full or partial: the only ones to use; empty for all.
+        device_filters: Full or partial names of the only devices to use; empty for all devices.
 
     Raises:
         UnavailableError: There is no Ray, or no server at that address.
@@ -66,7 +68,7 @@ class ServedCluster(ActorDirectory):
         cluster = ClusterSpec(master.cluster)
         tasks = [(job, task) for job in cluster.jobs for task in cluster.task_indices(job)]
         own = (master.job, master.task)
-        # The default place comes first, parameter servers last.
+        # The default device comes first, parameter servers last.
         tasks.sort(key=lambda each: (each != own, each[0] == "ps"))
         self._devices: list[str] = []
         self._addresses: dict[str, str] = {}
@@ -86,7 +88,7 @@ class ServedCluster(ActorDirectory):
         return self._handles[device]
 
     def introduce(self, devices: Sequence[str]) -> None:
-        """Find the actors of these devices, waiting for their servers, and let them know one another."""
+        """Find the actors of these devices, waiting for their servers, and introduce them to one another."""
         from tfray.actors.links.peers import PeerHandle
 
         deadline = time.monotonic() + server_wait_s()
@@ -116,7 +118,7 @@ class ServedCluster(ActorDirectory):
         return runner
 
     def release(self, runner: Any) -> None:
-        """End with the session."""
+        """Close: the cluster ends with its only session."""
         super().release(runner)
         self.close()
 
@@ -142,7 +144,7 @@ class ServedCluster(ActorDirectory):
 
 
 def _until(deadline: float) -> Iterator[float]:
-    """Seconds that are left, at least once, with growing pauses."""
+    """Yield the seconds that are left, at least once, with growing pauses between."""
     pause_s = _FIRST_LOOK_S
     while True:
         left_s = deadline - time.monotonic()

@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from tfray.actors.clusters.cluster import JobSpec
 
 GPUS_VARIABLE: Final = "TFRAY_GPUS_PER_SERVER"
-"""Environment variable: GPUs of a server that is not told otherwise."""
+"""Environment variable: number of GPUs of a server whose `config` does not say it."""
 
 PATH_VARIABLE: Final = "TFRAY_SERVER_PATH"
 """Environment variable: where a server's actors import from, when that is not where Ray's workers do."""
 
 PREDECESSOR_S: Final = 15.0
-"""How long a server waits for Ray to notice that the one before it, at the same address, is gone."""
+"""Seconds that a server waits until Ray notices that an earlier server at the same address is gone."""
 
 _running: Final[dict[str, Server]] = {}
-"""Servers by target. As in TensorFlow they run until the process ends."""
+"""Running servers by target. As in TensorFlow, they run until the process ends."""
 
 
 class Server:
     """One task of a distributed program: it offers its devices to sessions of all tasks.
 
     Each device is a Ray actor on this machine that ends with this process. Sessions find it by the task's address,
-    which only serves as a name: ``tf.Session(server.target)`` runs on the devices of all tasks of the cluster, with
-    those of this task first, and shares the variables that live there with the sessions of other processes.
+    which only serves as a name. ``tf.Session(server.target)`` runs on the devices of all tasks of the cluster, with
+    those of this task first. It shares the variables that live there with the sessions of other processes.
 
-    All processes must be connected to the same Ray. `tfray launch` sees to it; otherwise ``RAY_ADDRESS`` says where it
-    is, or the Ray that runs on this machine is taken.
+    All processes must be connected to the same Ray. `tfray launch` sees to that. Without it, ``RAY_ADDRESS`` is the
+    address of Ray; if that is not set, the Ray that runs on this machine is taken.
 
     Args:
         server_or_cluster_def: The cluster: a `ClusterSpec`, what its constructor takes, or a `ServerDef`.
         job_name: Job of this task; may be left out when the cluster has one job.
         task_index: Index of this task; may be left out when the job has one task.
-        protocol: Begins the target; ``"grpc"`` by default.
+        protocol: The beginning of the target; ``"grpc"`` by default.
         config: ``device_count`` says how many GPUs the task has. Without it ``TFRAY_GPUS_PER_SERVER`` decides, or there
             are none.
-        start: Whether to start at once; otherwise `start` does.
+        start: Whether to start at once; otherwise call `start`.
 
     Raises:
         ValueError: The task is not in the cluster, or not said.
@@ -139,7 +139,7 @@ class Server:
             ray.kill(actor)
 
     def _create(self, device: str) -> Any:
-        """The actor of a device, as soon as its name is free."""
+        """Create the actor of a device as soon as its name is free."""
         from tfray.actors.clusters.server_actor import ServerActor
         from tfray.actors.devices.device_actor import CONCURRENT_CALLS
 
@@ -171,7 +171,7 @@ class Server:
 
 
 def _one_task(gpus: int) -> JobSpec:
-    """What a task asks of Ray: its process runs in any case, so nothing but GPUs."""
+    """What a task asks of Ray: only GPUs, as its process runs in any case."""
     from tfray.actors.clusters.cluster import JobSpec
 
     return JobSpec(1, num_cpus=0, num_gpus=gpus)
@@ -197,7 +197,7 @@ def _definition(
         if len(indices) != 1:
             raise ValueError(f"job {job_name!r} has tasks {indices}: say by task_index which is this")
         task_index = indices[0]
-    cluster.task_address(job_name, task_index)  # or say that there is no such task
+    cluster.task_address(job_name, task_index)  # raises if there is no such task
     return ServerDef(
         cluster=cluster.as_cluster_def(), job_name=job_name, task_index=task_index, protocol=protocol or "grpc"
     )

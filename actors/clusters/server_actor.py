@@ -19,7 +19,7 @@ class Served(NamedTuple):
         task: Index of the task.
         devices: Full names of the task's devices.
         address: Where the actor listens for links.
-        key: The key for these.
+        key: The key of these links.
     """
 
     cluster: Mapping[str, Any]
@@ -58,5 +58,5 @@ class ServerActor(DeviceActor):
         self._served = Served(cluster, job, task, devices, self._links.address, key)
 
     async def served(self) -> Served:
-        """What it serves, and how to open links to it."""
+        """The task that it serves, and how to open links to it."""
         return self._served

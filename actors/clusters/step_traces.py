@@ -1,4 +1,4 @@
-"""What the devices of replicated training record of chosen steps."""
+"""Records of chosen steps, from the devices of replicated training."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StepTraces:
             self._called[ref] = time.perf_counter_ns()
 
     def unpack(self, ref: Any, device: str, step: int) -> Any:
-        """What a device returned, as `answers.unpack` does, its record put aside."""
+        """What a device returned, as `awaited_answers.unpack` gives it. The device's record is put aside."""
         called = self._called.pop(ref, None)
         value = unpack(ref, device)
         if called is None:
@@ -46,7 +46,7 @@ class StepTraces:
         return value
 
     def take(self, step: int) -> list[DeviceRecord]:
-        """The records of a step, in the time of this process. What comes later is lost."""
+        """The records of a step, in the time of this process. Records that come later are lost."""
         found = self._records.pop(step, [])
         aligned = in_drivers_time(
             [record for record, _, _ in found], {r.device: self._actor(r.device) for r, _, _ in found}

@@ -1,10 +1,13 @@
 """One device, or one parameter shard, as a Ray actor. What it does is in `device_host.py`.
 
-Ray's calls are of three kinds: `run_step` and `attach_input`, which call the user's code, have threads of their own;
-messages (`deliver`, `tell`) are short, and have one thread, as has the rest of set-up: both are done
-in the order in which they came. All are coroutines, for which Ray keeps one thread in all. For other methods it would
-begin with as many threads as may ever run at a time. Steps, tensors and their answers also come and go over links
-(`peer_link.py`), which are faster.
+Its methods are of three kinds:
+
+- `run_step` and `attach_input` call the user's code: each call has a thread of its own.
+- Messages (`deliver`, `tell`) are short: one thread takes them, in the order in which they came.
+- The rest of set-up has one thread as well, and keeps its order.
+
+All methods are coroutines, for which Ray keeps one thread in all. For plain methods Ray would start at once as many
+threads as calls may run at a time. Steps, tensors and answers mostly travel over links (`peer_link.py`), for speed.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ from tfray.ops import families
 from tfray.ops.kernels.random_streams import restore_states, states_of
 
 CONCURRENT_CALLS: Final = 100_000
-"""Calls that Ray lets run at once. A call that waits takes no thread, and one that must wait its turn could hang."""
+"""Calls that Ray lets run at once: more than there ever are. A waiting call takes no thread of Ray. With a limit, the
+call for which all others wait might not begin."""
 
 _Result = TypeVar("_Result")
 
@@ -37,13 +41,13 @@ _Result = TypeVar("_Result")
 class DeviceActor:
     """The actor's class; `tfray.actors.clusters.cluster` makes Ray actors of it.
 
-    Its calls return outcomes, ``("ok", value)`` or ``("error", OpError)``, where something may fail: Ray would wrap a
-    raised error in one of its own.
+    Methods that may fail return outcomes, ``("ok", value)`` or ``("error", OpError)``: Ray would wrap a raised error in
+    one of its own.
 
     Args:
         device_name: Full name of the device that it hosts.
         key: The key that peers must hold.
-        op_modules: Modules to import because they register operations of the user's own.
+        op_modules: Modules to import because they register the user's own operations.
     """
 
     def __init__(self, device_name: str, key: bytes, op_modules: Sequence[str] = ()) -> None:
@@ -60,17 +64,17 @@ class DeviceActor:
         self._messages = ThreadPoolExecutor(1, "tfray-messages")
 
     async def _on_thread(self, call: Callable[[], Any]) -> Outcome:
-        """Do something that may wait for long, or for ever."""
+        """Run a call that may wait for long, or for ever, on a thread of its own."""
         ended: Future[Outcome] = Future()
         self._host.run_on_thread(call, ended.set_result)
         return await asyncio.wrap_future(ended)
 
     async def _in_turn(self, call: Callable[[], _Result]) -> _Result:
-        """Do something that may take time, after all that came before."""
+        """Run a call of set-up, which may take time, after all that came before."""
         return await asyncio.wrap_future(self._set_up.submit(call))
 
     async def _at_once(self, message: Callable[[], _Result]) -> _Result:
-        """Hand over a message, after those that came before: a step may go on with it."""
+        """Take a message, after those that came before. Set-up does not delay it: a step may be waiting for it."""
         return await asyncio.wrap_future(self._messages.submit(message))
 
     # -- set-up ----------------------------------------------------------------------------------
@@ -157,11 +161,11 @@ class DeviceActor:
         await self._at_once(lambda: self._host.leave(driver, reason))
 
     async def clock(self) -> int:
-        """The time by which this actor's traces go."""
+        """The time in nanoseconds, by the clock that this actor's traces use."""
         return time.perf_counter_ns()
 
     async def live(self) -> None:
-        """Never return: whoever waits for it learns from Ray that the actor has died, or its node."""
+        """Never return. Ray ends the call when the actor or its node has died: so whoever waits for it learns that."""
         await asyncio.Event().wait()
 
     async def status(self) -> dict[str, Any]:

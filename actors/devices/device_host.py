@@ -1,9 +1,9 @@
 """What a device actor does: registers plans, runs steps, takes messages. Ray's calls and links both come here.
 
-A step has a thread of its own, or, where it is prompt (`prompt_step.py`), goes on whenever something arrives for it.
-Messages are short, and meet the step in its mailbox.
+A step has a thread of its own; a prompt one (`prompt_step.py`) has none, and goes on whenever a message arrives for it.
+A message is put into the mailbox of its step.
 
-A message may come before its step begins: whichever is first makes the step's record. Once a step is over, messages
+A message may come before its step begins: the first of the two makes the step's record. Once a step is over, messages
 for it are dropped.
 """
 
@@ -73,13 +73,15 @@ from tfray.runtime.step import Step
 from tfray.runtime.tracing import DeviceTrace, TracedStep
 
 TIMED_STEPS: Final = 8
-"""Of so many steps of a plan one tells how long it keeps its processor busy."""
+"""One in so many steps of a prompt plan is timed, to see whether its turns are still short enough for a prompt step.
+Timing takes time itself; with fewer timed steps a change would be noticed later."""
 
 UNKNOWN_PACE_S: Final = 2 * LONGEST_TURN_S
-"""Of a plan that has not run yet: its first step compiles, and has a thread of its own."""
+"""Seconds that a turn of a plan is taken to last before it has run. It is above the limit for prompt steps: so the
+first steps, which compile, have threads of their own."""
 
 _KEPT_NUMBERS: Final = 64
-"""Of so many finished steps or more those below the floor are forgotten."""
+"""How many finished steps a ledger holds before it first drops those below its floor."""
 
 EVERY_STEP: Final = 1 << 62
 """The floor of a driver that has left: all its steps are over."""
@@ -100,35 +102,35 @@ class _StepRecord:
         self.prompt: PromptStep | None = None
 
     def hand_over(self, items: list[tuple[str, Any]]) -> None:
-        """Give the step what has come for it, or end it if it is void."""
+        """Put tensors into the step's mailbox, or end the step if it is void."""
         if self.inbox is not None and self.inbox.is_void:
             self.mailbox.abort(StepVoid())
         elif items:
             self.mailbox.deliver(items)
 
     def end(self, error: OpError) -> None:
-        """Let whoever waits or computes in the step raise `error`."""
-        self.mailbox.abort(error)  # first: a step that is made meanwhile finds it there
+        """Make the step raise `error`, whether it waits or computes."""
+        self.mailbox.abort(error)  # before `self.step` is read: a step that is made meanwhile finds the error there
         if self.step is not None:
             self.step.end(error)
         self.advance()
 
     def check_reopened(self) -> None:
-        """When the replicas of the step are gone, send them nothing more."""
+        """Send the replicas nothing more if the step has been reopened, as they are gone."""
         if self.members == () and self.rendezvous is not None:
             self.rendezvous.forget_replicas()
 
     def advance(self) -> None:
-        """Go on with a step for which no thread waits, once all that has come is in its mailbox."""
+        """Carry on a prompt step, once all messages that are there have been put into their mailboxes."""
         if self.prompt is not None:
             defer(self.prompt.advance)
 
 
 class _Ledger:
-    """Which steps of one driver are over on this device, or those by which it serves replicas.
+    """Which steps of one driver are over on this device: one ledger for its steps, one for those that serve replicas.
 
     Attributes:
-        floor: All below that number are.
+        floor: All steps below this number are over.
     """
 
     def __init__(self, floor: int = 0) -> None:
@@ -149,13 +151,13 @@ class _Ledger:
 
 
 class _RegisteredPlan:
-    """A plan, and what is known of it.
+    """A plan, and how long it takes.
 
     Attributes:
         plan: The plan.
         is_quiet: See `Partition.is_quiet`.
-        turn_s: How long it keeps its processor busy at a time, of late; infinite where it may wait for something else
-            than other devices.
+        turn_s: Seconds of its longest turn of late: a turn is what it computes between two waits. Infinite for a plan
+            that is not prompt.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -165,25 +167,25 @@ class _RegisteredPlan:
         self._begun = 0
 
     def begin(self, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> StepExecution:
-        """Begin to run it."""
+        """Begin to run the plan."""
         self._begun += 1
         is_timed = self.turn_s >= LONGEST_TURN_S or self._begun % TIMED_STEPS == 0
         return StepExecution(self.plan, step, feeds, mailbox, is_timed=is_timed)
 
     def ran(self, execution: StepExecution) -> None:
-        """Note how long it kept its processor busy: the mean of late, the latest counting most."""
+        """Note the longest turn of a step that was timed. Each one counts as much as all before it together."""
         if execution.is_timed:
             self.turn_s = (self.turn_s + execution.longest_turn_s) / 2
 
 
 class _Call(NamedTuple):
-    """A step that a driver has asked for over a link.
+    """A driver's call for a step, over a link.
 
     Attributes:
-        link: Where the answer goes.
-        step: What it asks for.
-        packed: The same as it came, and may be passed on.
-        feeds: What is fed.
+        link: The link for the answer.
+        step: The call.
+        packed: The call as it came, to be passed on.
+        feeds: The values to feed.
     """
 
     link: Link
@@ -208,7 +210,7 @@ class DeviceHost:
         self.steps: dict[StepKey, _StepRecord] = {}
         self._results: dict[str, Outcome] = {}
         self._ledgers: defaultdict[str, tuple[_Ledger, _Ledger]] = defaultdict(lambda: (_Ledger(), _Ledger()))
-        """By driver, that of its steps, and that of what it lets this device serve: `StepKey.serves` says which."""
+        """By driver: the ledger of its steps, and that of steps that serve replicas; `StepKey.serves` is the index."""
         self._parked: dict[StepKey, list[Callable[[], None]]] = {}
         self._inputs: dict[PlanId, ReadInput] = {}
         self._drivers: dict[str, Link] = {}
@@ -248,8 +250,8 @@ class DeviceHost:
         Args:
             plan_id: The plan.
             request: The step.
-            feeds: What is fed.
-            call: The `StepCall` of the driver, if it has asked over a link: for the devices that this one wakes.
+            feeds: The values to feed.
+            call: The driver's `StepCall`, if it came over a link: to pass it on to the devices that this one wakes.
         """
         self._await_turn(request)
         trace = DeviceTrace(self.device, request.trace) if request.trace else None
@@ -272,13 +274,13 @@ class DeviceHost:
             self._finish(request, record)
 
     def _await_turn(self, request: StepRequest) -> None:
-        """Wait for the end of the step after which this one comes."""
+        """Wait until the step `request.after` is over on this device."""
         turn = threading.Event()
         if not self._park(request, turn.set):
-            turn.wait()  # at the latest until the driver leaves, or is gone
+            turn.wait()  # `leave` ends the wait if the driver leaves, or its link closes
 
     def _park(self, request: StepRequest, go_on: Callable[[], None]) -> bool:
-        """Whether a step may begin. If not, `go_on` is called when it may."""
+        """Whether a step may begin now. If not, `go_on` is called later, when it may."""
         if request.after is None:
             return True
         step = StepKey(request.step.driver, request.after)
@@ -325,7 +327,7 @@ class DeviceHost:
             while not _may_end(request, record):
                 mailbox.take(deadline, "replicas")
             if request.replica is not None:
-                # A replica is done only when the shards hold what it sent: it may die the moment after.
+                # A replica has delivered only when the shards hold what it sent: afterwards it may die without loss.
                 rendezvous.wait_until_received(request.timeout_s)
             if trace is not None and (request.receivers or request.replica is not None):
                 trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
@@ -338,7 +340,7 @@ class DeviceHost:
             raise OutOfRangeError("the input of this replica has ended", device=self.device.name) from None
 
     def _of_input(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of the user's input gives. Raises `StopIteration` as it does, and `UnknownError`."""
+        """Call a function of the user's input. `StopIteration` passes; other errors become an `UnknownError`."""
         try:
             return function(*arguments)
         except (StopIteration, InvalidArgumentError):  # the latter for a batch that does not fit
@@ -350,7 +352,7 @@ class DeviceHost:
             ) from error
 
     def _run_promptly(self, registered: _RegisteredPlan, call: _Call) -> None:
-        """Begin a step that goes on whenever something arrives for it; its end sends the answer."""
+        """Begin a prompt step. The answer is sent when it ends."""
         request, plan = call.step.request, registered.plan
         try:
             fed = [self.device.asarray(value) for value in call.feeds] if call.feeds else ()
@@ -372,7 +374,7 @@ class DeviceHost:
             else:
                 outcome = ("error", self.as_op_error(error)) if failed else ("ok", [])
             execution.close()
-            record.prompt = None  # a cycle would keep what arrived until it is collected
+            record.prompt = None  # breaks a cycle of references that would keep tensors until garbage collection
             registered.ran(execution)
             self._finish(request, record)
             self._answer_step(call, outcome)
@@ -381,7 +383,7 @@ class DeviceHost:
         defer(prompt.advance)
 
     def _run_straight(self, registered: _RegisteredPlan, call: _Call, feeds: Sequence[Any]) -> list[Any]:
-        """Run a plan to which nobody sends anything. Returns what it fetched."""
+        """Run a step that receives no tensors, from beginning to end, without a record. Returns what it fetched."""
         request = call.step.request
         with self._lock:
             self._admit(request)
@@ -399,7 +401,7 @@ class DeviceHost:
     # -- records ---------------------------------------------------------------------------------
 
     def _admit(self, request: StepRequest) -> None:
-        """Note which steps are over by now, or raise because this one is. Call with the lock held."""
+        """Note a request's floor. Raises `CancelledError` if its step is over already. Call with the lock held."""
         step = request.own
         ledger = self._ledger(step)
         if step.number < ledger.floor:
@@ -434,7 +436,7 @@ class DeviceHost:
         return record
 
     def _finish(self, request: StepRequest, record: _StepRecord | None) -> None:
-        """Drop what is there of a step, and what still comes; let the next one begin."""
+        """Note that a step is over: drop its record and messages that still come, and let the next step begin."""
         step = request.own
         with self._lock:
             self.steps.pop(step, None)
@@ -447,7 +449,7 @@ class DeviceHost:
             go_on()
 
     def _record(self, step: StepKey) -> _StepRecord | None:
-        """The record of a step, made if need be; None when the step is over. Call with the lock held."""
+        """The record of a step, made if there is none; None if the step is over. Call with the lock held."""
         record = self.steps.get(step)
         if record is None and not self._ledger(step).is_over(step.number):
             record = self.steps[step] = _StepRecord()
@@ -473,7 +475,7 @@ class DeviceHost:
                 case CommitStep() | JoinStep() | CancelStep() | AbortStep():
                     self.take_word(message)
                 case _:
-                    raise ValueError(f"a device is told nothing by {type(message).__name__}")
+                    raise ValueError(f"a device takes no {type(message).__name__}")
         except (KeyError, TypeError, ValueError) as error:
             raise DataLossError(f"a message that makes no sense: {error!r}") from error
 
@@ -494,21 +496,21 @@ class DeviceHost:
             _answer(link, Answer(message.number, is_missing=is_missing))
 
     def link_closed(self, link: Link) -> None:
-        """End the steps of whoever asked for them over a link that has closed: they may hold up those of others."""
+        """End the steps of drivers whose link has closed: they may hold up the steps of other drivers."""
         self.loans.borrowings.forget(link)
         for driver in [driver for driver, its_link in list(self._drivers.items()) if its_link is link]:
             self.leave(driver, "the process that asked for the step is gone")
             self.deregister([plan_id for plan_id in list(self.plans) if plan_id.driver == driver])
 
     def wake(self, step: StepKey, call: bytes) -> None:
-        """Begin a step with a `StepCall` that its driver has left others to pass on, unless it has begun."""
+        """Begin a step with a `StepCall` that another device has passed on, unless the step has begun already."""
         link = self._drivers.get(step.driver)
         record = self.steps.get(step)
         if link is not None and (record is None or not record.is_called):  # without a link the driver is gone
             self._start(_Call(link, StepCall.from_bytes(call), call))
 
     def _is_called(self, step: StepKey) -> bool:
-        """Whether a step has been called before; it has been from now on."""
+        """Note that a step has been called. Returns whether it had been called before."""
         with self._lock:
             record = self._record(step)
             if record is None:
@@ -517,9 +519,9 @@ class DeviceHost:
             return was
 
     def _start(self, call: _Call) -> None:
-        """Run a step for a driver at the other end of a link, now that its turn has come, and answer what it fetched.
+        """Run a step that a driver has asked for over a link, now that its turn has come, and answer what it fetched.
 
-        It can do without a thread of its own if it waits for messages only, and between them is quick.
+        A prompt step whose turns are short needs no thread of its own.
         """
         plan_id, request, _ = call.step
         registered = self.plans.get(plan_id)
@@ -550,7 +552,7 @@ class DeviceHost:
             if registered is not None and registered.is_quiet and not is_error:
                 return
             if registered is None or registered.is_quiet:
-                answer = answer._replace(is_quiet=True)  # the driver may have ended the step without this answer
+                answer = answer._replace(is_quiet=True)
         if is_error:
             answer = answer._replace(error=ErrorReport.of(value))
         elif not value or all(map(fits, value)):
@@ -562,7 +564,7 @@ class DeviceHost:
         _answer(call.link, answer, tensors)
 
     def collect(self, token: str) -> Outcome:
-        """What a step fetched that came over a link, and was too large to go back."""
+        """What a step fetched that was called over a link, where it was too large for the answer's frame."""
         return self._results.pop(token)
 
     # -- messages --------------------------------------------------------------------------------
@@ -586,7 +588,7 @@ class DeviceHost:
         return True
 
     def take_word(self, word: StepWord) -> None:
-        """Do what a word about a step says."""
+        """Do what a message about a step says."""
         match word:
             case CommitStep(step, members):
                 self._commit(step, members)
@@ -598,7 +600,7 @@ class DeviceHost:
                 self._end_with(step, CancelledError(reason, device=self.device.name))
 
     def _commit(self, step: StepKey, members: Sequence[int]) -> None:
-        """Decide which replicas of a step count; with no members it is open to others than those that it had."""
+        """Set the replicas that count in a step. None at all reopens it: other replicas may join."""
         with self._lock:
             record = self._record(step)
             if record is None:
@@ -639,7 +641,7 @@ class DeviceHost:
         for record in records:
             record.end(CancelledError(reason, device=self.device.name))
         for go_on in parked:
-            go_on()  # to find that its driver has left
+            go_on()  # `_admit` then raises, as the driver has left
 
     # -- errors ----------------------------------------------------------------------------------
 
@@ -656,18 +658,19 @@ class DeviceHost:
             lines = user_traceback(error)
             if lines:
                 error.message = f"{error.message}\n{lines}"
-            error.__cause__ = error.__context__ = None  # what caused it may not survive the journey
+            error.__cause__ = error.__context__ = None  # it may not be possible to pickle the cause
             error.device = error.device or self.device.name
-            return error.with_traceback(None)  # whose frames keep what the step had received
+            return error.with_traceback(None)  # frames of the traceback would keep the step's tensors
         detail = "".join(traceback.format_exception(error))
         return UnknownError(f"{type(error).__name__}: {error}\n{detail}", device=self.device.name)
 
 
 def _may_end(request: StepRequest, record: _StepRecord) -> bool:
-    """A shard to which no replica sends may be through at once, but replicas that join still need its tensors."""
+    """Whether a step may end once its plan has run. A shard's may not while members are undecided: replicas that join
+    until then need its tensors, even if they send it none."""
     return record.members is not None or not request.receivers or request.serves
 
 
 def _answer(link: Link, answer: Answer, tensors: Sequence[Any] = ()) -> None:
-    with suppress(OSError):  # whoever asked is gone
+    with suppress(OSError):  # the process that asked is gone
         link.send(plain(answer), tensors)

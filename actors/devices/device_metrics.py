@@ -21,7 +21,7 @@ from ray.util.metrics import Counter, Gauge, Histogram
 STEP_BOUNDARIES_S: Final = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0]
 
 _PERIOD_S: Final = 0.1
-"""How often gauges are set at most: they are read far more rarely."""
+"""Seconds between two settings of a gauge, at least. Ray reads gauges far more rarely."""
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +30,7 @@ def _sent_bytes() -> Counter:
 
 
 class SentBytes:
-    """Counts what a device sends. Telling Ray takes longer than a short step: it is told now and then.
+    """Counts what a device sends. To tell Ray takes longer than a short step: it is told once in `_PERIOD_S`.
 
     Args:
         device: Full name of the device.

@@ -1,4 +1,4 @@
-"""Steps that no thread waits for."""
+"""Prompt steps: no thread waits for what they lack. Each message that arrives carries them on, on its own thread."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from tfray.runtime.plan import Plan
 from tfray.runtime.rendezvous import Mailbox
 
 LONGEST_TURN_S: Final = 2e-3
-"""Plans that keep a processor busy for longer at a time get a thread of their own: links are not read meanwhile."""
+"""Seconds that a prompt step may compute between two waits: the thread that reads links computes it, and reads none
+meanwhile. Steps of plans that take longer get a thread of their own."""
 
-_PROMPT: Final = frozenset({"Variable", "Placeholder", "Send", "ReplicaReduce", "NoOp", "RegionInput"})
-"""Types of stateful operations whose kernels wait for nothing and call no code of the user's."""
+_NEVER_WAITING: Final = frozenset({"Variable", "Placeholder", "Send", "ReplicaReduce", "NoOp", "RegionInput"})
+"""Types of stateful operations whose kernels never wait, and never call the user's code."""
 
-_RANDOM: Final = "seed2"
-"""Attribute of operations that draw random numbers."""
+_SEED_ATTR: Final = "seed2"
+"""An attribute that operations have if they draw random numbers: these are stateful, but never wait."""
 
 
 class PromptStep:
-    """A step that goes on, on whichever thread brings what it lacks: nobody has to be woken.
+    """A step that goes on, on the thread that brings a message for it: no other thread has to be woken.
 
     Args:
         execution: The step.
-        mailbox: Where it finds what has come.
-        may_end: Whether it may end once its plan has.
-        end: Called once: with None when it has come to its end, or with the error that ended it.
+        mailbox: Holds the messages that have come.
+        may_end: Tells whether the step may end, once its plan has run.
+        end: Called once when the step is over: with None, or with the error that ended it.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class PromptStep:
         mailbox.wake()  # to begin
 
     def advance(self) -> None:
-        """Go on with what has come, unless another thread does so already: that one looks again."""
+        """Go on with what has come. If another thread does so already, leave it to that one: it looks again."""
         while self._mailbox.has_news and not self._over:
             if not self._turn.acquire(blocking=False):
                 return
@@ -67,7 +68,7 @@ class PromptStep:
 
 
 def is_prompt(plan: Plan) -> bool:
-    """Whether nothing in a plan waits but for other devices, between segments."""
+    """Whether a plan waits only between segments, and only for other devices."""
     if plan.waits or plan.receives_in_regions:
         return False
     return all(map(_is_prompt, plan.partition.graph.get_operations()))
@@ -76,10 +77,13 @@ def is_prompt(plan: Plan) -> bool:
 def _is_prompt(op: Operation) -> bool:
     if op.type == "Recv":
         return True
-    # Nobody could end a loop that does not end: its thread would read no links meanwhile.
+    # A loop might run for ever. On the reading thread nobody could end it: the message to do so would not be read.
     if is_blocking(op) or any(inner.type == "While" for inner in ops_within(op)):
         return False
     return all(
-        inner.type in _PROMPT or inner.op_def.access is not None or not inner.op_def.stateful or _RANDOM in inner.attrs
+        inner.type in _NEVER_WAITING
+        or inner.op_def.access is not None
+        or not inner.op_def.stateful
+        or _SEED_ATTR in inner.attrs
         for inner in ops_within(op)
     )

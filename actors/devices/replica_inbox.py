@@ -1,12 +1,13 @@
 """What a parameter shard has received from the replicas of one step. Pure state: no Ray, no threads.
 
-Contributions are held per replica until the *members* of the step are known, the replicas whose gradients count, and
-each of them has sent all that it sends. Then all is handed over at once: a replica that dies halfway leaves nothing
-behind, neither one gradient of several nor the indices of rows without the rows. The order is that of the members, so
-that sums do not depend on who came first.
+The *members* of a step are the replicas whose gradients count. Contributions are held per replica until the members are
+known, and each of them has sent everything. Then all is handed over at once. So a replica that dies halfway leaves
+nothing behind, neither one gradient of several nor the indices of rows without the rows. Contributions are in the order
+of the members: sums do not depend on which came first.
 
-Replicas may send a *verdict* on what they contribute: those whose gradients are not finite are left out. When all are,
-the step is *void*: nothing is handed over. Every shard comes to the same decision, for the verdict is sent to each.
+Replicas may send a *verdict* on what they contribute: those whose gradients are not finite are left out. When all are
+left out, the step is *void*: nothing is handed over. Each replica sends its verdict to every shard, so that all shards
+decide the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 
 class StepVoid(Exception):
-    """Ends a shard's part of a step in which no replica counts: it is over, and nothing was applied."""
+    """Ends a shard's part of a step in which no replica counts: the step is over, and nothing was applied."""
 
 
 class ReplicaInbox:
@@ -25,10 +26,10 @@ class ReplicaInbox:
     Args:
         keys: The edges that cross from the replicas to this shard.
         members: The replicas that count, when that is known from the start.
-        verdict: The edge on which each sends a vector of truth values, all of which must be true for it to count.
+        verdict: The edge on which each replica sends a vector of truth values. It counts only if all are true.
 
     Attributes:
-        is_void: Whether the step has turned out to be one in which nobody counts.
+        is_void: Whether the step is void: all members were left out.
     """
 
     def __init__(self, keys: Collection[str], members: Sequence[int] | None = None, verdict: str | None = None) -> None:
@@ -40,18 +41,19 @@ class ReplicaInbox:
         self._handed_over = False
 
     def add(self, replica: int, items: Iterable[tuple[str, Any]]) -> list[tuple[str, list[Any]]]:
-        """Take tensors from a replica. Returns what is complete by that, see `commit`."""
+        """Take tensors from a replica. Returns what `commit` returns."""
         if self._members is None or replica in self._members:
             self._arrived.setdefault(replica, {}).update(items)
         return self._complete()
 
     def commit(self, members: Sequence[int]) -> list[tuple[str, list[Any]]]:
-        """Decide which replicas count; what the others sent is dropped. A later decision may name fewer.
+        """Set the replicas that count, and drop what the others sent. A later call may name fewer.
 
         With no members the step is undecided again, and empty, unless it has been handed over already.
 
         Returns:
-            For each edge its key, and one tensor per member in their order, once everything is there; else nothing.
+            When everything is there, and once only: for each edge its key and one tensor per member, in the order of
+            `members`. Otherwise an empty list.
         """
         self._members = tuple(members) or None
         self._arrived = {replica: items for replica, items in self._arrived.items() if replica in members}

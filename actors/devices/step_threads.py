@@ -1,4 +1,4 @@
-"""Threads for steps: as many as there are steps at a time, and few when there are none."""
+"""Threads for steps: one for each running step. Threads without work end after a while."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 REST_S: Final = 10.0
-"""A thread that has had nothing to do for so long ends."""
+"""Seconds without a task after which a thread ends. Within them, a next step needs no new thread."""
 
 _Task = Callable[[], None]
 
@@ -16,12 +16,12 @@ _Task = Callable[[], None]
 class StepThreads:
     """Runs each task at once, on a thread that is free or else on a new one.
 
-    There is no largest number. A step that waits for a thread could be the one for which all threads wait: those of two
-    devices would wait for each other for ever.
+    The number of threads has no limit. With one, all threads could be waiting for a step that itself waits for a
+    thread, on this device or on another: a deadlock.
 
     Args:
         name: Begins the names of the threads.
-        begin: Called once on each new thread.
+        begin: Called once on each new thread, before its first task.
     """
 
     def __init__(self, name: str, begin: Callable[[], None] = lambda: None) -> None:

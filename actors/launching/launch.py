@@ -20,13 +20,13 @@ from tfray.actors.launching.task_process import Ended, Output, TaskProcess
 from tfray.errors import InvalidArgumentError, OpError
 
 PORT: Final = 2222
-"""Stands in the addresses of tasks, as programs expect; nothing listens there."""
+"""Port in the addresses of tasks: programs expect one, but nothing listens there."""
 
 PS_GRACE_S: Final = 10.0
-"""How long parameter servers have to end: they have nothing to save."""
+"""Seconds that parameter servers have to end after SIGTERM. Workers get `grace_s`: they may have to save."""
 
 KILL_S: Final = 10.0
-"""How long a killed process may take to be gone."""
+"""Seconds that a killed process may take until it is gone."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class RunningTask(Protocol):
 
 
 Start = Callable[[str, Sequence[str], Mapping[str, str], Output, Ended], RunningTask]
-"""Starts a script, given its arguments, further environment variables, and who takes its output and its end."""
+"""Starts a script, given its arguments, further environment variables, and the takers of its output and exit code."""
 
 
 class TaskFailedError(OpError):
-    """A task has ended by an error."""
+    """A task has failed."""
 
 
 class Launch:
@@ -103,11 +103,11 @@ class Launch:
     Args:
         program: The program.
         output: Takes what the tasks print, from several threads.
-        notice: Takes what there is to say of the run itself.
+        notice: Takes messages about the run itself.
         start: Starts the process of a task; on this machine by default.
-        max_restarts: How many tasks that have failed to start again, all together.
-        grace_s: How long workers have to end when they are asked to.
-        start_timeout_s: How long to wait for room for the tasks.
+        max_restarts: How often failed tasks are started again, over all tasks together.
+        grace_s: Seconds that workers have to end when they are asked to.
+        start_timeout_s: Seconds to wait for room for the tasks.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Launch:
     # -- the end -----------------------------------------------------------------------------------------
 
     def _end_all(self) -> None:
-        """End what runs: the workers first, which may still save to parameter servers."""
+        """End all tasks. Workers come first: they may still read variables from parameter servers, to save them."""
         try:
             for job, grace_s in (("worker", self._grace_s), ("ps", PS_GRACE_S)):
                 of_job = {task for task in self._running if task.job == job}
@@ -237,7 +237,7 @@ def describe_code(code: int) -> str:
 
 
 def on_nodes(num_cpus: float) -> Start:
-    """What starts tasks on the nodes of the cluster to which this process is connected.
+    """A function that starts tasks on the nodes of the cluster to which this process is connected.
 
     Args:
         num_cpus: CPUs that each task asks of Ray.
@@ -249,7 +249,7 @@ def on_nodes(num_cpus: float) -> Start:
 
 
 def script_on_nodes(script: Path, working_dir: Path | None) -> str:
-    """Path of a script where the nodes find it: relative to a folder that is shipped, or else as it is here.
+    """Path of a script as the nodes find it: relative to the folder that is shipped, or else the same as here.
 
     Raises:
         InvalidArgumentError: The script is not in the folder.

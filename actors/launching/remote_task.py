@@ -19,13 +19,13 @@ from tfray.actors.launching.task_process import Ended, Output, TaskProcess
 from tfray.errors import NotFoundError, OpError, UnavailableError
 
 NOTICE_S: Final = 1.0
-"""How long a host waits for output before it answers that there is none."""
+"""Seconds that a host waits for output before it answers that there is none."""
 
 LOST: Final = -9
 """The exit code of a task whose host is gone."""
 
 _OWN_VARIABLES: Final = ("RAY_ADDRESS", "RAY_AUTH", "RAY_TMPDIR", "RAY_USE_TLS", "RAY_TLS")
-"""Beginnings of Ray's environment variables that hold for every process on a node; the others are a worker's own."""
+"""Prefixes of Ray's environment variables that are for all processes of a node. Others are for one worker only."""
 
 
 class TaskHost:
@@ -36,7 +36,7 @@ class TaskHost:
         self._process: TaskProcess | None = None
 
     def start(self, script: str, arguments: Sequence[str], environment: Mapping[str, str]) -> OpError | None:
-        """Start a script. Returns what is wrong."""
+        """Start a script. Returns an error if it cannot be started."""
         if not Path(script).is_file():
             return NotFoundError(
                 f"there is no file {script} in {os.getcwd()} on node {ray.util.get_node_ip_address()}: ship it with "  # type: ignore[no-untyped-call]
@@ -44,14 +44,14 @@ class TaskHost:
             )
         for name in [name for name in os.environ if name.startswith("RAY_") and not name.startswith(_OWN_VARIABLES)]:
             del os.environ[name]
-        # What a runtime environment has added to the path holds for the process and for its actors, too.
+        # Folders that a runtime environment has added to the path are passed on to the process, and to its actors.
         path = os.pathsep.join(folder for folder in sys.path if folder)
         shipped = {"PYTHONPATH": path, "TFRAY_SERVER_PATH": path}
         self._process = TaskProcess(script, arguments, {**shipped, **environment}, self._said.put, self._said.put)
         return None
 
     def listen(self) -> tuple[list[str], int | None]:
-        """What the process has printed since the last call, waited for, and its exit code once it has ended."""
+        """Wait for output. Returns the lines since the last call, and the exit code once the process has ended."""
         said: list[str] = []
         with suppress(Empty):
             item = self._said.get(timeout=NOTICE_S)
@@ -82,7 +82,7 @@ class RemoteTask:
         arguments: Its arguments.
         environment: Further environment variables.
         output: Takes every line that it prints, on a thread.
-        ended: Told, on that thread, when it has ended.
+        ended: Takes its exit code, on that thread.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class RemoteTask:
             raise error
 
     def stop(self) -> None:
-        """Ask the process to end; one that still waits for room is not wanted any more."""
+        """Ask the process to end. If it still waits for room, it is not started."""
         if ray.wait([self._start], timeout=0)[0]:
             self._host.stop.remote()
         else:

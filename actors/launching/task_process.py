@@ -1,4 +1,4 @@
-"""One task of a launched program: a process that runs its script, and ends with whoever started it."""
+"""One task of a launched program: a process that runs its script, and ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Output = Callable[[str], None]
 """Takes a line of what the process prints."""
 
 Ended = Callable[[int], None]
-"""Takes the exit code; that of a process which a signal ended is negative."""
+"""Takes the exit code. It is negative if a signal ended the process: minus the signal's number."""
 
 
 class TaskProcess:
-    """A script in a process of its own, and a session of its own, so that signals for this process do not reach it.
+    """A script in a process of its own. The process is in a session of its own: signals for this one do not reach it.
 
     Args:
         script: Path of the script.
         arguments: Its arguments.
         environment: Environment variables besides those of this process.
         output: Takes every line that it prints, on a thread.
-        ended: Told, on that thread, when it has ended.
+        ended: Takes its exit code, on that thread.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class TaskProcess:
         return self._process.pid
 
     def wait_until_started(self, deadline: float) -> None:
-        """Do nothing: it runs."""
+        """Do nothing: the process runs already."""
 
     def stop(self) -> None:
         """Ask the process to end, by SIGTERM."""
@@ -83,7 +83,7 @@ class TaskProcess:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._output(line.decode(errors="replace").rstrip("\r\n"))
-        # What it has left behind ends before its number can become that of another process.
+        # End the processes that it has left behind, before its number can become that of another process.
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         self.kill()
         code = self._process.wait()

@@ -1,4 +1,4 @@
-"""What a driver waits for: answers of devices, over links and to calls of Ray."""
+"""The answers of devices that a driver waits for: those over links, and those to calls of Ray."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tfray.actors.links.peers import Kept, Outcome, Peer
 from tfray.errors import OpError
 
 _TURN_S: Final = 0.005
-"""How long each kind of answer is waited for in turn, when there are both."""
+"""Seconds to wait for answers over links, before a look at those of Ray, in turn. No single wait covers both kinds."""
 
 
 class LinkAnswer:
-    """The answer to a message over a link, as Ray's reference is that to a call.
+    """A handle of the answer to a message over a link, as Ray's reference is one of the answer to a call.
 
     Args:
         peer: The actor that is asked.
-        ended: Takes the answer when it has come.
-        number: Of the call.
+        ended: Takes this handle when the answer has come.
+        number: Number of the call.
     """
 
     def __init__(self, peer: Peer, ended: Arrivals[LinkAnswer], number: int) -> None:
@@ -39,7 +39,7 @@ class LinkAnswer:
             self._ended.is_urgent = True
 
     def ask(self, frame: bytes) -> bool:
-        """Send the question. Returns False if nothing will come of it."""
+        """Send the message. Returns False if it was not sent."""
         return self._peer.post(self._number, frame)
 
     def forget(self) -> None:
@@ -47,7 +47,7 @@ class LinkAnswer:
         self._peer.forget(self._number)
 
     def outcome(self) -> Outcome:
-        """The answer, which has come. Raises what Ray raises when it must be fetched."""
+        """The answer, once it has come. A large value is fetched by a call of Ray, and this raises what that raises."""
         assert self._outcome is not None
         status, value = self._outcome
         if isinstance(value, Kept):
@@ -76,12 +76,12 @@ class Answers:
         """Wait for answers.
 
         Args:
-            pending: The `LinkAnswer` and references of which one must be there; others are dropped.
-            timeout_s: Wait no longer.
-            several: Wait for so many, if they all come over links; but not beyond the first error.
+            pending: The answers to wait for, `LinkAnswer` and Ray's references. Other answers that come are dropped.
+            timeout_s: Wait at most for so many seconds.
+            several: Wait for so many answers if all come over links; otherwise for one. An error ends the wait.
 
         Returns:
-            Those that are there.
+            Those of `pending` that have come.
         """
         refs = [item for item in pending if not isinstance(item, LinkAnswer)]
         if not refs:
@@ -108,7 +108,7 @@ def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
     """The value of an answer.
 
     Raises:
-        OpError: That with which the device answered.
+        OpError: The error with which the device answered.
         UnavailableError: The actor is dead.
         DeadlineExceededError: No answer came within `timeout_s`.
     """
@@ -120,6 +120,6 @@ def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
 
 
 def tell(peer: Peer, word: StepWord) -> None:
-    """Send a device a word about a step."""
+    """Send a device a message about a step, over its link or else by a call of Ray."""
     if not peer.tell(word):
         peer.handle.actor.tell.remote(word)

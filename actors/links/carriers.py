@@ -1,4 +1,4 @@
-"""By which carrier a tensor travels from one process to others: here alone that is decided, and all sizes stand here.
+"""Chooses the carrier by which a tensor travels between processes. All sizes on which that depends stand here.
 
 | carrier | what travels | for |
 | --- | --- | --- |
@@ -7,8 +7,8 @@
 | object | where it lies in an object of its own | large ones for other nodes |
 | call | the tensor, in a call of Ray | small ones of dtypes that no frame carries |
 
-An object or a loan is told over the link to a process of this node; others get the object by a call of Ray. Where there
-is no link everything goes by calls. What is fed and fetched goes in frames if all of it `fits`, else by calls too.
+A process of this node is told over the link where an object or a loan is. Other nodes get objects by a call of Ray.
+Without a link everything goes by calls. Fed and fetched values go in frames if all of them `fits`, otherwise by calls.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tfray.actors.links.loans import LentTensor
 from tfray.actors.links.shared_objects import Reference
 
 FRAME_BYTES: Final = 1 << 22
-"""Larger tensors that cannot be lent are put into the object store: copied once, however many receive them.
+"""Tensors above this size, in bytes, that cannot be lent are put into the object store: copied once for all receivers.
 
-To one receiver and back, 0.3 MB take a tenth of the time over a link, 4 MB half to two thirds.
+Measured to one receiver and back, a link takes a tenth of the store's time for 0.3 MB, half to two thirds for 4 MB.
 """
 
 LENT_BYTES: Final = 1 << 17
-"""Tensors from this size on take less time through an object of this node's store than over a link."""
+"""Tensors from this size on, in bytes, are lent: on one node, a loan takes less time than the bytes over a link."""
 
 OBJECT_BYTES: Final = 1 << 16
-"""From this size on what goes by a call is put into the object store first; Ray inlines up to 100 KB of it."""
+"""Tensors from this size on, in bytes, that go by a call are put into the store first. Ray inlines up to 100 KB."""
 
 _NUMBERS: Final = "fiub"
 """Kinds of dtypes that every carrier takes."""
@@ -53,8 +53,8 @@ def carrier_of(tensor: Any, are_near: Callable[[str], Sequence[bool]], destinati
 
     Args:
         tensor: The tensor, on the host.
-        are_near: For a destination, whether each receiver can map what lies in this node's store.
-        destination: Where it goes.
+        are_near: Given a destination, tells for each receiver whether it can map objects of this node's store.
+        destination: Where the tensor goes.
     """
     size = getattr(tensor, "nbytes", 0)
     if size < LENT_BYTES:
@@ -99,11 +99,11 @@ Items = list[tuple[str, Any]]
 
 
 def ways(items: Sequence[tuple[str, Any]], shares_store: bool) -> tuple[Items, Items, Items]:
-    """Of tensors that are not packed: described objects and loans, which go over a link, and what must go by a call.
+    """Divide tensors that are not packed: objects to describe and loans, both over a link, and the rest by a call.
 
     Args:
         items: Keys of edges, and tensors: `LentTensor`, references to objects, and others.
-        shares_store: Whether the receiver can map what lies in this node's store.
+        shares_store: Whether the receiver can map objects of this node's store.
     """
     found: dict[Any, Items] = {Reference: [], LentTensor: [], None: []}
     for item in items:

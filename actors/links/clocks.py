@@ -1,4 +1,4 @@
-"""Clocks of the machines of a cluster, against that of the driver."""
+"""Converts times of the machines of a cluster to the driver's clock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tfray.actors.links import ray_calls
 from tfray.runtime.tracing import DeviceRecord, host_identity, in_one_time
 
 ROUNDS: Final = 5
-"""Questions to each machine; that answered fastest tells most."""
+"""How often each machine is asked for its time. The fastest answer counts: its error is the smallest."""
 
 
 def offset_ns(actor: Any) -> int:
-    """What to add to the clock of an actor's machine to get that of this process, at an error of half a call."""
+    """Nanoseconds to add to the clock of an actor's machine to get this process's. The error is at most half a call."""
     estimates = []
     for _ in range(ROUNDS):
         asked = time.perf_counter_ns()

@@ -1,8 +1,8 @@
 """Frames: what travels on a link, as bytes.
 
-A frame is its length, that of its first part, one MessagePack value ``[header, tensors]``, and the raw buffers of the
-longer tensors, each from a multiple of 16 bytes on. Reading one builds nothing but dicts, tuples, numbers, strings and
-arrays of numbers; those of longer tensors lie where they have been read.
+A frame consists of its length, the length of its first part, that part (one MessagePack value ``[header, tensors]``),
+and the raw data of the longer tensors, each at a multiple of 16 bytes. Reading a frame builds only dicts, tuples,
+numbers, strings and arrays of numbers. The data of longer tensors are not copied: arrays are views of the frame.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from tfray.errors import DataLossError
 from tfray.framework.dtypes import as_dtype
 
 MAX_FRAME_BYTES: Final = 1 << 30
+"""A frame that claims to be longer, in bytes, is malformed: a bad peer cannot make this process reserve more memory."""
 
 LENGTH: Final = struct.Struct("<I")
 _LENGTHS: Final = struct.Struct("<II")
 
 _RAW_BYTES: Final = 1 << 12
-"""Tensors from this size on follow the rest of the frame: they are not copied to take it apart."""
+"""Data of tensors from this size on, in bytes, follow the first part of a frame: then reading does not copy them."""
 
 _ALIGNMENT: Final = 16
+"""Data of longer tensors begin at a multiple of this, in bytes."""
 
 _idle_packers: Final[list[Any]] = []
-"""Those that nobody uses: a new one begins by allocating its large buffer."""
+"""Packers that are not in use, kept because a new one first allocates a large buffer."""
 
 Header = Any
 """Plain data: a message, as `messages.plain` gives it."""
@@ -74,7 +76,7 @@ def encode_packed(header: Header, tensors: Sequence[PackedTensor]) -> bytes:
 
 
 def _without_data(tensor: PackedTensor, buffers: list[bytes]) -> PackedTensor:
-    """A tensor, its data moved to the end of `buffers` if they are many: the number of bytes is in their place."""
+    """A tensor for the first part of a frame. Long data move to the end of `buffers`, and their size replaces them."""
     if isinstance(tensor.data, list) or len(tensor.data) < _RAW_BYTES:
         return tensor
     buffers.append(tensor.data)
@@ -87,7 +89,7 @@ class PackedTensor(NamedTuple):
     Attributes:
         dtype: Name of its dtype.
         shape: Its shape, None for a scalar.
-        data: Its bytes; in a tensor of strings a list of those of each. In a frame, their number, if they follow later.
+        data: Its bytes; for strings, a list of the bytes of each. In a frame, the number of bytes if they follow later.
     """
 
     dtype: str
@@ -117,7 +119,9 @@ def dtype_name(dtype: Any) -> str:
 
 
 def decode(body: Any) -> tuple[Header, list[Any]]:
-    """What `encode` was given, from a frame without its length; tensors are read-only, those of rank 0 NumPy scalars.
+    """The header and the tensors that `encode` was given, from a frame without its length.
+
+    Tensors are read-only; those of rank 0 are NumPy scalars.
 
     Raises:
         DataLossError: The frame is malformed.
@@ -143,7 +147,7 @@ def decode(body: Any) -> tuple[Header, list[Any]]:
 
 
 def _with_data(tensors: Sequence[Any], body: Any, length: int) -> Iterator[tuple[Any, Any, Any]]:
-    """The tensors of a frame whose first part is so long, with the data that follow it."""
+    """The tensors of a frame with their data; `length` is that of the frame's first part."""
     buffer = memoryview(body).toreadonly()
     end = LENGTH.size + length
     for name, shape, data in tensors:
@@ -193,7 +197,7 @@ class FrameReader:
 
     def __init__(self, handle: Callable[[Any], None]) -> None:
         self.is_filling = False
-        """Whether a long frame has begun, the rest of which may be put into `wanted`."""
+        """Whether a long frame has begun. Its rest may be read straight into `wanted`."""
         self._handle = handle
         self._length = bytearray()
         self._body: Any = None
@@ -201,11 +205,11 @@ class FrameReader:
 
     @property
     def wanted(self) -> memoryview | None:
-        """Where the rest of a long frame may be put directly; then call `filled`."""
+        """The memory into which the rest of a long frame may be read. Call `filled` afterwards."""
         return None if self._body is None else memoryview(self._body)[self._filled :]
 
     def filled(self, count: int) -> None:
-        """Take note of so many bytes put into `wanted`."""
+        """Note that `count` bytes have been read into `wanted`."""
         self._filled += count
         if self._filled == len(self._body):
             body, self._body, self._filled, self.is_filling = self._body, None, 0, False

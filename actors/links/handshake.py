@@ -2,8 +2,8 @@
 
 Each end sends random bytes, and then their HMAC under the key, together with who it is and which channel this is. The
 channel is the address that Ray has handed out for the listening end, and the addresses of both ends as each of them
-sees them. So a proof is worth nothing on another stream: who passes on what both ends say, from one stream to another,
-is refused. What is read from a stranger has a fixed, small length.
+sees them. So a proof is worth nothing on another stream: a third party that passes on what both ends say, from one
+stream to another, is refused. What is read before the proof has a fixed, small length.
 
     connecting end   -> nonce
     listening end    -> nonce, proof
@@ -24,12 +24,12 @@ from multiprocessing import AuthenticationError
 from typing import Final
 
 NONCE_BYTES: Final = 32
-PROOF_BYTES: Final = 32
+PROOF_BYTES: Final = 32  # of SHA-256
 _ACCEPTED: Final = b"\x06"
 _NONCES_ONLY: Final = b"tfray link 1"
 
 LOG_EVERY_S: Final = 60.0
-"""Refusals are told at most that often."""
+"""Refusals are printed at most once in this many seconds: strangers can cause any number of them."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class LinkAddress:
 
 
 def connect(stream: socket.socket, address: LinkAddress, key: bytes, within_s: float) -> None:
-    """Prove the key to an actor that listens at `address`, and see its proof.
+    """Prove the key to the actor that listens at `address`, and check its proof.
 
     Raises:
-        AuthenticationError: It does not hold the key, or is not who listens there.
-        OSError, EOFError: It does not answer in time, or has closed the stream.
+        AuthenticationError: The other end does not hold the key, or is not the one that listens there.
+        OSError, EOFError: The other end does not answer in time, or has closed the stream.
     """
     conversation = _Conversation(stream, within_s)
     own = os.urandom(NONCE_BYTES)
@@ -68,7 +68,7 @@ def connect(stream: socket.socket, address: LinkAddress, key: bytes, within_s: f
 
 
 def accept(stream: socket.socket, address: LinkAddress, key: bytes, within_s: float) -> None:
-    """Prove the key to who has connected to `address`, and see its proof. Raises what `connect` raises."""
+    """Prove the key to the process that has connected to `address`, and check its proof. Raises as `connect` does."""
     conversation = _Conversation(stream, within_s)
     other = conversation.receive(NONCE_BYTES)
     own = os.urandom(NONCE_BYTES)
@@ -93,7 +93,7 @@ def _check(proof: bytes, wanted: bytes) -> None:
 
 
 class _Conversation:
-    """Receives what the other end says, in so many seconds in all."""
+    """Receives what the other end says, within `within_s` seconds in all."""
 
     def __init__(self, stream: socket.socket, within_s: float) -> None:
         self._stream = stream
@@ -115,7 +115,7 @@ class _Conversation:
 
 
 class RefusalLog:
-    """Tells on standard error of links that were refused: of the first at once, of others once a minute."""
+    """Prints refused links on standard error: the first at once, further ones together, once a minute."""
 
     def __init__(self, every_s: float = LOG_EVERY_S) -> None:
         self._every_s = every_s
@@ -133,7 +133,7 @@ class RefusalLog:
                 self._tell()
 
     def _tell(self) -> None:
-        """Tell of refusals, if there are any, and rest. Call with the lock held."""
+        """Print refusals, if there are any, and wait before the next time. Call with the lock held."""
         self._resting = None
         if not self._refused:
             return

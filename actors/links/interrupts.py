@@ -9,19 +9,19 @@ from types import TracebackType
 from typing import Any, Final
 
 _handle: Final = importlib.import_module("_signal").signal
-"""Without the enumerations that `signal.signal` makes of its argument and result, which take longer than the rest."""
+"""`signal.signal` without its enumerations: to make them takes longer than the call itself."""
 
 _SIGINT: Final = int(signal.SIGINT)
 
 
 class InterruptedAfterwards:
-    """A block in which Ctrl-C is kept until it is through, and raises `KeyboardInterrupt` then."""
+    """A block that Ctrl-C does not interrupt: `KeyboardInterrupt` is raised when the block has ended."""
 
     __slots__ = ("_former", "_interrupted", "_is_main")
 
     def __enter__(self) -> None:
         self._interrupted = False
-        self._is_main = threading.get_ident() == threading.main_thread().ident  # only there does it come
+        self._is_main = threading.get_ident() == threading.main_thread().ident  # Python delivers signals to it alone
         if self._is_main:
             self._former = _handle(_SIGINT, self._keep)
 

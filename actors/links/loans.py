@@ -1,14 +1,18 @@
-"""Tensors lent through objects of Ray's store whose memory their owner writes anew.
+"""Loans: tensors that travel in objects of Ray's store which their owner writes again and again.
 
-To put an object takes ten times as long as to copy what it holds: the store is asked for room and told when it is full
-and when it is free, and its pages are new to every process that touches them. What is sent step after step need not
-pay that. A process keeps the objects through which it sends (`StoreBuffers`). A tensor on its way is a *loan*: the
-receiver (`Borrowings`) maps the object when it first meets it, reads without a copy, and returns the loan when the last
-array in that memory is gone. Only then does the owner write there again. A receiver may keep what it has borrowed, in a
-queue for instance: the owner takes other memory meanwhile.
+To put a new object takes ten times as long as to copy its content. The store must find room for it, and be told when it
+is written and when it is no longer needed. Its pages are new to every process that touches them. Loans spare all that
+for tensors that are sent step after step:
 
-To Ray, an object does not change. No other process learns of these objects: their references are never part of a
-call. A receiver that cannot map one, or lives elsewhere, is sent a copy.
+1. The sender keeps the objects through which it sends (`StoreBuffers`), and copies the tensor into a free one.
+2. It tells the receiver where the tensor is: that message is the *loan*.
+3. The receiver (`Borrowings`) maps the object when it first meets it, and reads the tensor without a copy.
+4. When the last array in that memory is gone, the receiver returns the loan. Only then does the owner write again.
+
+A receiver may keep what it has borrowed, in a queue for instance: the owner takes another object meanwhile.
+
+Ray assumes that objects never change. So these objects stay hidden from it: no call of Ray has a reference to one. A
+receiver that cannot map an object, or is on another node, is sent a copy.
 """
 
 from __future__ import annotations
@@ -32,13 +36,13 @@ from tfray.actors.links.peer_link import Link, when_idle
 from tfray.actors.links.shared_objects import describe, find, mapped, put
 
 KEPT_S: Final = 10.0
-"""How long an object is kept that is not used."""
+"""Seconds that an unused object is kept. Sooner, a slow step would make its objects anew; later, memory lies idle."""
 
 _RETURNED_TOGETHER: Final = 4
-"""So many loans are returned by a message of their own when no other has taken them along."""
+"""Returns of loans wait for a message that takes them along. So many of them are sent in a message of their own."""
 
 _numbers: Final = itertools.count(secrets.randbits(48))
-"""Of loans. They begin anywhere: one of this process is none of that which had its device before."""
+"""Numbers of loans. They begin at random: so no loan has the number of one by an earlier process of the same device."""
 
 
 def next_loan() -> int:
@@ -47,10 +51,10 @@ def next_loan() -> int:
 
 
 class Borrower(Protocol):
-    """Where objects are lent to: the peer of an actor."""
+    """A process to which objects are lent."""
 
     def unmap(self, identity: bytes) -> None:
-        """Tell it that an object will not be lent to it again."""
+        """Tell the process that an object will not be lent to it again."""
 
 
 class StoreBuffer:
@@ -62,10 +66,10 @@ class StoreBuffer:
 
     Attributes:
         ref: Ray's reference.
-        identity: How Ray calls it.
-        made_at: When it was made, as `time.monotonic` has it.
-        used_at: When it was last written.
-        is_lost: Whether it may be read by somebody who cannot tell any more.
+        identity: Ray's identity of the object.
+        made_at: When it was made, by `time.monotonic`.
+        used_at: When it was last taken to be written, by the same clock.
+        is_lost: Whether a receiver to which the link has closed may still read it. It is never written again.
         mapped_by: The peers that have mapped it.
     """
 
@@ -85,18 +89,18 @@ class StoreBuffer:
         return size <= len(self._memory) <= 2 * size
 
     def array(self, dtype: Any, shape: Sequence[int]) -> Any:
-        """Its memory in that form."""
+        """The beginning of its memory as an array of that dtype and shape."""
         return self._memory[: math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
 class LentTensor:
-    """A tensor in a `StoreBuffer`, which is free again when nobody holds this any more: senders do, and open loans.
+    """A tensor in a `StoreBuffer`. Senders hold it, and each open loan does; after the last of them the buffer is free.
 
     Args:
         buffer: Where it lies.
         dtype: Its dtype.
         shape: Its shape.
-        give_back: Takes the buffer in the end, on any thread; it must not wait.
+        give_back: Called with the buffer when nobody holds the tensor any more, on any thread; it must not wait.
     """
 
     def __init__(
@@ -114,12 +118,12 @@ class LentTensor:
         return self.buffer.array(self.dtype, self.shape)
 
     def loan(self, number: int, is_mapped: bool) -> Loan:
-        """What a receiver on this node is told of it, who has mapped its buffer or has not."""
+        """The message for a receiver on this node. One that has not mapped the buffer yet is told how to find it."""
         described = () if is_mapped else describe(self.buffer.ref)[1:]
         return Loan(number, self.buffer.identity, dtype_name(self.dtype), tuple(self.shape), *described)
 
     def copy(self) -> Any:
-        """A reference to an object of the same content that nobody writes anew."""
+        """A reference to an ordinary object of the same content, which is never written again."""
         if self._copy is None:
             self._copy = put(self.array)
         return self._copy
@@ -139,10 +143,10 @@ class StoreBuffers:
         self._lock = threading.Lock()
 
     def write(self, label: str, array: Any) -> LentTensor:
-        """Copy a tensor of numbers into an object that nobody reads.
+        """Copy a tensor of numbers into a free object.
 
         Args:
-            label: Tells tensors apart that go to different places: each finds the object through which the last went.
+            label: What the tensor is for, such as its edge. The next tensor of that label finds the same object again.
             array: The tensor, on the host.
         """
         tensor = self.reserve(label, array.dtype, array.shape)
@@ -150,11 +154,12 @@ class StoreBuffers:
         return tensor
 
     def reserve(self, label: str, dtype: Any, shape: Sequence[int]) -> LentTensor:
-        """The same for a tensor that is still to be computed, into `LentTensor.array`."""
+        """A free object for a tensor that is still to be computed: write it into `LentTensor.array`."""
         buffer = self._take(label, math.prod(shape) * dtype.itemsize)
         return LentTensor(buffer, dtype, shape, self._given_back.append)
 
     def _take(self, label: str, size: int) -> StoreBuffer:
+        """A free buffer of that label that fits, or a new one; then the free ones of that label are dropped."""
         self.tidy()
         with self._lock:
             free = self._free.pop(label, [])
@@ -169,12 +174,12 @@ class StoreBuffers:
         return StoreBuffer(label, size + size // 4 if free else size)  # what has grown may grow again
 
     def clear(self) -> None:
-        """Let go of all that nobody reads now, and of the rest once it has been given back."""
+        """Drop all objects: those that are free at once, the others when they have been given back."""
         self._made_since, self._next_search = time.monotonic(), 0.0
         self.tidy()
 
     def tidy(self) -> None:
-        """Make free what has been given back, and let go of what is of no use any more."""
+        """Make free what has been given back. Drop what may still be read, and what was not used for `KEPT_S`."""
         now = time.monotonic()
         if not self._given_back and now < self._next_search:
             return
@@ -199,14 +204,14 @@ class StoreBuffers:
 
 
 def _let_go(buffers: Sequence[StoreBuffer]) -> None:
-    """Tell all that have mapped them."""
+    """Tell all peers that have mapped these buffers to unmap them. Their memory is free when nobody refers to them."""
     for buffer in buffers:
         for peer in list(buffer.mapped_by):
             peer.unmap(buffer.identity)
 
 
 class Lender:
-    """Who lends tensors to this process over a link.
+    """A process that lends tensors to this one over a link, and the loans that are still to be returned to it.
 
     Args:
         link: The link.
@@ -218,22 +223,26 @@ class Lender:
         self._returns: deque[int] = deque()
         self._borrowed = 0
         self._returned = 0
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # for taking returns; adding one needs none, as a deque's `append` is atomic
 
     @property
     def has_all(self) -> bool:
-        """Whether all that it has lent has been returned."""
+        """Whether every loan has been returned."""
         return self._borrowed == self._returned
 
     def borrow(self, loans: Sequence[Loan]) -> list[Any] | None:
-        """The tensors, read-only; None if some object is not in this node's store. Raises `ValueError` for nonsense."""
+        """The tensors, read-only; None if some object is not in this node's store.
+
+        Raises:
+            ValueError: A loan is of an object never described, or its tensor does not lie within the object.
+        """
         if len(self._returns) >= _RETURNED_TOGETHER:
             self.give_back()
         arrays = []
         for number, identity, dtype, shape, owner, status in loans:
             mapped = self._mapped.get(identity)
             if mapped is None:
-                if not owner:
+                if not owner:  # the sender takes it as mapped, and did not say how to find it
                     raise ValueError("a loan of what has never been mapped")
                 found = find([Description(identity, owner, status)])
                 if found is None:
@@ -253,7 +262,7 @@ class Lender:
         self._mapped.pop(identity, None)
 
     def take_returns(self) -> list[int]:
-        """The loans to return, which are returned by this. Any thread may call this."""
+        """The numbers of the loans to return. They count as returned from now on. Any thread may call this."""
         if not self._returns:
             return []
         with self._lock:
@@ -276,12 +285,12 @@ class Lender:
 
 
 class _BorrowedMemory:
-    """The memory of an object, as NumPy takes it. It lives as long as any array in that memory.
+    """The memory of an object, for NumPy. Arrays in that memory keep this alive; when it dies, the loan is returned.
 
     Args:
         mapped: The bytes of the object.
-        returns: Where to note that the loan is to be returned.
-        number: Of the loan.
+        returns: Takes the number of the loan when it can be returned.
+        number: Number of the loan.
     """
 
     def __init__(self, mapped: Any, returns: deque[int], number: int) -> None:
@@ -291,7 +300,7 @@ class _BorrowedMemory:
         self.__array_interface__ = mapped.__array_interface__
 
     def __del__(self) -> None:
-        self._returns.append(self._number)
+        self._returns.append(self._number)  # nothing that locks or sends: this may run on any thread, at any time
 
 
 class Borrowings:
@@ -323,7 +332,7 @@ class Borrowings:
         return [] if lender is None else lender.take_returns()
 
     def keep_returns(self, device: str, returns: Sequence[int]) -> None:
-        """Note that the message has not left that was to take along what `returns_to` gave."""
+        """Take back what `returns_to` gave: the message that should have taken it along did not leave."""
         lender = self._by_device.get(device)
         if lender is not None:
             lender.keep_returns(returns)
@@ -334,7 +343,7 @@ class Borrowings:
         self._by_device = {device: lender for device, lender in self._by_device.items() if lender is not gone}
 
     def _give_back(self) -> bool:
-        """Return what no message has taken along. Returns whether there may be more to return later."""
+        """Return the loans that no message has taken along. The result says whether others are still to be returned."""
         for lender in list(self._lenders.values()):
             lender.give_back()
         self._is_watched = not all(lender.has_all for lender in list(self._lenders.values()))
@@ -349,7 +358,7 @@ class Loans:
 
     Attributes:
         buffers: The objects through which it sends.
-        borrowings: What it reads.
+        borrowings: What other processes have lent to it.
     """
 
     def __init__(self, device: str = "") -> None:

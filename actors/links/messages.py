@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 SILENT: Final = "its process is frozen, or its machine is overloaded or cut off"
-"""What may be the matter with an actor that does not answer."""
+"""Why an actor may not answer, for error messages."""
 
 
 class StepKey(NamedTuple):
     """Identity of a step on devices.
 
     Attributes:
-        driver: Who hands it out.
-        number: Its number, in the order in which the driver hands them out.
-        serves: Whether a shard serves one replica by it; these are numbered by themselves.
+        driver: The driver that hands it out.
+        number: Its number, in the order in which the driver hands steps out.
+        serves: Whether a shard serves one replica in it. Such steps have a sequence of numbers of their own.
     """
 
     driver: str
@@ -45,10 +45,10 @@ class PlanId(NamedTuple):
     """Identity of a plan on devices.
 
     Attributes:
-        driver: Who has registered it.
-        name: Its name among those of the driver.
-        role: What its device does by it: its part of a step; what one replica asks of it; or sending a replica the
-            parameters that this does not ask for, and nothing else.
+        driver: The driver that has registered it.
+        name: Its name among the plans of that driver.
+        role: What the device does: ``"step"``, its part of a step; ``"serving"``, what one replica asks of it;
+            ``"parameters"``, only sending a replica the parameters that the replica does not ask for.
     """
 
     driver: str
@@ -56,19 +56,19 @@ class PlanId(NamedTuple):
     role: str = "step"
 
     def of_role(self, role: Literal["step", "serving", "parameters"]) -> PlanId:
-        """Another plan for the same steps."""
+        """The plan for the same steps in another role."""
         return self._replace(role=role)
 
 
 @dataclass(frozen=True)
 class InputShare:
-    """Which part of the input a replica reads, from some step on.
+    """The part of the input that a replica reads, from some step on.
 
     Attributes:
         index: Number of the part, from 0.
         replicas: Number of parts.
         step: Number of the first step.
-        batches: How many batches of replicas all steps before have taken.
+        batches: How many batches all replicas together took in the steps before that.
     """
 
     index: int
@@ -78,7 +78,7 @@ class InputShare:
 
 
 ReadInput = Callable[[int], Sequence[Any]]
-"""Gives the values that are fed in the step of that number. Raises `StopIteration` at the end."""
+"""Given the number of a step, returns the values to feed in it. Raises `StopIteration` at the end of the input."""
 
 OpenInput = Callable[[], ReadInput]
 """Opens an input pipeline, in the actor that reads it."""
@@ -103,17 +103,17 @@ class StepRequest(NamedTuple):
 
     Attributes:
         step: Identity of the step.
-        floor: Steps of this driver below that number are over: what still arrives for them is dropped.
+        floor: All steps of this driver below this number are over: messages that still arrive for them are dropped.
         timeout_s: Seconds after which waits give up, or None.
         replica: Number of the replica that this device computes, or None when it is not a replica.
         receivers: Replicas to which tensors for `REPLICA_DEVICE` go, by full device name.
-        members: Replicas whose contributions count, when that is known from the start.
+        members: Replicas whose contributions count, or None while that is undecided.
         read_input: Whether the device takes its feeds from its own input pipeline.
-        served: Identity under which shards serve the replica in this step, where they do.
-        serves: Whether the device takes part by serving that replica, under that identity.
-        after: Number of the step, of the same driver, that has to be over on this device before; None for none.
-        quiet: Whether the device answers over a link only if its part fails, where others cannot be through before it
-            is (`Partition.is_quiet`).
+        served: Identity of the step in which shards serve the replica; None if no shard serves it.
+        serves: Whether the device is a shard that serves that replica: it takes part under the identity `served`.
+        after: Number of the step of the same driver that must be over on this device first; None for none.
+        quiet: Whether devices whose part is quiet (`Partition.is_quiet`) answer only if it fails: the other devices
+            cannot end their parts before it, so their answers tell that it has ended.
         trace: How much to record: `tf.RunOptions.trace_level`. The device then returns a pair of what it fetched and a
             `tracing.DeviceRecord`.
     """
@@ -138,12 +138,12 @@ class StepRequest(NamedTuple):
 
 
 class StepCall(NamedTuple):
-    """A step that a driver asks for: what it says to devices, and what these say to those that they wake.
+    """A driver's call for a step. Devices pass it on as it is to devices that they wake.
 
     Attributes:
         plan_id: The plan.
         request: The step.
-        number: Of the call: that of the answer.
+        number: Number of the call. The answer has the same.
     """
 
     plan_id: PlanId
@@ -171,22 +171,22 @@ class StepCall(NamedTuple):
 
 
 class RunStep(NamedTuple):
-    """Take part in a step. The tensors of the frame are fed.
+    """Take part in a step. The tensors of the frame are the values to feed.
 
     Attributes:
-        call: The `StepCall`, packed: it may be passed on as it is.
+        call: The `StepCall`, packed, so that it can be passed on without packing it again.
     """
 
     call: bytes
 
 
 class Description(NamedTuple):
-    """By what processes of a node find an object of Ray's store, as Ray writes it.
+    """What a process needs to find an object in its node's store, in Ray's own form.
 
     Attributes:
-        identity: Of the object.
+        identity: Ray's identity of the object.
         owner: The address of its owner.
-        status: What the owner knows of it.
+        status: What the owner knows of the object.
     """
 
     identity: bytes
@@ -195,14 +195,14 @@ class Description(NamedTuple):
 
 
 class Loan(NamedTuple):
-    """A tensor in an object of Ray's store that its sender will write anew when the loan has been returned.
+    """A tensor in an object of Ray's store. The sender writes there again only when the loan has been returned.
 
     Attributes:
-        number: By which it is returned.
-        identity: Of the object.
+        number: Number of the loan, to return it by.
+        identity: Ray's identity of the object.
         dtype: Name of the tensor's dtype.
-        shape: Its shape.
-        owner: As in `Description`, for who has not mapped the object yet; else empty.
+        shape: The tensor's shape.
+        owner: As in `Description`; empty for a receiver that has mapped the object already.
         status: The same.
     """
 
@@ -220,13 +220,13 @@ class Deliver(NamedTuple):
     Attributes:
         step: The step.
         replica: The replica that sends them, or None.
-        keys: Texts of the `EdgeKey` of each.
-        number: Of the answer; 0 for none.
-        call: The `StepCall` with which to begin the step, if that has not happened yet.
-        objects: Where tensors are that lie in the store.
+        keys: The `EdgeKey` of each tensor, as text.
+        number: Number for the answer; 0 if none is wanted.
+        call: The `StepCall` with which to begin the step, unless it has begun already.
+        objects: Descriptions of tensors that are objects of the store.
         loans: Tensors that are lent.
-        returned: Numbers of loans of the receiver that the sender does not read any more.
-        sender: Full name of the sender's device, where there are loans, or returned ones.
+        returned: Numbers of loans that the receiver made to the sender, and that the sender now returns.
+        sender: Full name of the sender's device, if there are loans or returned ones.
     """
 
     step: StepKey
@@ -241,52 +241,52 @@ class Deliver(NamedTuple):
 
 
 class Unmap(NamedTuple):
-    """Let go of an object that will not be lent again.
+    """Unmap an object: it will not be lent again.
 
     Attributes:
-        identity: Of the object.
+        identity: Ray's identity of the object.
     """
 
     identity: bytes
 
 
 class CommitStep(NamedTuple):
-    """Decide which replicas of a step count; with no members it is open to others than those that it had."""
+    """The replicas whose contributions to a step count. None at all reopens the step: other replicas may join it."""
 
     step: StepKey
     members: tuple[int, ...]
 
 
 class JoinStep(NamedTuple):
-    """Let one more replica take part in a step that runs; `receiver` is the full name of its device."""
+    """Let one more replica take part in a running step; `receiver` is the full name of the replica's device."""
 
     step: StepKey
     receiver: str
 
 
 class AbortStep(NamedTuple):
-    """End a step that failed elsewhere: whoever waits in it raises `AbortedError`."""
+    """End a step that has failed on another device: what waits in it raises `AbortedError`."""
 
     step: StepKey
     reason: str
 
 
 class CancelStep(NamedTuple):
-    """End a step that is not wanted any more: whoever waits in it raises `CancelledError`."""
+    """End a step that is not wanted any more: what waits in it raises `CancelledError`."""
 
     step: StepKey
     reason: str
 
 
 StepWord = CommitStep | JoinStep | AbortStep | CancelStep
-"""A word about a step, to which nothing is answered."""
+"""A message about a step that has no answer."""
 
 
 # -- from a device ---------------------------------------------------------------------------------------
 
 
 class ErrorReport(NamedTuple):
-    """An `OpError` as it travels; see there."""
+    """An `OpError` as it travels: its type's name and its attributes."""
 
     kind: str
     message: str
@@ -300,7 +300,7 @@ class ErrorReport(NamedTuple):
         return cls(type(error).__name__, error.message, error.op_name, error.device, error.site)
 
     def to_error(self) -> OpError:
-        """The error; an `UnknownError` for one of a kind that this process does not know."""
+        """The error. It is an `UnknownError` if this process does not know its type."""
         kind = getattr(tfray.errors, self.kind, UnknownError)
         if not (isinstance(kind, type) and issubclass(kind, OpError)):
             kind = UnknownError
@@ -308,14 +308,14 @@ class ErrorReport(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer to a `StepCall`, with the fetched tensors, or to a `Deliver`.
+    """The answer to a `StepCall` or to a `Deliver`. The tensors of the frame are those that the step fetched.
 
     Attributes:
-        number: That of the call.
-        error: What has gone wrong.
-        token: By which what was fetched can be collected, where it is too much for a frame.
-        is_missing: Whether objects could not be found: they must come by a call of Ray.
-        is_quiet: Whether nobody may be waiting for it any more.
+        number: Number of the call, or of the `Deliver`.
+        error: The error, if it failed.
+        token: For collecting the fetched tensors by a call of Ray, if they are too large for a frame.
+        is_missing: Whether the receiver could not find the objects or loans: they must be sent by a call of Ray.
+        is_quiet: Whether the driver may already have ended the step without this answer.
     """
 
     number: int
@@ -326,13 +326,13 @@ class Answer(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """Write again what has been lent by these numbers: nobody reads it any more."""
+    """Return these loans, by number: the sender of this message reads them no more, so they may be written again."""
 
     loans: tuple[int, ...]
 
 
 MESSAGES: Final = (RunStep, Deliver, Answer, Returned, Unmap, CommitStep, JoinStep, AbortStep, CancelStep)
-"""What may travel in a frame, by number."""
+"""The types of messages. A frame names the type by its position here."""
 
 Message = RunStep | Deliver | Answer | Returned | Unmap | CommitStep | JoinStep | AbortStep | CancelStep
 
@@ -348,7 +348,7 @@ def read(header: Any) -> Message:
     """The message that `plain` gave.
 
     Raises:
-        DataLossError: It has not the form of one; the field that does not fit is named.
+        DataLossError: It is not a message; the error names the field that does not fit.
     """
     if type(header) is not tuple or not header:
         raise DataLossError(f"a message that makes no sense: {header!r:.200}")
@@ -367,12 +367,12 @@ _Build = Callable[[Any], Any]
 
 
 class _Form:
-    """What the fields of a type of messages must be, after their annotations.
+    """What the fields of a type of messages must be, from their annotations. Each attribute has one item per field.
 
     Attributes:
-        allowed: The types that each may have as it comes.
-        builds: What makes the value of each, where that is another message or a sequence.
-        is_record: Whether it is another message.
+        allowed: The types that the field may have as it arrives.
+        builds: The function that makes the field's value, if that is another message or a sequence.
+        is_record: Whether the field is another message.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -408,9 +408,9 @@ class _Form:
 
 @cache
 def _reader(kind: Any) -> _Build:
-    """What makes a message of that type of the values of its fields, or raises `DataLossError`.
+    """A function that makes a message of that type from the values of its fields, or raises `DataLossError`.
 
-    It is called several times in every step: a function is written for each type, which looks at the fields in turn.
+    It is called several times in every step. So its source is generated, with one check after another for the fields.
     """
     form = _Form(kind)
     names = [f"f{position}" for position in range(len(kind._fields))]
@@ -439,7 +439,7 @@ def _reader(kind: Any) -> _Build:
 
 
 def _field_of(hint: Any) -> tuple[frozenset[type], _Build | None, _Build | None]:
-    """The types that a field may have as it comes, and what makes its value, if that is a message or a sequence."""
+    """The types that a field may have as it arrives, and the function that makes a message or a sequence of it."""
     if isinstance(hint, types.UnionType):
         allowed, records, sequences = zip(*map(_field_of, typing.get_args(hint)), strict=True)
         return frozenset().union(*allowed), next(filter(None, records), None), next(filter(None, sequences), None)

@@ -1,8 +1,8 @@
 """Sending between actors: large tensors as objects of Ray's store, small ones inside the message.
 
 All small tensors for one destination that a segment sends travel in one message, over a link. A large tensor is written
-into the object store once, however many devices receive it: those on its node are told where it is, and map it
-without a copy, read-only (`loans.py`); the others are called.
+into the object store once, however many devices receive it. Receivers on the same node are told where it is, and map it
+without a copy, read-only (`loans.py`). The others get it by a call of Ray.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ObjectRendezvous:
         peers: The other actors.
         to_host: Brings a tensor of the device into host memory.
         call: The `StepCall` with which the driver has asked for the step.
-        wakes: Devices that it has left to be woken with that call.
+        wakes: Devices that the driver has not called: the first message to each of them takes the `call` along.
 
     Attributes:
         sent_bytes: Bytes of all tensors sent, once for each receiver.
@@ -63,7 +63,7 @@ class ObjectRendezvous:
         self._lock = threading.Lock()  # the step's thread sends, the message thread lets replicas join
 
     def send(self, key: str, destination: str, value: Any) -> None:
-        """Queue a tensor; it leaves with `flush`, and may be overwritten at once."""
+        """Queue a copy of a tensor: it leaves with `flush`. The caller may overwrite the tensor at once."""
         item = (key, self._packed(key, destination, value))
         size_bytes = getattr(value, "nbytes", 0)
         if destination != REPLICA_DEVICE:
@@ -77,7 +77,7 @@ class ObjectRendezvous:
                 self._outbox.setdefault(receiver, []).append(item)
 
     def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
-        """An array for what `send` will be given for that edge: in the store, if it will be lent."""
+        """An array to compute the tensor of that edge into, before `send`. It is in the store if it will be lent."""
         array = np.empty(shape, dtype)
         if carrier_of(array, self._are_near, destination) is Carrier.LOAN:
             lent = self._peers.loans.buffers.reserve(EdgeKey.parse(key).label, array.dtype, shape)
@@ -93,11 +93,11 @@ class ObjectRendezvous:
                 self._post(destination, items)
 
     def join(self, receiver: str) -> None:
-        """Let one more replica take part, or one that replaces the dead: it gets what the others have got."""
+        """Let one more replica take part, or one that replaces a dead one. It is sent what the others were sent."""
         with self._lock:
             if receiver not in self._receivers:
                 self._receivers.append(receiver)
-            self._outbox.pop(receiver, None)  # what is queued is in `_broadcast` already
+            self._outbox.pop(receiver, None)  # `_broadcast` has all of it
             if self._broadcast:
                 self._post(receiver, self._broadcast)
 
@@ -124,7 +124,7 @@ class ObjectRendezvous:
         step, replica = request.step, request.replica
         try:
             peer = self._peers[destination]
-        except KeyError:  # what a shard serves is asked of the shard, under an identity of its own
+        except KeyError:  # the destination is a shard that serves this replica, in a step of its own identity
             peer, step, replica = self._serving_shard(destination), request.served or step, None
         call = None
         if destination in self._asleep:
@@ -144,9 +144,9 @@ class ObjectRendezvous:
             self._broadcast.clear()
 
     def _packed(self, key: str, destination: str, value: Any) -> Any:
-        """A copy of a tensor, in the form in which it travels: its memory is reused before the message leaves."""
+        """A copy of a tensor in the form in which it travels. The plan may reuse the tensor's own memory at once."""
         if isinstance(value, TensorList):
-            return value  # detached; what it holds is not reused
+            return value  # the memory of its elements is not reused
         array = self._to_host(value)
         carrier = carrier_of(array, self._are_near, destination)
         if carrier is Carrier.FRAME:
@@ -161,7 +161,7 @@ class ObjectRendezvous:
         if lent is not None and array is room:
             return lent
         stored = self._peers.loans.buffers.write(label, array) if carrier is Carrier.LOAN else put(array)
-        if not is_of_a_turn:  # nobody else asks for what was sent in one turn of a loop
+        if not is_of_a_turn:  # a tensor of one turn of a loop is sent once only
             self._objects[label] = stored
         return stored
 

@@ -1,11 +1,10 @@
-"""Streams between the processes of a cluster: what is small goes straight from one to another, in a twentieth of the
-time of an actor call.
+"""Links: streams between the processes of a cluster. A small message takes a twentieth of the time of an actor call.
 
 Every device actor listens on a Unix socket, for peers on its node, and on a TCP port, for the others. Both ends prove
-that they hold the cluster's key, which Ray hands out, before anything else is read (`handshake.py`). What
-travels is frames (`frames.py`): nothing is unpickled, and a malformed frame closes the stream. In a process one thread
-at a time reads from all its links, and waits for nothing else, so that processes that send to each other at once cannot
-block one another. A stream that closes is a peer that is gone.
+that they hold the cluster's key, which Ray hands out, before anything else is read (`handshake.py`). Frames travel on a
+link (`frames.py`): nothing is unpickled, and a malformed frame closes the stream. One thread at a time reads from all
+links of a process. It never waits for a peer to take what it sends: so two processes that send to each other at once
+cannot block one another. A stream that has closed means that the peer is gone.
 """
 
 from __future__ import annotations
@@ -32,51 +31,56 @@ from tfray.errors import DataLossError
 from tfray.runtime.executor import ignore_float_errors
 
 HANDSHAKE_S: Final = 10.0
-"""How long a peer may take to connect, and how long to prove that it holds the key, in all."""
+"""Seconds that a peer may take to connect, and again to prove that it holds the key. Peers take milliseconds."""
 
 MAX_STRANGERS: Final = 64
-"""Streams that may be about to prove that they hold the key. When there are more, the oldest is closed."""
+"""How many streams may be open that have not proved yet that they hold the key. One more closes the oldest of them."""
 
 _ACCEPT_PAUSE_S: Final = 0.2
-"""After an error of `accept`: mostly the process has no file descriptor left."""
+"""Seconds to wait after an error of `accept`. Mostly the process has no file descriptor left: others may close one."""
 
 MAX_UNSENT_BYTES: Final = 8 << 20
-"""What a link keeps of what its peer has not taken yet, before senders wait."""
+"""Bytes that a link keeps for a peer that does not take them yet. Senders wait while there are so many or more."""
 
 STALLED_S: Final = 20.0
-"""A peer that takes nothing for so long, while a sender waits for it, is gone as far as its link is concerned. That is
-also how long TCP waits for another machine's receipt."""
+"""Seconds after which a sender that waits closes the link, because its peer has taken nothing. TCP closes the stream
+after the same time when another machine does not acknowledge what was sent."""
 
 _REST_S: Final = 0.1
-"""How long the thread that reads rests after somebody else has read."""
+"""Seconds that the reader's own thread rests after a guest has read, which is a thread that waits for its message
+(`read_until`). Within them the guest may read again without waking this thread. Other messages wait meanwhile."""
 
 _WATCH_S: Final = 150e-6
-"""How long the thread that reads watches for the next message before it sleeps."""
+"""Seconds that the reader's own thread polls for the next message before it sleeps: within a step messages come soon
+after one another, and to wake the thread takes longer than to handle most of them. Polling keeps a core busy."""
 
-_ANOTHERS_TURN_S: Final = 5e-6
-"""To let others run takes longer than this only if somebody has run."""
+_SWITCH_S: Final = 5e-6
+"""When `sched_yield` takes longer than this, in seconds, another thread has run. It is faster when none wants to."""
 
 _IDLE_S: Final = 0.02
-"""After so long without a message there is time for what could wait."""
+"""Seconds without a message after which the `when_idle` actions are called. Each further call waits twice as long."""
 
 _LONGEST_IDLE_S: Final = 1.0
-"""The same when nothing has come for long."""
+"""The longest wait between two such calls, in seconds."""
 
 _READ_BYTES: Final = 1 << 18
+"""Size of the buffer for small frames. The rest of a longer frame is read straight into memory of its own."""
+
 _SOCKET_BYTES: Final = 1 << 20
+"""Size that each socket asks of the system for what is on its way, in either direction."""
 
 _yield_processor: Final[Callable[[], None]] = getattr(os, "sched_yield", lambda: None)
 
 
 def _let_others_run_first() -> bool:
-    """Let other threads use this core, if they want to. Returns whether any has."""
+    """Let other threads use this core, if they want to. Returns whether one has done so."""
     asked = time.perf_counter()
     _yield_processor()
-    return time.perf_counter() - asked > _ANOTHERS_TURN_S
+    return time.perf_counter() - asked > _SWITCH_S
 
 
 def _attempted(action: Callable[[], Any]) -> Any:
-    """What an action of somebody's returns; None if it fails: that must not end the reading of all links."""
+    """Call an action. Returns its result, or None if it fails: its error must not end the reading of all links."""
     try:
         return action()
     except Exception:  # noqa: BLE001 (told, and there is nobody to raise it to)
@@ -123,7 +127,8 @@ class Link:
     def send_frame(self, data: bytes) -> None:
         """As `send`, for what `encode` has made."""
         with self._lock:
-            if self._unsent and not _READER.is_current:  # which must not wait: the peer may wait for it
+            # The reading thread must not wait here: the peer's reader may be waiting for it in the same way.
+            if self._unsent and not _READER.is_current:
                 self._wait_for_room()
             if self._closed:
                 raise BrokenPipeError("the link is closed")
@@ -139,7 +144,7 @@ class Link:
             self._unsent += data
 
     def _wait_for_room(self) -> None:
-        """Wait until the peer is not far behind. Raises `BrokenPipeError` when it takes nothing. Needs the lock."""
+        """Wait until little is unsent. Raises `BrokenPipeError` if the peer takes nothing. Call with the lock held."""
         while not self._closed and len(self._unsent) >= MAX_UNSENT_BYTES:
             taken = self._taken_bytes
             self._changed.wait(STALLED_S)
@@ -148,14 +153,14 @@ class Link:
                 raise BrokenPipeError(f"the peer has taken nothing for {STALLED_S:.0f} s")
 
     def has_room(self) -> None:
-        """Send what has been kept. For the reading thread."""
+        """Send what `send_frame` has kept, as far as the stream takes it. For the reading thread."""
         with self._changed:
             try:
                 taken = self.stream.send(self._unsent)
                 del self._unsent[:taken]
                 self._taken_bytes += taken
             except BlockingIOError:
-                return  # somebody was faster
+                return  # another send has filled the stream meanwhile
             except OSError:
                 self._unsent.clear()  # the end of the stream is about to be read
             if not self._unsent:
@@ -188,7 +193,7 @@ class Link:
         self._handle(self, *decode(body))
 
     def end(self) -> None:
-        """Close the stream after its end. For the reading thread."""
+        """Close the stream, whose end has been read, and tell `ended`. For the reading thread."""
         with self._changed:
             if self._closed:
                 return
@@ -198,7 +203,7 @@ class Link:
         self._ended(self)
 
     def close(self) -> None:
-        """Close the stream: readers at both ends come to their end."""
+        """Shut the stream down. The readers at both ends then read its end, and call `end`."""
         with self._changed:
             if not self._closed:
                 self._shut_down()
@@ -209,11 +214,11 @@ class Link:
 
 
 class Arrivals(Generic[_Item]):
-    """What messages bring to a thread that waits for it. Any thread may add.
+    """A queue of items that messages bring to one waiting thread. Any thread may add.
 
     Attributes:
-        enough: How many the thread waits for.
-        is_urgent: Whether there is one among them for which it would not wait for the others.
+        enough: For how many items the thread waits.
+        is_urgent: Whether the thread should wait no longer, because of one of the items. Whoever adds it sets this.
     """
 
     def __init__(self) -> None:
@@ -242,11 +247,12 @@ class Arrivals(Generic[_Item]):
 
 
 class LinkReader:
-    """Reads from all links of a process: a thread that lives as long as there are any, or whoever waits for a message.
+    """Reads from all links of a process, on one thread at a time.
 
-    A message wakes the process in any case; it need not wake a second thread where one waits for what the first has
-    read. So the first of the threads that wait (`read_until`) reads by itself. The reader's own thread rests meanwhile,
-    and takes over again when nobody has waited for a while.
+    The reader has a thread of its own, which lives as long as there are links. A thread that waits for a message
+    (`read_until`) may read in its place, as its *guest*: then the message wakes one thread instead of two. Only the
+    first of several threads that wait becomes the guest. The reader's own thread rests meanwhile, and takes over again
+    when nobody has waited for `_REST_S`.
     """
 
     def __init__(self) -> None:
@@ -262,7 +268,7 @@ class LinkReader:
         self._lock = threading.Lock()
         self._reading = threading.Lock()
         self._reader = 0
-        self._guests = 0
+        self._guests = 0  # threads in `read_until`; the first of them reads, and so is the guest
         self._guest_reads = False
         self._guest_left_at = 0.0
         self._resume = threading.Event()
@@ -280,22 +286,22 @@ class LinkReader:
         self._order(link, None)
 
     def want_room(self, link: Link, wants: bool) -> None:
-        """Call, or do not call, `Link.has_room` when the stream takes more."""
+        """Say whether to call `Link.has_room` when the stream takes more."""
         self._order(link, wants)
 
     def defer(self, action: Callable[[], None]) -> None:
-        """Call `action` when all messages that are there have been read; at once on any other thread."""
+        """On the reading thread: call `action` once all messages that are there have been read. Elsewhere: at once."""
         if threading.get_ident() == self._reader:
             self._deferred.append(action)
         else:
             action()
 
     def when_idle(self, action: Callable[[], bool]) -> None:
-        """Call `action` each time that nothing has come for a while, until it returns False. For the reading thread."""
+        """On the reading thread, call `action` whenever no message has come for a while, until it returns False."""
         self._when_idle.append(action)
 
     def read_until(self, arrivals: Arrivals[_Item], timeout_s: float) -> list[_Item]:
-        """All that has arrived by the time that it is enough, or that the time is over, when it may be less."""
+        """Wait until `arrivals.is_enough`, at most for `timeout_s`. Returns all that has arrived, enough or not."""
         if arrivals.is_enough:
             return arrivals.take()
         with self._lock:
@@ -309,9 +315,10 @@ class LinkReader:
             with self._lock:
                 self._guests -= 1
                 if is_first and self._guests:
-                    self._resume.set()  # somebody must read for the others
+                    self._resume.set()  # the others do not read: the reader's own thread must
 
     def _read_as_guest(self, arrivals: Arrivals[Any], timeout_s: float) -> None:
+        """Read in place of the reader's own thread, which is woken if it sleeps in `select`."""
         ends = time.monotonic() + timeout_s
         self._guest_reads = True
         try:
@@ -322,7 +329,7 @@ class LinkReader:
             try:
                 while not arrivals.is_enough and (remaining := ends - time.monotonic()) > 0:
                     events = self._await_events(remaining)
-                    with InterruptedAfterwards():  # Ctrl-C within a message would lose it, and with it the link
+                    with InterruptedAfterwards():  # Ctrl-C within a frame would lose it, and so break the link
                         self._take_events(events)
             finally:
                 self._reading.release()
@@ -340,7 +347,7 @@ class LinkReader:
             self._wake()
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError):  # it is about to wake
+        with suppress(BlockingIOError):  # the socket is full: the thread is about to wake
             self._waker.send(b"!")
 
     def _run(self) -> None:
@@ -371,7 +378,7 @@ class LinkReader:
                 self._follow_orders()
         if self._when_idle:
             timeout_s = self._idle_s if timeout_s is None else min(timeout_s, self._idle_s)
-        if self._idle_s == _IDLE_S and not self._guest_reads:  # something has come just now
+        if self._idle_s == _IDLE_S and not self._guest_reads:  # a message has come just now: the next may be near
             events = self._watch()
             if events:
                 return events
@@ -380,15 +387,15 @@ class LinkReader:
             self._idle_s = min(2 * self._idle_s, _LONGEST_IDLE_S)
             return []
         self._idle_s = _IDLE_S
-        # Where processes outnumber cores, those that are about to send may do so first: several messages at once take
-        # less time than each by itself.
+        # Where processes outnumber cores, let those that are about to send do so first: to handle several messages at
+        # once takes less time than to handle each by itself.
         return self._selector.select(0) if _let_others_run_first() else events
 
     def _watch(self) -> list[tuple[selectors.SelectorKey, int]]:
-        """What comes within a moment, as long as nobody else wants this core.
+        """Poll for `_WATCH_S`, as long as no other thread wants this core. Returns what has come, if anything.
 
-        To wake a thread that sleeps takes longer than to handle most messages. A thread that waits for one of several
-        answers, such as a driver's, is the last to be needed: it had better sleep.
+        To wake a thread that sleeps takes longer than to handle most messages. A guest does not poll: it mostly is a
+        driver that waits for several answers, and what it would do with the first can wait.
         """
         now = time.perf_counter()
         ends = now + _WATCH_S
@@ -494,17 +501,17 @@ class LinkServer:
             except OSError as error:
                 if not self._closing.is_set():
                     self._refusals.refused(f"it cannot be accepted: {error}")
-                self._closing.wait(_ACCEPT_PAUSE_S)  # descriptors may be free then
+                self._closing.wait(_ACCEPT_PAUSE_S)  # a file descriptor may be free then
                 continue
             self._meet(stream)
 
     def _meet(self, stream: socket.socket) -> None:
-        """Let a stream prove itself on a thread of its own: it must not keep further peers waiting."""
+        """Check a new stream's key on a thread of its own, so that further peers need not wait for it."""
         with self._lock:
             oldest = next(iter(self._strangers)) if len(self._strangers) == MAX_STRANGERS else None
             self._strangers.pop(oldest, None)
             self._strangers[stream] = None
-        if oldest is not None:  # a peer takes milliseconds: the oldest is the least likely to be one
+        if oldest is not None:  # a peer proves its key in milliseconds: the oldest is the least likely to be one
             with suppress(OSError):
                 oldest.shutdown(socket.SHUT_RDWR)
         try:
@@ -567,8 +574,8 @@ def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended
 def _prepare_tcp(stream: socket.socket) -> None:
     """Let small frames leave at once, and the stream close when the other node has vanished.
 
-    Keep-alive messages find that out of a stream on which nothing is under way; `TCP_USER_TIMEOUT` where something is,
-    for which TCP itself would wait a quarter of an hour.
+    Keep-alive probes notice it where nothing is under way: after 5 s, and 3 probes 2 s apart. `TCP_USER_TIMEOUT` covers
+    data under way, for whose receipt TCP itself would wait a quarter of an hour.
     """
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

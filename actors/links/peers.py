@@ -1,4 +1,4 @@
-"""The device actors of a cluster, as a process sends to them: over links where it can, by Ray's calls otherwise."""
+"""How a process sends to the device actors of a cluster: over links where it can, otherwise by calls of Ray."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Done = Callable[[Outcome], None]
 """Called once, on any thread, when a call has ended."""
 
 Receipt = Callable[[float | None], None]
-"""Waits, at most for so many seconds, until a message has been taken."""
+"""Waits until a message has been taken, at most for that many seconds; without limit for None."""
 
 MISSING: Final = "missing"
-"""The value of an answer to a `Deliver` of objects which its receiver cannot find: they must come by a call of Ray."""
+"""The value of the answer to a `Deliver` whose receiver cannot find the objects. They must be sent by a call of Ray."""
 
 
 class Kept(NamedTuple):
-    """The value of an answer that is too much for a link: the actor keeps it, to be collected by this token."""
+    """In place of a value that is too large for a frame: the actor keeps the value, to be collected by this token."""
 
     token: str
 
@@ -58,7 +58,7 @@ class PeerHandle:
     Attributes:
         actor: Its Ray handle.
         address: Where it listens for links.
-        key: The key that it and those who open links to it must hold.
+        key: The key of links: both ends must hold it.
     """
 
     actor: Any
@@ -116,7 +116,7 @@ class Peers:
             self.forget(device)
 
     def returned(self, device: str, loans: Sequence[int]) -> None:
-        """Note that the process of `device` does not read any more what these loans lent to it."""
+        """Note that the process of `device` has returned these loans: it reads their memory no more."""
         peer = self._peers.get(device)
         if peer is not None:
             peer.returned(loans)
@@ -133,7 +133,7 @@ class Peer:
 
     Attributes:
         shares_store: Whether it can map objects of this node's store that are described to it.
-        is_lost: Whether there was a link, and it has closed by itself: the actor is gone.
+        is_lost: Whether the actor is gone: its link has closed by itself, or Ray has found it dead.
     """
 
     def __init__(self, device: str, handle: PeerHandle, node: str, loans: Loans | None = None) -> None:
@@ -159,7 +159,7 @@ class Peer:
         Args:
             number: Of the answer.
             frame: A message, and tensors that `carriers.fits` admits.
-            done: Told what came of it, also that the actor died meanwhile; None when nobody wants to know.
+            done: Called with the answer, or with the error that the actor died; None when no answer is wanted.
 
         Returns:
             The number, for `forget`, or None when there is no link; then nothing was sent.
@@ -171,23 +171,26 @@ class Peer:
     def expect(self, number: int, done: Done) -> bool:
         """Await the answer to a call that will be sent, by `post` or by another process.
 
-        Whoever sends frames that may let several actors answer awaits all of these answers before the first frame.
+        A frame may make several actors answer. Await all of these answers before sending the first frame: an answer
+        that comes before it is awaited is lost.
 
         Returns:
             Whether there is a link for the answer; if not, `done` is never called.
         """
         if self._link is None:
             self._open()
-        with self._lock:  # a link that closes tells those that are awaited by then
+        with self._lock:  # `_ended` takes all awaited answers under this lock: none is added after it unnoticed
             if self._link is not None:
                 self._waiting[number] = done
             return self._link is not None
 
     def post(self, number: int, frame: bytes) -> bool:
-        """Send a message whose answer is awaited. Returns False if nothing will come of it."""
+        """Send a message whose answer is awaited. Returns False if it was not sent, and `done` will not be called."""
         if self._send(frame):
             return True
-        with self._lock:  # if it is not awaited any more, the reader has noticed the end of the link, and told
+        with (
+            self._lock
+        ):  # an answer that is not awaited any more has been given: `_ended` was faster, and called `done`
             return self._waiting.pop(number, None) is None
 
     def _send(self, frame: bytes) -> bool:
@@ -212,7 +215,7 @@ class Peer:
         wants_receipt: bool,
         call: bytes | None = None,
     ) -> list[Receipt]:
-        """Send tensors of a step: over the link if they are small, or objects of this node; else by a call of Ray.
+        """Send tensors of a step: small ones, and objects of this node, over the link; the others by a call of Ray.
 
         Args:
             step: The step for which they are.
@@ -220,7 +223,7 @@ class Peer:
             items: Keys of edges, and tensors: those that fit into a frame are packed, large ones `LentTensor`, or
                 references to objects.
             wants_receipt: Whether the sender must know when they have been taken.
-            call: The `StepCall` with which the receiver begins the step, if it has not yet.
+            call: The `StepCall` with which the receiver begins the step, unless it has begun already.
 
         Returns:
             Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
@@ -258,7 +261,7 @@ class Peer:
         loans: Mapping[int, LentTensor],
         delivery: _Delivery | None,
     ) -> bool:
-        """Send packed tensors, and tell where others are, over the link. Returns whether there is one."""
+        """Send the message with the packed tensors, and with loans of the lent ones. Returns False without a link."""
         number = 0 if delivery is None else next_number()
         returns = self._loans.borrowings.returns_to(self.device)
         if loans or returns:
@@ -275,7 +278,7 @@ class Peer:
         return False
 
     def returned(self, loans: Iterable[int]) -> None:
-        """Note that nobody there reads any more what was lent by these numbers, or ever has."""
+        """Note that the actor does not read these loans any more, or that they never reached it."""
         for number in loans:
             self._lent.pop(number, None)
         self._loans.buffers.tidy()
@@ -301,7 +304,7 @@ class Peer:
             link.close()
 
     def died(self) -> None:
-        """Take note of what Ray says: the actor has died, or its node is cut off. Whoever waits for it is told."""
+        """Note that Ray has found the actor dead, or its node cut off. All awaited answers end with that error."""
         with self._lock:
             link, self._unreachable, self.is_lost = self._link, True, True
         if link is not None:
@@ -309,7 +312,7 @@ class Peer:
             link.close()
 
     def _abandon(self) -> None:
-        """Write nothing where the actor may still be reading: nobody will know when it has ended."""
+        """Never write again into what is lent to the actor: it may still read there, and cannot tell when it stops."""
         lent, self._lent = self._lent, {}
         for each in lent.values():
             each.buffer.is_lost = True
@@ -322,7 +325,7 @@ class Peer:
                 try:
                     self._link = open_link(self.handle.address, self.handle.key, self._node, self._take, self._ended)
                 except (OSError, EOFError, AuthenticationError):
-                    self._unreachable = True  # Ray's calls tell why, or reach it all the same
+                    self._unreachable = True  # calls of Ray will say why, or reach the actor nevertheless
             return self._link
 
     def _take(self, link: Link, header: Header, tensors: list[Any]) -> None:
@@ -351,7 +354,7 @@ class Peer:
 
 
 def report_unexpected(device: str, number: int, awaited: Sequence[int]) -> None:
-    """Tell of an answer that nobody awaits: somebody may wait for ever, or has been answered twice."""
+    """Report an answer that nobody awaits: an internal error. A caller may wait for ever, or was answered twice."""
     numbers = ", ".join(map(str, awaited[:8])) or "none"
     print(
         f"tfray: internal error: {device} answered call {number}, which nobody awaits (awaited: {numbers}); "
@@ -361,7 +364,7 @@ def report_unexpected(device: str, number: int, awaited: Sequence[int]) -> None:
 
 
 def _outcome(answer: Answer, tensors: list[Any]) -> Outcome:
-    """What came of a call."""
+    """The outcome of a call, from its answer."""
     if answer.error is not None:
         return "error", answer.error.to_error()
     if answer.token is not None:
@@ -370,21 +373,21 @@ def _outcome(answer: Answer, tensors: list[Any]) -> Outcome:
 
 
 def _for_call(value: Any) -> Any:
-    """A tensor on its way, as an argument."""
+    """A tensor in the form of an argument for a call of Ray."""
     if isinstance(value, PackedTensor):
         return value.unpacked()
     return value.copy() if isinstance(value, LentTensor) else value
 
 
 class _Delivery:
-    """Tensors on their way over a link. Until the peer has answered, objects that it looks for are kept.
+    """Tensors on their way over a link. It keeps the objects among them until the peer has answered.
 
     Args:
         peer: The receiver.
         step: The step for which they are.
         replica: The replica that sends them, or None.
         items: Keys of edges, and tensors.
-        loans: The lent ones by the numbers of their loans.
+        loans: The lent tensors, by the numbers of their loans.
     """
 
     def __init__(
@@ -405,7 +408,7 @@ class _Delivery:
         self._call: Any = None
 
     def answered(self, outcome: Outcome) -> None:
-        """Take the answer, or the news that the peer has died. Objects that the peer cannot find go by a call."""
+        """Take the answer, or the error that the peer has died. Objects that it cannot find are sent by a call."""
         try:
             if outcome == ("ok", MISSING):
                 self._call = self._peer.deliver_by_call(self._step, self._replica, self._items)

@@ -1,9 +1,9 @@
 """Objects of Ray's store that go from one process of a node to another without a call of Ray.
 
-A call with a reference as argument takes three times as long as it takes to put the object there, and then to map it:
-owner and raylet have a say in it. Processes that have a link tell each other what Ray otherwise puts into the call; the
-sender keeps the object until the receiver has answered. That much of Ray is not public: where a version of it has no
-such thing, `CAN_SHARE` is false, and references travel in calls.
+A call with a reference as argument takes three times as long as to put the object and to map it: the call also involves
+the owner and the raylet. Processes that have a link send each other, over the link, what Ray would put into the call
+(`Description`). The sender keeps the object until the receiver has answered. This uses functions of Ray that are not
+public. If a version of Ray lacks them, `CAN_SHARE` is false, and references travel in calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CAN_SHARE: Final = all(hasattr(getattr(_raylet, "CoreWorker", None), name) for n
 """Whether this version of Ray has what is needed."""
 
 _MAPPING_S: Final = 1.0
-"""How long an object may take to be mapped that is in this node's store."""
+"""Seconds that it may take to map an object of this node's store; after that it counts as not found."""
 
 
 def put(value: Any) -> Any:
@@ -40,7 +40,7 @@ def mapped(ref: Any) -> Any:
 
 
 def describe(ref: Any) -> Description:
-    """By what other processes of this node find an object of this process."""
+    """What other processes of this node need to find an object of this process."""
     _, owner, status = _core().serialize_object_ref(ref)
     return Description(ref.binary(), owner, status)
 

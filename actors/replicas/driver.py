@@ -1,8 +1,8 @@
-"""The driver of replicated training: hands out steps, watches, tells the shards who counts, replaces the dead.
+"""The driver of replicated training: hands out steps, tells the shards which replicas count, and replaces dead workers.
 
-It executes what a `ReplicaProtocol` decides. Tensors never pass through it, save the few values that replicas report
-(losses and metrics). One thread; every wait is for a set of calls and ends with each of them, so a dead actor is
-noticed at once.
+It executes what a `ReplicaProtocol` decides. Tensors do not pass through it, except the few values that replicas report
+(losses and metrics). It has one thread. Each wait is for all calls that are under way, and ends when any of them ends:
+so a dead actor is noticed at once.
 """
 
 from __future__ import annotations
@@ -59,18 +59,19 @@ from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep
 from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
+"""Seconds after which a wait for answers ends in any case, to look at deadlines and workers that are overdue."""
 
 HELD_UP_S: Final = 10.0
-"""How long at least one replica may hold up a run that otherwise could save, or end."""
+"""Seconds that replicas may hold up a run that otherwise could save or end, at least. After that they are given up."""
 
 HELD_UP_STEPS: Final = 5
-"""The same in steps, such as the longest that a replica has taken for one of late."""
+"""The same in steps: so many times the longest step that the replicas have taken of late. The longer limit holds."""
 
 FADING: Final = 0.9
-"""How much of the time of a long step is left after another of the same replica: it may have been frozen in one."""
+"""Factor by which a replica's longest step shrinks with each further step: a replica may have been frozen in one."""
 
 BATCHES: Final = "input/batches"
-"""Name in checkpoints of how many batches replicas have taken."""
+"""Name in checkpoints of the number of batches that all replicas have taken."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,11 @@ class StepReport:
         members: Replicas that counted.
         live: Replicas alive when it ended.
         dropped: Late gradients so far, over all steps.
-        staleness: Steps that ended between this one's start and its end, other than itself: by so many updates the
-            parameters had changed when its own was applied. Always 0 in synchronous training.
+        staleness: Number of other steps that ended between this one's start and its end. Their updates changed the
+            parameters after it had read them. Always 0 in synchronous training.
         replica_s: Seconds that each replica took for its part.
         records: What the devices recorded, if that was asked for.
-        bad: By replica, the variables for which a member computed gradients that are not finite.
+        bad: By member, the variables whose gradients were not finite.
     """
 
     step: int
@@ -104,7 +105,7 @@ class StepReport:
 
 
 class _Serving(NamedTuple):
-    """What shards do for one replica in one step."""
+    """Shards that serve one replica in one step."""
 
     replica: int
     step: int
@@ -112,17 +113,17 @@ class _Serving(NamedTuple):
 
 
 class Paces:
-    """How long replicas take for a step."""
+    """How long each replica takes for a step."""
 
     def __init__(self) -> None:
         self._longest_s: dict[int, float] = {}
 
     def took(self, replica: int, duration_s: float) -> None:
-        """Note a step of a replica."""
+        """Note how long a replica took for a step."""
         self._longest_s[replica] = max(duration_s, FADING * self._longest_s.get(replica, 0.0))
 
     def longest(self, replicas: Collection[int]) -> float:
-        """The longest step of these replicas of late, in seconds; 0 where none has taken one."""
+        """The longest step of these replicas of late, in seconds; 0 if none of them has ended one."""
         return max((self._longest_s.get(replica, 0.0) for replica in replicas), default=0.0)
 
 
@@ -133,12 +134,12 @@ class ReplicaDriver:
         cluster: Holds the shards (the devices of the partitions) and the workers.
         compiled: The step.
         workers: Device of each replica; the position is the replica's number.
-        protocol: Decides.
+        protocol: Decides who computes which step, and which replicas count.
         functions: Python functions that operations call, by token.
         make_input: Opens the input of a replica.
         faults: What to do about workers that die.
-        elasticity: How the run follows the number of its workers; None for a run of fixed size. Workers that are not
-            there yet are asked for.
+        elasticity: How the run follows the number of its workers; None for a run of fixed size. In an elastic run,
+            workers that have no actor yet are asked of Ray.
         first_step: Number of the first step; above 1 when training is resumed.
         traced_steps: Numbers of steps to record.
         examples_per_replica: Examples that a replica reads for a step, for metrics; 0 if it is not known.
@@ -178,9 +179,9 @@ class ReplicaDriver:
         self._answers = Answers()
         self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
         self._open: dict[int, StepInFlight] = {}
-        """By number, in the order in which they were handed out."""
+        """Open steps by number, in the order in which they were handed out."""
         self._away_s = 0.0
-        """How long the caller of `run` has been at work between two reports."""
+        """Seconds, in all, that the caller of `run` has been at work between two reports."""
         self._position = first_step - 1
         self._reports: list[StepReport] = []
         replicas = len(self._workers) if protocol.collective else 1
@@ -197,7 +198,7 @@ class ReplicaDriver:
     def run(self) -> Generator[StepReport | None, None, None]:
         """Run to the end, yielding a report as each step is applied.
 
-        Where `hold` asked for it, None comes, again and again, when no step is open: until `go_on` is called.
+        After `hold`, once no step is open, it yields None again and again, until `go_on` is called.
 
         Raises:
             UnavailableError: A parameter shard died, or no worker is left.
@@ -225,22 +226,22 @@ class ReplicaDriver:
             self._away_s += time.perf_counter() - since
 
     def hold(self, position: int | None = None) -> None:
-        """Let no step begin after the `position`-th, or after those that are open now."""
+        """Let no step begin once `position` steps have ended; None stands for those that have ended or are open now."""
         self._protocol.hold(position)
 
     def go_on(self, position: int | None = None) -> None:
-        """End a hold, until the `position`-th step has ended."""
+        """End a hold. Hold again once `position` steps have ended; never for None."""
         self._execute(self._protocol.go_on(position))
 
     def restore_state(self, arrays: Mapping[str, Any]) -> None:
-        """Put the random streams of all devices, and the input, where `arrays` say; call it before `run`."""
+        """Restore the random streams of all devices, and the position in the input. Call it before `run`."""
         needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
         random_states.restore(self._cluster, self._shards, self._workers, arrays, needed, timeout_s)
         if BATCHES in arrays:
             self._progress.batches = int(arrays[BATCHES])
 
     def state(self) -> dict[str, Any]:
-        """Where random streams and the input are, by names for a checkpoint; call it while `run` is held."""
+        """The random streams and the position in the input, by names for a checkpoint. Call it while `run` is held."""
         needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
         states = random_states.collect(self._cluster, self._shards, self._workers, needed, timeout_s)
         return states | {BATCHES: np.array(self._progress.batches)}
@@ -272,7 +273,7 @@ class ReplicaDriver:
         self._cluster.watch()
         for answer in self._answers.wait(self._calls, POLL_S):
             self._execute(self._calls.pop(answer)(answer))
-        if __debug__ and self._reports:  # once a step: it takes some ten microseconds
+        if __debug__ and self._reports:  # once a step only: it takes about ten microseconds
             self._protocol.validate()
         self._check_deadline()
         self._check_held_up()
@@ -341,7 +342,7 @@ class ReplicaDriver:
             replica=replica,
             read_input=True,
             served=self._serve(step, replica, after, self._serving_id, serving) if serving else None,
-            after=after if after in computing else None,  # else it is through with that, or never took part
+            after=after if after in computing else None,  # otherwise it has delivered that step, or never took part
             trace=self._traces.level(step),
         )
         computing.add(step)
@@ -350,7 +351,7 @@ class ReplicaDriver:
     def _run_step(
         self, device: str, plan_id: PlanId, request: StepRequest, ended: Callable[[Any], list[Decision]]
     ) -> None:
-        """Let a device run its part of a step, and call `ended` with the answer."""
+        """Ask a device to run its part of a step; call `ended` with the answer when it comes."""
         peer = self._cluster.peer(device)
         call = StepCall(plan_id, request, next_number())
         answer: Any = None if request.trace else self._answers.ask(peer, call, frame_of(call))
@@ -360,7 +361,7 @@ class ReplicaDriver:
         self._calls[answer] = ended
 
     def _serve(self, step: int, replica: int, after: int | None, plan_id: PlanId, shards: tuple[str, ...]) -> StepKey:
-        """Let shards run a plan for a replica in a step. Returns the identity under which they do."""
+        """Ask shards to run a plan for a replica in a step. Returns the step's identity under which they run it."""
         number = self._next_serving
         self._next_serving += 1
         self._serving[number] = _Serving(replica, step, shards)
@@ -380,7 +381,7 @@ class ReplicaDriver:
 
     @cached_property
     def _parameters(self) -> tuple[str, ...]:
-        """The shards that send replicas what these do not ask for, ready to do that by itself."""
+        """The shards that send replicas parameters without being asked. They are made ready to do only that."""
         calls = {}
         for device, part in parameter_partitions(self._compiled.shards, REPLICA_DEVICE).items():
             calls[register(self._cluster.actor(device), self._parameters_id, part, self._functions)] = device
@@ -389,7 +390,7 @@ class ReplicaDriver:
         return tuple(calls.values())
 
     def _end_serving(self, replica: int, step: int) -> list[tuple[int, tuple[str, ...]]]:
-        """Forget what shards do for a replica in a step. Returns numbers and shards."""
+        """Forget which shards serve a replica in a step. Returns the numbers of these steps, with their shards."""
         ended = [(each, told.shards) for each, told in self._serving.items() if told[:2] == (replica, step)]
         for number, _ in ended:
             del self._serving[number]
@@ -411,7 +412,7 @@ class ReplicaDriver:
         return served
 
     def _drop_steps(self, replica: int) -> None:
-        """A replica is gone: it computes no more, and asks no more."""
+        """Forget all steps of a replica that is gone, and end those in which shards serve it."""
         for step in self._computing.pop(replica, ()):
             for number, shards in self._end_serving(replica, step):
                 for shard in shards:
@@ -430,7 +431,7 @@ class ReplicaDriver:
 
         def delivered(ref: Any) -> list[Decision]:
             if self._computing.get(replica) is not computing:
-                return []  # the replica has left, and with it all of its steps; this may be another by that number
+                return []  # the replica has left with all of its steps; another may have its number now
             if not computing.is_first(step):
                 computing.keep(step, ref)
                 return []
@@ -469,7 +470,7 @@ class ReplicaDriver:
         step = self._open.pop(done.step)
         values, bad = step.summed_up(done.members, self._compiled.checked, self._skips_bad)
         members = tuple(member for member in done.members if not (self._skips_bad and member in bad))
-        if step.began_at is None:  # its answers have overtaken that of the step before
+        if step.began_at is None:  # its answers have come before those of the step before it
             self._begin(step)
         assert step.began_at is not None
         duration_s = time.perf_counter() - step.began_at
@@ -506,7 +507,7 @@ class ReplicaDriver:
     # -- faults ----------------------------------------------------------------------------------
 
     def _clock(self) -> float:
-        """Seconds; they stand still while the caller of `run` is at work, for whom a step may have to wait."""
+        """Seconds by a clock that stops while the caller of `run` is at work: steps may have to wait for the caller."""
         return time.perf_counter() - self._away_s
 
     def _check_deadline(self) -> None:
@@ -516,9 +517,9 @@ class ReplicaDriver:
                 raise self._late(step.number)
 
     def _check_held_up(self) -> None:
-        """Give up replicas for which alone the run cannot save, or end: they are frozen, or cut off.
+        """Give up replicas that alone keep the run from saving or ending: they are frozen, or cut off.
 
-        Only where each replica has steps of its own: a step of all ends without those that are late, or waits for them.
+        This holds for asynchronous training. A synchronous step ends without replicas that are late, or must wait.
         """
         if self._protocol.collective or not self._protocol.drains:
             self._held_up_since = None
@@ -532,7 +533,7 @@ class ReplicaDriver:
             if self._computing[replica]:
                 print(
                     f"tfray: replica {replica} ({self._workers[replica]}) has not ended its step: {SILENT}; it is "
-                    "given up, and its step is another's",
+                    "given up, and another replica takes its step",
                     file=sys.stderr,
                     flush=True,
                 )

@@ -1,14 +1,14 @@
-"""The workers of a training run: those that are there, those that come, and those that replace the dead. No Ray.
+"""The workers of a training run: which are there, which are coming, and which replace dead ones. It knows no Ray.
 
-In a run of fixed size (`Membership`) every replica has its share of the input for good; a worker that dies is replaced
-by one of the same number, and until that is there the others go on without it.
+In a run of fixed size (`Membership`) every replica keeps its share of the input. A worker that dies is replaced by one
+of the same number. Until the new one is there, the others go on without it.
 
-In an elastic run (`ElasticMembership`) shares follow the replicas that there are: when one has come or gone, no
-further step begins, those that are open end, the input is shared anew, and training goes on. An actor for every
-worker that is missing waits for room all the time: by that Ray's autoscaler knows what is wanted.
+In an elastic run (`ElasticMembership`) the input is shared among the replicas that are there. When one has come or
+gone, no further step begins, the open ones end, the input is shared anew, and training goes on. Every missing worker
+has an actor that waits for room: so Ray's autoscaler knows what is wanted.
 
-What is done to workers is asked of `Workers`. What takes time is a *call*, any value that can be a key: the driver
-waits for it, and then calls what stands beside it in `Calls`.
+Operations on workers are those of `Workers`. One that takes time returns a *call*, any value that can be a key. The
+driver waits for the call, and then calls the function beside it in `Calls`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from tfray.errors import OpError, UnavailableError
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
 
 Calls = dict[Any, Callable[[Any], list[Decision]]]
-"""What a driver waits for, each with what is to be done about it."""
+"""The calls that a driver waits for, each with the function to call when it has ended."""
 
 
 class WorkerEvent(NamedTuple):
-    """What has become of a replica.
+    """Something that has happened to a replica.
 
     Attributes:
-        kind: Its input has ``"ended"``; its worker died, and is ``"replaced"`` or, in a run of fixed size, ``"lost"``.
+        kind: ``"ended"`` if its input has ended, ``"replaced"`` if its worker died and is replaced, ``"lost"`` if the
+            worker died and is not replaced, in a run of fixed size.
         replica: Its number.
-        device: Of its worker.
+        device: Device of its worker.
         step: The step that it did not compute.
-        replicas: Among how many the input is shared.
+        replicas: Number of replicas among which the input is shared.
     """
 
     kind: str
@@ -51,13 +52,13 @@ class FaultPolicy:
     """What to do about workers that die.
 
     Attributes:
-        max_restarts: How many workers may be replaced over the whole run. In an elastic run only those count that
-            have not taken part in any step.
+        max_restarts: How many workers may be replaced over the whole run. In an elastic run only workers count that
+            died before they had taken part in any step.
         patience_s: Seconds to wait when too few workers are left.
-        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. They begin anew
-            when a replica takes up a step that has lost all of its members, and do not count what the caller does
-            between two steps.
-        told: Called with what becomes of replicas.
+        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. The time begins
+            anew when a replica takes up a step that has lost all of its members. The caller's time between two steps
+            does not count.
+        told: Called with each `WorkerEvent`.
     """
 
     max_restarts: Count = 8
@@ -72,9 +73,9 @@ class Elasticity:
     """How a run follows the number of its workers.
 
     Attributes:
-        minimum: Fewer replicas than that do not train.
-        backups: Of the replicas that there are, how many may be late.
-        resized: Told how many replicas train from now on.
+        minimum: Training waits while there are fewer replicas than this.
+        backups: How many of the replicas a step does not wait for.
+        resized: Called with the number of replicas that train from now on.
     """
 
     minimum: Positive
@@ -83,7 +84,7 @@ class Elasticity:
 
 
 class Workers(Protocol):
-    """The workers of replicas, by the numbers of these."""
+    """The workers of replicas, by the numbers of the replicas."""
 
     @property
     def devices(self) -> Sequence[str]:
@@ -96,22 +97,23 @@ class Workers(Protocol):
         """Start a worker. Returns a call that ends when there was room for it, and it has started."""
 
     def admit(self, replica: int, call: Any) -> list[Any]:
-        """Let a worker meet the others, whose start has ended. Returns calls that end when it has met those it needs.
+        """Introduce a worker that has started to the others.
 
-        Raises `UnavailableError` if it has died.
+        Returns calls that end when it knows those with which it exchanges tensors. Raises `UnavailableError` if it has
+        died.
         """
 
     def give_up(self, call: Any) -> None:
-        """Do not start a worker any more."""
+        """End a worker that has not started yet."""
 
     def forget(self, replica: int) -> None:
-        """End a worker, if it is there: it is dead, or behaves as if it were."""
+        """End a worker, if it is there, because it is dead or does not answer."""
 
     def register(self, replica: int) -> Any:
-        """Let a worker compile the replica's plan. Returns a call."""
+        """Ask a worker to compile the replica's plan. Returns a call."""
 
     def open_input(self, replica: int, share: InputShare) -> Any:
-        """Let a worker open its share of the input. Returns a call."""
+        """Ask a worker to open its share of the input. Returns a call."""
 
     def check(self, replica: int, call: Any) -> None:
         """Raise the `OpError` with which a call of `register` or `open_input` has ended, if it has failed."""
@@ -122,11 +124,11 @@ class Workers(Protocol):
 
 @dataclass
 class Progress:
-    """How far a run is.
+    """How far a run has come.
 
     Attributes:
         step: Number of the newest step that was handed out.
-        batches: How many batches of replicas the steps up to it have taken.
+        batches: How many batches all replicas together have taken, in the steps up to that one.
     """
 
     step: int
@@ -137,12 +139,12 @@ class Membership:
     """See the module's text.
 
     Args:
-        workers: What can be done to workers.
-        protocol: Told who has come.
+        workers: Operations on workers.
+        protocol: Told which replicas have come and gone.
         progress: Where the run is; the driver keeps it up to date.
         faults: What to do about workers that die.
-        calls: Where the driver waits.
-        clock: Tells seconds.
+        calls: The calls that the driver waits for; this adds to them.
+        clock: Returns seconds.
     """
 
     def __init__(
@@ -162,16 +164,16 @@ class Membership:
         self._calls = calls
         self._clock = clock
         self._joining: dict[int, float] = {}
-        """Since when each worker has been getting ready."""
+        """By replica: when its worker began to get ready, by the clock."""
         self._requests: set[Any] = set()
-        """Calls that start workers."""
+        """Calls of workers that have not started yet."""
         self._restarts = 0
         self._exhausted = False
         self._short_since: float | None = None
 
     @property
     def replicas(self) -> int:
-        """Among how many replicas the input is shared."""
+        """Number of replicas among which the input is shared."""
         return len(self.devices)
 
     def begin(self) -> None:
@@ -183,10 +185,10 @@ class Membership:
         """Called whenever something has happened."""
 
     def takes_part(self, replica: int) -> None:
-        """Note that a replica has delivered."""
+        """Note that a replica has delivered a step."""
 
     def overdue(self) -> list[Decision]:
-        """Give up workers that do not get ready within `FaultPolicy.patience_s`: frozen ones, or cut off."""
+        """Give up workers that do not get ready within `FaultPolicy.patience_s`: they are frozen, or cut off."""
         return self._give_up([replica for replica, since in self._joining.items() if self._is_overdue(since)])
 
     def _is_overdue(self, since: float) -> bool:
@@ -205,13 +207,13 @@ class Membership:
         return self._protocol.left(replica) + self._replace(replica)
 
     def exhausted(self, replica: int, step: int) -> list[Decision]:
-        """A replica has come to the end of its input: there was nothing for a step."""
+        """A replica has come to the end of its input, and had no batch for a step."""
         self._exhausted = True
         self._tell("ended", replica, step)
         return self._protocol.left(replica)
 
     def check(self) -> bool:
-        """Whether training can go on. Raises `UnavailableError` when nobody has come for too long."""
+        """Whether training can go on. Raises `UnavailableError` if too few workers have been there for too long."""
         if not self._is_short():
             self._short_since = None
             return True
@@ -226,7 +228,7 @@ class Membership:
     def end(self) -> None:
         """Give up those that have not come yet."""
         for call in self._requests:
-            self._workers.give_up(call)  # it may still wait for room
+            self._workers.give_up(call)  # its actor may still wait for room
         self._requests.clear()
 
     def _is_short(self) -> bool:
@@ -242,14 +244,14 @@ class Membership:
     # -- coming ----------------------------------------------------------------------------------
 
     def _introduce(self, replica: int, greetings: Sequence[Any] = ()) -> None:
-        """Give a worker the replica's plan; it is there when it is ready, and `greetings` are through."""
+        """Give a worker the replica's plan. The replica joins when that has been done, and `greetings` have ended."""
         given = [self._workers.register(replica), *self._equip(replica)]
         waiting = {*given, *greetings}
         since = self._joining[replica] = self._clock()
 
         def ready(ref: Any) -> list[Decision]:
             waiting.discard(ref)
-            if waiting or self._joining.get(replica) != since:  # in the latter case it has been given up
+            if waiting or self._joining.get(replica) != since:  # another time: this worker has been given up
                 return []
             del self._joining[replica]
             try:
@@ -295,12 +297,12 @@ class Membership:
 
         def started(done: Any) -> list[Decision]:
             if done not in self._requests:
-                return []  # given up
+                return []  # it has been given up
             self._requests.discard(done)
             try:
                 greetings = self._workers.admit(replica, done)
             except UnavailableError:
-                return self._replace(replica)  # it never was there: nobody left
+                return self._replace(replica)  # it had not joined yet, so no replica has left
             self._introduce(replica, greetings)
             return []
 
@@ -323,7 +325,7 @@ class ElasticMembership(Membership):
         self._tried: set[int] = set()
         self._sharing: list[int] = []
         self._opening: dict[Any, int] = {}
-        """By call, the replicas that open their shares of the input."""
+        """By call: the replica that opens its share of the input."""
         self._opening_since = 0.0
         self._changed = False
 
@@ -340,7 +342,7 @@ class ElasticMembership(Membership):
                 self._request(replica)
 
     def settle(self) -> None:
-        """Share the input anew, if that is due and no step is open."""
+        """Share the input anew, if that is needed and no step is open."""
         if not self._changed or self._opening or not self._protocol.idle:
             return
         present = sorted(self._there | self._newcomers)
@@ -370,7 +372,7 @@ class ElasticMembership(Membership):
         return self._protocol.left(replica) + self._replace(replica)
 
     def exhausted(self, replica: int, step: int) -> list[Decision]:
-        self.end()  # whoever comes now finds nothing to do
+        self.end()  # a worker that comes now would have nothing to do
         self._there.discard(replica)
         return super().exhausted(replica, step)
 
@@ -399,7 +401,7 @@ class ElasticMembership(Membership):
         return []
 
     def _replace(self, replica: int) -> list[Decision]:
-        """Ask for another in any case; but one that dies again and again before it has done anything is no use."""
+        """Ask for another worker. One that died before it took part in a step uses up a restart: so might the next."""
         self._workers.forget(replica)
         if self._exhausted or (replica in self._tried and self._restarts >= self._faults.max_restarts):
             return []
@@ -419,7 +421,7 @@ class ElasticMembership(Membership):
         except UnavailableError:
             decisions = self.left(replica)
         if self._opening or self._changed:
-            return decisions  # in the latter case it is shared once more
+            return decisions  # if it is to change again, the input is shared once more
         required = max(1, self.replicas - self._elasticity.backups)
         for newcomer in sorted(self._newcomers):
             self._there.add(newcomer)

@@ -1,4 +1,4 @@
-"""Where the random streams of devices are: collected for a checkpoint, and put back."""
+"""The states of the devices' random streams: collected for a checkpoint, and restored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.kernels.random_streams import RANDOM_STATE
 
 LATECOMER_S: Final = 2.0
-"""How long workers are waited for that nobody needs. They answer in milliseconds, unless they are frozen or cut off."""
+"""Seconds to wait for workers beyond those needed. They answer in milliseconds, unless they are frozen or cut off."""
 
 
 def collect(
@@ -28,8 +28,8 @@ def collect(
         cluster: The cluster.
         shards: Devices that must answer.
         workers: Devices that may be gone.
-        needed: So many workers are waited for.
-        timeout_s: How long for these and the shards; None for no limit.
+        needed: How many workers must answer.
+        timeout_s: Seconds to wait for these and the shards; None for no limit.
 
     Raises:
         UnavailableError: A shard is gone.
@@ -51,10 +51,10 @@ def restore(
     needed: int,
     timeout_s: float | None,
 ) -> None:
-    """Put the streams of devices where they were; those that were not saved, and those of new workers, begin anew.
+    """Restore the streams of devices. Streams that were not saved, and those of new workers, begin anew.
 
-    Arguments are those of `collect`, and it raises what that raises. A worker that is late does so before anything else
-    of which it is asked by a call.
+    Arguments and errors are those of `collect`. A worker that is late restores its streams before it does anything else
+    that it is asked by a call.
     """
     calls = {}
     for device in {*shards, *workers}.intersection(cluster.devices):
@@ -68,7 +68,7 @@ def restore(
 def _answers(
     calls: Mapping[Any, str], workers: Sequence[str], needed: int, timeout_s: float | None
 ) -> Iterator[tuple[str, Any]]:
-    """What devices answer, as they do, until the shards and enough workers have, and the others had a moment."""
+    """Yield answers of devices as they come: of all shards, of the needed workers, and of others within a moment."""
     waiting = dict(calls)
     ends = None if timeout_s is None else time.monotonic() + timeout_s
     left_out = max(0, sum(device in workers for device in calls.values()) - needed)

@@ -1,16 +1,18 @@
-"""Who computes which step, and whose gradients count. Pure state: events in, decisions out, no Ray, no clock.
+"""Decides which replica computes which step, and which gradients count. Events come in, decisions go out: it knows
+neither Ray nor a clock.
 
 Synchronous training (`SyncProtocol`), on n replicas of which the first m count in each step:
 
-1. A step starts when no step is open and m replicas are idle, or all when fewer are alive. Every idle one takes part.
+1. A step starts when no step is open and m replicas are idle; if fewer than m are alive, when all of them are idle.
+   Every idle replica takes part.
 2. A replica that becomes idle while the open step is undecided joins it.
-3. When m replicas have delivered, they become the *members* of the step; the shards combine and apply their gradients.
-   While exactly m replicas are alive there is nothing to decide: they are members from the start, and the next step
-   is handed out before this one is over, so that devices go on without waiting for the driver.
-4. Whoever delivers later is *dropped*: the step stamp of its gradients is stale.
-5. A replica that dies leaves the open step; the survivors decide it. When it was the last member of a step that was
-   decided, the step is *reopened*: it is undecided again for those shards that lack something of what the dead one
-   computed, and over for those that do not. Whoever is idle, or comes, joins it, so that every shard applies it once.
+3. When m replicas have delivered, they become the *members* of the step. The shards combine their gradients and apply
+   them. While exactly m replicas are alive there is nothing to decide: they are members from the start. Then the next
+   step is handed out before this one is over, so that devices need not wait for the driver.
+4. A replica that delivers later is *dropped*: the step stamp of its gradients is stale.
+5. A replica that dies leaves the open step, and the survivors decide it. If it was the last member of a decided step,
+   the step is *reopened*. It is over for shards that have everything that the dead replica computed. For the others it
+   is undecided again: replicas that are idle, or come, join it. So every shard applies it once.
 6. While no replica takes part in an open step, m may change with the number of replicas.
 
 Asynchronous training (`AsyncProtocol`): every replica has steps of its own, of which it is the only member.
@@ -30,7 +32,7 @@ from typing import Protocol
 class Start:
     """Begin `step` on the shards and on `replicas`. `members` is None while undecided.
 
-    Every device begins it when its part of the step `after` is over.
+    Every device begins its part when its part of the step `after` is over.
     """
 
     step: int
@@ -43,8 +45,8 @@ class Start:
 class Join:
     """Let `replica` take part in the open `step`.
 
-    In one that has been reopened the shards send anew what replicas need, as soon as the step `after` is over on them:
-    to those that have applied the step already nobody else could ask them for it.
+    In a reopened step the shards send again what replicas need, as soon as the step `after` is over on them. Otherwise
+    shards that have applied the step already would send nothing: for them it is over.
     """
 
     step: int
@@ -55,7 +57,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Commit:
-    """The shards shall apply the contributions of `members` to `step`."""
+    """Let the shards apply the contributions of `members` in `step`."""
 
     step: int
     members: tuple[int, ...]
@@ -63,7 +65,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Reopen:
-    """The only member of `step` is gone: shards that lack something of what it computed shall forget what they have."""
+    """The last member of `step` is gone. Shards that lack some of its tensors must drop those that they have."""
 
     step: int
 
@@ -84,32 +86,32 @@ Decision = Start | Join | Commit | Reopen | Complete
 
 
 class ReplicaProtocol(Protocol):
-    """What the driver needs of either protocol. Every event returns the decisions that it calls for."""
+    """What the driver needs of either protocol. Events are methods, and return the decisions that follow."""
 
     dropped: int
 
     collective: bool
-    """Whether a step is one of all replicas together, rather than of one."""
+    """Whether all replicas compute each step together; otherwise each step belongs to one replica."""
 
     @property
     def required(self) -> int:
-        """Replicas without which no step ends."""
+        """How many replicas must deliver before a step can end."""
 
     @property
     def drains(self) -> bool:
-        """Whether steps are open, and no other begins before they have ended."""
+        """Whether steps are open, and no further step begins before they have ended."""
 
     def joined(self, replica: int) -> list[Decision]:
-        """A replica is there and idle."""
+        """Event: a replica has come, and is idle."""
 
     def delivered(self, replica: int, step: int) -> list[Decision]:
-        """The shards hold everything that a replica computed for a step; it is idle again."""
+        """Event: the shards hold everything that a replica computed for a step. The replica is idle again."""
 
     def left(self, replica: int) -> list[Decision]:
-        """A replica died, or has no more input."""
+        """Event: a replica has died, or has no more input."""
 
     def applied(self, step: int) -> list[Decision]:
-        """Every shard has applied a step."""
+        """Event: every shard has applied a step."""
 
     @property
     def finished(self) -> bool:
@@ -121,23 +123,23 @@ class ReplicaProtocol(Protocol):
 
     @property
     def stranded(self) -> bool:
-        """Whether nothing will happen until a replica joins: none is there, and no step is left to the shards."""
+        """Whether nothing will happen until a replica joins: none is there, and the shards have no step to end."""
 
     def hold(self, position: int | None = None) -> None:
-        """Begin no step once so many have ended; None stands for those that have ended or are open."""
+        """Begin no step once `position` steps have ended; None stands for those that have ended or are open now."""
 
     @property
     def held(self) -> bool:
         """Whether no step is open, and none begins, because of `hold`."""
 
     def go_on(self, position: int | None = None) -> list[Decision]:
-        """Begin steps again, until so many have ended; without end for None."""
+        """Begin steps again, until `position` steps have ended; without end for None."""
 
     def pause(self) -> None:
-        """Begin no step until `resume`, apart from what `hold` and `go_on` say, nor take one up that has lost all."""
+        """Begin no step until `resume`, whatever `go_on` says. Nor does a replica take up a step that has lost all."""
 
     def resume(self, required: int) -> list[Decision]:
-        """End a pause, when all is idle: from now on the gradients of `required` replicas count in a step."""
+        """End a pause. From now on the gradients of `required` replicas count in a step. Call it while `idle`."""
 
     @property
     def idle(self) -> bool:
@@ -154,8 +156,8 @@ class _OpenStep:
     Attributes:
         number: Its number.
         computing: Replicas that have not delivered yet.
-        delivered: Those that have, in that order.
-        members: Replicas that count; None while undecided.
+        delivered: Replicas that have delivered, in the order in which they did.
+        members: Replicas that count; None while the step is undecided.
         lost: The member whose death has reopened the step.
         applied: Whether every shard has applied it.
     """
@@ -178,19 +180,19 @@ class SyncProtocol:
 
     Between two events the following holds:
 
-    - Each step that has begun has ended or is open, once. There are never more open steps than `ahead`.
-    - A replica is gone, idle, or computing; those that compute an open step are there, and have not delivered it.
-    - A decided step has at least one member and at most `required`, each once. Until the shards have applied it, a
-      member computes it, has delivered it, or is the one whose death has reopened it.
-    - Behind an undecided step all are undecided, but for those that have been applied.
-    - The first open step is not over, and no step may begin that has not begun.
+    - Each step that has begun is either open or has ended, not both. At most `ahead` steps are open.
+    - A replica is gone, idle, or computing. Those that compute an open step are there, and have not delivered it.
+    - A decided step has at least one member and at most `required`, and no member twice. Until the shards have applied
+      the step, each member computes it, has delivered it, or is the one whose death has reopened it.
+    - All steps after an undecided one are undecided, except those that have been applied.
+    - The first open step is not over. Every step that may begin has begun.
 
     Args:
         required: m, the number of gradients that are averaged in a step.
         steps: Number of steps to run.
         first_step: Number of the first step.
         expected: Replicas to wait for before the first step.
-        ahead: Steps that may be open at once while exactly m replicas are alive.
+        ahead: How many steps may be open at once while exactly m replicas are alive.
     """
 
     collective = True
@@ -328,17 +330,17 @@ class SyncProtocol:
             if current.number == step:
                 current.applied = True
                 if current.members is None and current.lost is not None:
-                    # The shards had everything already; who has delivered since has not contributed, but can report.
+                    # The shards had everything already. A replica that delivered later did not contribute, but reports.
                     current.members = tuple(sorted(current.delivered[: self._required])) or (current.lost,)
                     self.dropped += len(current.delivered[self._required :])
         return self._proceed()
 
     def _proceed(self) -> list[Decision]:
-        """End, join and begin what may end, be joined and begin."""
+        """End the steps that may end, join those that may be joined, and begin those that may begin."""
         return self._finish() + self._join() + self._begin_all()
 
     def _finish(self) -> list[Decision]:
-        """End open steps, in order, that are applied and of which no member's report is outstanding."""
+        """End open steps in order: those that are applied, and for which all members have reported."""
         decisions: list[Decision] = []
         while self._open:
             first = self._open[0]
@@ -354,7 +356,7 @@ class SyncProtocol:
         return step.applied and step.computing.isdisjoint(step.members or ())
 
     def _begin_all(self) -> list[Decision]:
-        """Begin what steps may begin."""
+        """Begin all steps that may begin."""
         decisions: list[Decision] = []
         while self._may_begin():
             decisions.append(self._begin())
@@ -391,7 +393,7 @@ class SyncProtocol:
             return False
         if not self._open:
             return len(self._idle) >= max(min(self._required, self.live), 1)
-        # All that is open has the members that the next would have: it can be handed out before they are through.
+        # All open steps have the members that the next step would have: it can be handed out before they have ended.
         members = tuple(sorted(self._busy))
         return (
             len(self._open) < self._ahead
@@ -402,7 +404,7 @@ class SyncProtocol:
     def _begin(self) -> Start:
         after = self._open[-1].number if self._open else None
         replicas = tuple(self._idle) if after is None else tuple(sorted(self._busy))
-        # With others alive it stays open to them: one of these m may prove to be the slowest.
+        # If more replicas are alive, the step is undecided: one of these m may turn out to be the slowest.
         members = replicas if len(replicas) == self._required == self.live else None
         step = _OpenStep(self._next, set(replicas), members=members)
         self._open.append(step)
@@ -412,7 +414,7 @@ class SyncProtocol:
         return Start(step.number, replicas, members, after)
 
     def _decide(self, current: _OpenStep) -> list[Decision]:
-        """Choose the members once enough have delivered; a step with nobody left is taken up by the next to come."""
+        """Choose the members once enough have delivered. A step that has no replica left waits for the next to come."""
         possible = len(current.delivered) + len(current.computing)
         stragglers = any(steps - {current.number} for steps in self._busy.values())
         needed = self._required if stragglers else min(self._required, possible)
@@ -423,7 +425,7 @@ class SyncProtocol:
         return [Commit(current.number, current.members)]
 
     def _decide_without(self, current: _OpenStep, replica: int) -> Decision:
-        """A member died before it delivered: the step is that of the others, or of whoever joins it."""
+        """A member died before it delivered: the other members keep the step. Without any, it is reopened."""
         assert current.members is not None
         rest = tuple(member for member in current.members if member != replica)
         if rest:
@@ -439,11 +441,11 @@ class _OwnStep:
 
     Attributes:
         number: Its number.
-        owner: The replica; of a lost step the one that is gone.
-        after: The step of the same replica behind which it was handed out, or None.
-        is_delivered: Whether the replica has delivered, or nobody needs to.
+        owner: The replica that computes it. If the step is lost, the replica that is gone.
+        after: The open step of the same replica after which it was handed out, or None.
+        is_delivered: Whether the replica has delivered it, or nobody needs to any more.
         is_applied: Whether every shard has applied it.
-        is_reopened: Whether the shards do not know whose it is now.
+        is_reopened: Whether it has been reopened: the shards do not know its owner.
     """
 
     number: int
@@ -455,29 +457,30 @@ class _OwnStep:
 
     @property
     def is_over(self) -> bool:
-        """Whether both things have happened that end it."""
+        """Whether it has been both delivered and applied."""
         return self.is_delivered and self.is_applied
 
 
 class AsyncProtocol:
     """Every replica has steps of its own; their updates interleave.
 
-    The steps of one that dies are reopened, and taken up by others one after the other: each once the step has been
-    delivered behind which it was handed out, for on the shards it comes after that.
+    When a replica dies, its steps are reopened, and other replicas take them up, one after the other. On the shards a
+    step comes after its step `after`. So it is taken up only once that one has been delivered.
 
     Between two events the following holds:
 
-    - Each of the steps has ended, is open, or remains, once. No open step is over.
-    - An open step is owned or lost. Who owns one is there, unless it has delivered it. A lost one is reopened, and
+    - Each step has ended, is open, or is still to begin. No open step is over.
+    - An open step is owned or lost. The owner is there, unless it has delivered the step. A lost step is reopened, and
       neither delivered nor applied.
-    - A replica owns at most `ahead` steps. One that it has not delivered comes behind another of its own, or none.
-    - No replica is more than `staleness` steps ahead of the slowest when it begins one; one that has taken the place of
-      another may own what that has left.
+    - A replica owns at most `ahead` steps. A step that it has not delivered comes after another open one of its own, or
+      after no open one.
+    - No replica is more than `staleness` steps ahead of the slowest when it begins a step. A replica that has replaced
+      another may own steps that the other left.
 
     Args:
         steps: Number of steps to apply, over all replicas.
         first_step: Number of the first step.
-        ahead: Steps of one replica that may be open at once; they come one after the other.
+        ahead: How many steps of one replica may be open at once; it computes them one after the other.
         staleness: How many steps a replica may be ahead of the slowest one; None for any number (Ho et al., "More
             Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013).
     """
@@ -495,9 +498,9 @@ class AsyncProtocol:
         self._staleness = staleness
         self._clock: dict[int, int] = {}
         self._owned: dict[int, _OwnStep] = {}
-        """Open steps that a replica has; those of one replica are in the order in which it computes them."""
+        """Open steps that have an owner. Those of one replica are in the order in which it computes them."""
         self._lost: dict[int, _OwnStep] = {}
-        """Open steps that have been reopened and that nobody has taken up yet, in the order in which that happened."""
+        """Reopened steps that no replica has taken up yet, in the order in which they were reopened."""
         self._hold_at: int | None = None
         self._paused = False
 
@@ -585,7 +588,7 @@ class AsyncProtocol:
 
     def applied(self, step: int) -> list[Decision]:
         current = self._owned.get(step)
-        if current is None:  # it has been reopened, but the shards had everything already
+        if current is None:  # it is lost and reopened, but the shards had everything already
             current = self._owned[step] = self._lost.pop(step)
             current.is_delivered = True
         current.is_applied = True
@@ -597,7 +600,7 @@ class AsyncProtocol:
         for step in list(self._owned.values()):
             if step.owner != replica or step.is_delivered:
                 continue
-            if step.is_applied:  # what is still to come is its report, which is not there any more
+            if step.is_applied:  # only its report is outstanding, and that will never come
                 step.is_delivered = True
                 decisions += self._settle(step)
             else:
@@ -611,7 +614,7 @@ class AsyncProtocol:
         return len(self._owned) + len(self._lost)
 
     def _settle(self, step: _OwnStep) -> list[Decision]:
-        """Go on after one of the two things that end a step, when both have happened."""
+        """Go on after a step was delivered or applied: end it once both are true."""
         if not step.is_over:
             return self._start_all() if self._lost else []
         del self._owned[step.number]
@@ -621,7 +624,7 @@ class AsyncProtocol:
         return [Complete(step.number, (step.owner,), self._completed), *self._start_all()]
 
     def _start_all(self) -> list[Decision]:
-        """Hand out what may be: one step to each replica in turn, until there is none."""
+        """Hand out all steps that may be handed out, one to each replica in turn."""
         decisions: list[Decision] = []
         while given := self._give_all():
             decisions += given
@@ -632,7 +635,7 @@ class AsyncProtocol:
         return [decision for replica in sorted(self._clock) for decision in self._give(replica, pending[replica])]
 
     def _give(self, replica: int, pending: int) -> list[Decision]:
-        """Hand out a step to a replica that has so many, if there is one: a reopened one, or else the next."""
+        """Hand out a step to a replica that has `pending` steps, if it may have one: a lost step, or else the next."""
         if self._paused or self._has_enough(replica, pending):
             return []
         lost = self._next_lost() if self._lost else None
@@ -653,7 +656,7 @@ class AsyncProtocol:
         return self._hold_at is not None and self._completed + self._open >= self._hold_at
 
     def _next_lost(self) -> _OwnStep | None:
-        """The first step that may be taken up: that behind which it was handed out has been delivered."""
+        """The first lost step that may be taken up: the step after which it was handed out has been delivered."""
         return next((step for step in self._lost.values() if self._is_delivered(step.after)), None)
 
     def _is_delivered(self, number: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""The workers of replicated training, as actors of Ray: what `Membership` needs done to them."""
+"""The workers of replicated training as actors of Ray: the operations on them that `Membership` asks for."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tfray.errors import InvalidArgumentError
 from tfray.runtime.plan import Partition
 
 MakeInput = Callable[[InputShare], OpenInput]
-"""From a share of the input to what opens it on a worker."""
+"""Makes, from a share of the input, the function that opens it on a worker."""
 
 
 @dataclass(frozen=True)
 class ReplicaProgram:
-    """What a worker needs to be a replica: a plan by its identity, functions that it calls, and its input."""
+    """What makes a worker a replica: the plan with its identity, the Python functions that it calls, and its input."""
 
     plan_id: PlanId
     partition: Partition
@@ -35,7 +35,7 @@ class RayWorkers:
     Args:
         cluster: Starts actors.
         devices: Device of each replica's worker; the position is the replica's number.
-        program: What workers are given.
+        program: What every worker is given.
     """
 
     def __init__(self, cluster: Cluster, devices: Sequence[str], program: ReplicaProgram) -> None:
@@ -43,7 +43,7 @@ class RayWorkers:
         self._cluster = cluster
         self._program = program
         self._starting: dict[Any, Any] = {}
-        """Actors by the call that tells that they have started."""
+        """Actors by the call that ends when they have started."""
 
     def is_there(self, replica: int) -> bool:
         """Whether a worker has an actor."""
@@ -57,11 +57,11 @@ class RayWorkers:
         return call
 
     def admit(self, replica: int, call: Any) -> list[Any]:
-        """Let an actor that has started meet the others. Raises `UnavailableError` if it has died."""
+        """Introduce an actor that has started to the others. Raises `UnavailableError` if it has died."""
         actor, device = self._starting.pop(call), self.devices[replica]
         address = ray_calls.outcome(call, device).address
         introduced = self._cluster.adopt({device: (actor, address)})
-        # Replicas have nothing to do with one another: one that is frozen must not keep others out.
+        # Replicas send nothing to one another. So no introduction to another replica is waited for: it may be frozen.
         return [met for name, met in introduced.items() if name == device or name not in self.devices]
 
     def give_up(self, call: Any) -> None:
@@ -69,18 +69,18 @@ class RayWorkers:
         ray_calls.end_actor(self._starting.pop(call))
 
     def forget(self, replica: int) -> None:
-        """End a worker's actor, if it has one: it is dead, or behaves as if it were."""
+        """End a worker's actor, if it has one, because it is dead or does not answer."""
         self._cluster.forget(self.devices[replica])
 
     def register(self, replica: int) -> Any:
-        """Let a worker compile the replica's plan. Returns a call."""
+        """Ask a worker to compile the replica's plan. Returns a call."""
         program = self._program
         return register(
             self._cluster.actor(self.devices[replica]), program.plan_id, program.partition, program.functions
         )
 
     def open_input(self, replica: int, share: InputShare) -> Any:
-        """Let a worker open its share of the input. Returns a call."""
+        """Ask a worker to open its share of the input. Returns a call."""
         device = self.devices[replica]
         actor = self._cluster.actor(device)
         try:

@@ -1,4 +1,4 @@
-"""What the driver of replicated training knows of steps that have not ended, and of replicas at work on them."""
+"""Steps that have not ended, and the replicas at work on them, as the driver of replicated training knows them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import numpy as np
 class StepInFlight:
     """A step from the moment in which it is handed out until it has ended.
 
-    It *begins* when nothing is before it any more for which it waits: a step that is handed out ahead begins with the
-    end of the one before it. From then on its time counts.
+    A step may be handed out ahead, while the step before it is open. It *begins* when that one ends, and otherwise at
+    once. Its time counts from its beginning.
 
     Attributes:
         number: Its number.
         shards_at_work: Shards that have not applied it.
         next: The step that begins when this one ends.
-        before: The step with whose end this one begins, as long as that has not ended.
-        began_at: When it began, by `time.perf_counter`; None before.
-        due: When it has taken too long, by the driver's clock.
-        position: Steps that had ended when it began.
+        before: The step whose end it waits for; None if there is none, or it has ended.
+        began_at: When it began, by `time.perf_counter`; None before that.
+        due: The time by the driver's clock after which it has taken too long.
+        position: Number of steps that had ended when it began.
         reported: What each replica has fetched, in the order in which they delivered.
         took_s: Seconds from its beginning until each replica had delivered.
     """
@@ -50,7 +50,7 @@ class StepInFlight:
         self.took_s.clear()
 
     def reopen(self) -> None:
-        """Lose all replicas: there is no limit until somebody joins."""
+        """Note that all of its replicas are gone. It has no time limit until another joins."""
         self.due = math.inf
 
     def applied(self) -> bool:
@@ -59,7 +59,7 @@ class StepInFlight:
         return not self.shards_at_work
 
     def delivered(self, replica: int, values: list[Any]) -> float | None:
-        """Note what a replica has fetched. Returns the seconds that it took, None if the step has not begun."""
+        """Note what a replica has fetched. Returns the seconds that it took, or None if the step has not begun."""
         self.reported[replica] = values
         if self.began_at is None:
             return None
@@ -67,11 +67,11 @@ class StepInFlight:
         return took
 
     def end(self) -> StepInFlight | None:
-        """Let go of its neighbours. Returns the step that begins now."""
+        """End it. Returns the step that begins with its end, if any."""
         later, self.next = self.next, None
         if later is not None:
             later.before = None
-        if self.before is not None:  # its answers have overtaken that of the step before
+        if self.before is not None:  # its answers have come before those of the step before it
             self.before.next = None
             self.before = None
         return later
@@ -79,12 +79,12 @@ class StepInFlight:
     def summed_up(
         self, members: Iterable[int], checked: Sequence[str], skips_bad: bool
     ) -> tuple[list[Any], dict[int, tuple[str, ...]]]:
-        """What members reported, combined, and by member the variables whose gradients were not finite.
+        """The combined reports of the members, and by member the variables whose gradients were not finite.
 
         Args:
             members: The replicas that count.
-            checked: Variables of which replicas tell whether that is so, in what they fetch last.
-            skips_bad: Whether those with such gradients are left out.
+            checked: Variables whose gradients are checked. The last value that a replica reports has the results.
+            skips_bad: Whether members with such gradients are left out.
         """
         reported = {member: self.reported[member] for member in members if member in self.reported}
         bad = {}
@@ -107,13 +107,13 @@ def _combined(values: Sequence[Any]) -> Any:
 class StepsOfReplica:
     """The steps that one worker has been given and has not delivered, in the order in which it computes them.
 
-    Its answers may overtake one another: each is looked at when it is that of the first of these steps. So an error,
-    or the end of the input, comes before what follows from it.
+    Its answers may overtake one another. An answer is kept until its step is the first of these. So an error, or the
+    end of the input, is seen before its consequences in later steps.
     """
 
     def __init__(self) -> None:
         self._answers: dict[int, Any] = {}
-        """By step, the answer that has overtaken others; None for none."""
+        """By step: its answer if that has overtaken others, otherwise None."""
 
     def __contains__(self, step: object) -> bool:
         return step in self._answers
@@ -129,11 +129,11 @@ class StepsOfReplica:
         self._answers[step] = None
 
     def is_first(self, step: int) -> bool:
-        """Whether a step is the one that it computes, or is through with, first."""
+        """Whether a step is the first of these."""
         return next(iter(self._answers)) == step
 
     def keep(self, step: int, answer: Any) -> None:
-        """Keep an answer that has overtaken that of the first step."""
+        """Keep an answer that has overtaken the answer of the first step."""
         self._answers[step] = answer
 
     def end(self, step: int) -> None:
@@ -141,7 +141,7 @@ class StepsOfReplica:
         del self._answers[step]
 
     def take_answer(self) -> tuple[int, Any] | None:
-        """The first step and its answer, if that has come already."""
+        """The first step and its answer, if the answer has come already; otherwise None."""
         for step, answer in self._answers.items():
             if answer is None:
                 return None

@@ -1,4 +1,4 @@
-"""What the commands share: how they report errors."""
+"""How all commands report errors, and types of options that several commands use."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from tfray.formats.files import given_path
 from tfray.framework.call_site import failing_site, user_traceback
 
 INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, as of a shell."""
 
 
 class BadRequest(click.ClickException):
-    """What the user asked for cannot be done."""
+    """The user has asked for something that cannot be done."""
 
     exit_code = 2
 
 
 class GivenPath(click.Path):
-    """A path that is not empty: of a variable of the shell that is not set, an option gets an empty one."""
+    """A path that is not empty. An option gets an empty one from a shell variable that is not set."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path."""
@@ -77,12 +78,12 @@ class Finite(click.FloatRange):
 def reported_errors(debug: bool, records: Sequence[Any] = ()) -> Iterator[None]:
     """Turn errors of tfray, and of the user's code, into one message with the user's lines.
 
-    One of tfray that blames no operation or device is about the request. Anything else that no code of the user's
-    raised is a mistake of tfray's own, and keeps its traceback.
+    An error of tfray that names no operation or device is about the request. Any other error that the user's code did
+    not raise is a mistake of tfray's own, and keeps its traceback.
 
     Args:
         debug: Show Python's traceback instead.
-        records: What the run has done: an error that comes later is none of the request.
+        records: Steps that the run has done. An error after any step is not about the request.
     """
     try:
         yield
@@ -122,6 +123,6 @@ def one_line(error: Exception) -> str:
     """An error in one line, with the line of the program that raised it."""
     text = " ".join(str(error).split())
     if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {text}"  # which names file and line
+        return f"{type(error).__name__}: {text}"  # the text names file and line
     site = failing_site(error)
     return f"{type(error).__name__}: {text}" + (f" ({site})" if site else "")

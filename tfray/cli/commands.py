@@ -49,7 +49,7 @@ from tfray.training.trainer.step_history import StepHistory, StepRecord
 from tfray.training.trainer.trainer import Trainer
 
 _TIMELINE: Final = "10:12"
-"""First and last of the steps that a timeline shows: by then everything is compiled, save what records."""
+"""First and last of the steps that a timeline shows. Before them everything is compiled, except the recording."""
 
 
 def _parse_shards(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
@@ -88,7 +88,7 @@ _TRAINING_OPTIONS: Final = (
         "--workers",
         metavar="N|MIN:MAX",
         callback=_parse_workers,
-        help="Replicas of the model, backups included; as many as there is room for between two numbers.",
+        help="Replicas of the model, backups included; with MIN:MAX, as many as there is room for.",
     ),
     click.option(
         "--elastic-batch",
@@ -105,13 +105,15 @@ _TRAINING_OPTIONS: Final = (
     click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N."),
     click.option("--steps", type=int, metavar="S", help="Training steps, over all replicas."),
     click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients."),
-    click.option("--staleness", type=int, metavar="S", help="Async: steps to be ahead of the slowest at most."),
+    click.option(
+        "--staleness", type=int, metavar="S", help="Async: how many steps a replica may be ahead of the slowest."
+    ),
     click.option("--accumulate", type=int, metavar="K", help="Batches whose gradients a replica averages for a step."),
     click.option(
         "--bad-gradients",
         type=click.Choice(BAD_GRADIENTS),
         help="What to do about NaN and infinite gradients: train on and tell, leave the replica out, or end the run. "
-        "Without it nobody looks.",
+        "Without it gradients are not checked.",
     ),
     click.option(
         "--on-lost-data",
@@ -251,7 +253,7 @@ class _Outputs:
     def write(
         self, title: str, trainer: Trainer, records: Sequence[StepRecord], result: Result | None, test: dict[str, float]
     ) -> None:
-        """Write what was asked for; of an interrupted run, which has no result, whatever there is.
+        """Write the files that were asked for. An interrupted run has no result: then write what there is.
 
         Raises:
             OpError: A file could not be written; the others have been.
@@ -271,7 +273,7 @@ class _Outputs:
     def _files(
         self, title: str, trainer: Trainer, records: Sequence[StepRecord], result: Result | None, test: dict[str, float]
     ) -> Iterator[tuple[Path, Callable[[], None], str]]:
-        """Each file with what writes it, and what to say of it."""
+        """Each file with the function that writes it, and what to print about it."""
         if (path := self.json_path) is not None:
             run = {name: value for name, value in _fields(trainer.run).items() if name != "on_step"}
             about = {"target": title, "version": tfray.__version__, "scaling": _fields(trainer.scaling), "run": run}
@@ -291,11 +293,11 @@ def _check_writable(path: Path) -> None:
     try:
         if path.is_dir():
             raise BadRequest(f"cannot write {path}: it is a directory")
-        with contextlib.suppress(FileExistsError):  # what is there and no folder is told of below
+        with contextlib.suppress(FileExistsError):  # a file in place of the folder is reported below
             path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()
         if is_new or path.is_file():
-            path.open("ab").close()  # only to write tells: a file system may be read-only, or allow no such name
+            path.open("ab").close()  # to open it is the only sure test: the file system may be read-only, for instance
         if is_new:
             path.unlink()
     except (OSError, ValueError) as error:

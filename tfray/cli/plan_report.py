@@ -1,4 +1,4 @@
-"""`tfray plan`: where a step's operations and variables go, what moves, and how long it should take."""
+"""`tfray plan`: predicts where a step's operations and variables go, what moves, and how long the step takes."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from tfray.training.trainer.step_plan import (
 from tfray.training.trainer.trainer import Trainer
 
 _LISTED: Final = 24
-"""Variables to list."""
+"""Variables to list, the largest first; the others are summed up in one row."""
 
 _HERE: Final = "/job:localhost/task:0/device:CPU:0"
 
 _WARM_UP, _TIMED, _TRACED = 10, 30, 5
-"""Steps to run: before any count, for the time, and to record."""
+"""Numbers of steps to run: first without measuring, then to measure the time, then to record."""
 
 
 def show_training(trainer: Trainer, nodes: int | None = None, measure: bool = False) -> None:
-    """Plan a trainer's step, and print it.
+    """Predict a trainer's step, and print the prediction.
 
     Args:
-        trainer: The trainer; what its scaling leaves open is decided.
-        nodes: Plan for so many nodes like this one; for those of the run's Ray cluster when None.
+        trainer: The trainer. What its scaling leaves open is decided here.
+        nodes: Number of nodes like this one to predict for; those of the run's Ray cluster when None.
         measure: Train a few steps as well, and compare.
     """
     console = Console()
@@ -82,7 +82,7 @@ def show_session(
     measure: bool,
     address: str | None,
 ) -> None:
-    """Plan a step of a session, and print it; arguments as of `plan_session` and `show_training`."""
+    """Predict a step of a session, and print the prediction; arguments as of `plan_session` and `show_training`."""
     console = Console()
     devices = devices or named_devices(graph) or [_HERE]
     is_local = {DeviceSpec.from_string(name).job for name in devices} == {"localhost"}
@@ -111,7 +111,7 @@ def _options(trainer: Trainer) -> ReplicaOptions:
 
 
 def _alternatives(trainer: Trainer, shards: int, workers: int, cost: CostModel) -> list[tuple[str, StepPlan]]:
-    """What other placements would take."""
+    """Predictions for other numbers of shards and other placements, with their names."""
     found, options = [], _options(trainer)
     if shards > 1:
         setter = replica_device_setter(shards, worker_device="", ps_strategy=RoundRobinStrategy(shards))
@@ -182,7 +182,7 @@ def _compare(console: Console, planned: StepPlan, times_s: Sequence[float], agai
 
 
 def _measured(trainer: Trainer) -> tuple[list[float], list[Any]]:
-    """Seconds of steps, and what some more steps recorded."""
+    """Seconds of the timed steps, and the records of some further steps."""
     records: list[StepRecord] = []
     first = _WARM_UP + _TIMED + 1
     run = replace(

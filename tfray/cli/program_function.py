@@ -1,4 +1,4 @@
-"""The function of a program that `tfray` commands name: found, called, and what it returns looked at."""
+"""Finds and calls the function of a program that a `tfray` command names, and checks what it returns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _load(source: str, debug: bool) -> ModuleType:
 
 
 def _load_script(path: Path, debug: bool) -> ModuleType:
-    """Execute a file, much as ``python FILE`` does, but with a name of its own."""
+    """Execute a file, much as ``python FILE`` does, but with `SCRIPT_MODULE` as its name."""
     if not path.is_file():
         raise BadRequest(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(SCRIPT_MODULE, path)
@@ -69,7 +69,7 @@ def _load_script(path: Path, debug: bool) -> ModuleType:
         with errors_of(str(path), debug):
             spec.loader.exec_module(module)
     finally:
-        # Workers cannot import it by that name: what it defines must travel by value, as of ``__main__``.
+        # Workers cannot import a module of that name. So what it defines must travel by value, like ``__main__``'s.
         del sys.modules[SCRIPT_MODULE]
     return module
 
@@ -116,11 +116,11 @@ def built_trainer(build: Build, settings: Sequence[str], debug: bool) -> tuple[T
 
 
 def called(build: Callable[..., Any], settings: Sequence[str], debug: bool) -> Any:
-    """Call the user's function with ``KEY=VALUE`` as its arguments."""
+    """Call the user's function with the arguments ``KEY=VALUE``."""
     arguments, name = _parse_settings(settings), getattr(build, "__name__", repr(build))
     try:
         signature = inspect.signature(build)
-    except ValueError as error:  # as that of int has none
+    except ValueError as error:  # some built-in types, such as int, have no signature
         raise BadRequest(f"{name} is no function of a program") from error
     try:
         signature.bind(**arguments)

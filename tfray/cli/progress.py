@@ -16,13 +16,13 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from tfray.training.trainer.step_history import StepRecord
 
 REFRESH_S: Final = 0.1
-"""How often numbers on the screen change: formatting them at every step would slow short steps down."""
+"""Seconds between two changes of the numbers on the screen: to format them at every step would slow short steps."""
 
 LINES: Final = 10
-"""How many lines a run prints where nobody watches: a file, a pipe."""
+"""How many lines a run prints if its output is not a terminal but a file or a pipe."""
 
 WIDE: Final = 100
-"""Columns of a terminal from which on metrics stand beside the loss."""
+"""Columns that a terminal must have to show the metrics beside the loss."""
 
 
 class TrainingProgress:
@@ -81,7 +81,7 @@ class TrainingProgress:
         return "  ".join(parts)
 
     def _stop_and_break(self, *args: Any, **kwargs: Any) -> Any:
-        """A prompt under a bar that redraws itself cannot be read."""
+        """Stop the bar, then break: a debugger's prompt under a bar that redraws itself cannot be read."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

@@ -1,4 +1,4 @@
-"""What a training run leaves behind: its history as JSON, its curves as PNG, its variables as NPZ."""
+"""Writes the results of a training run: its history as JSON, its curves as PNG, its variables as NPZ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAINT: Final = "#d0d7de"
 COLORS: Final = ("#0969da", "#bc4c00", "#1a7f37", "#8250df")
 
 MAX_TIMES: Final = 20_000
-"""Points above which a plot thins out its steps."""
+"""Number of steps above which a plot leaves some of them out."""
 
 
 def write_history(

@@ -1,4 +1,4 @@
-"""How long to train between two checkpoints, by what they cost and how often training fails.
+"""Chooses the time between two checkpoints from their cost and from how often training fails.
 
 More checkpoints cost more time while all goes well; fewer lose more steps when something fails. Young's formula, which
 Daly refined, balances the two: ``sqrt(2 * cost * mean time between failures)``, to first order.
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from typing import Final
 
 FIRST_COST_S: Final = 0.5
-"""What a save is taken to cost before one was measured."""
+"""Seconds that a save is assumed to pause training, until one was measured."""
 
 SMOOTHING: Final = 0.5
-"""Weight of the newest measurement."""
+"""Weight of the newest measurement of a save against all earlier ones."""
 
 
 def best_interval_s(cost_s: float, mean_time_between_failures_s: float) -> float:
     """Daly's estimate of the time to train between two checkpoints that loses least.
 
     Args:
-        cost_s: How long training pauses for one.
-        mean_time_between_failures_s: How long training runs until something fails, on average.
+        cost_s: Seconds that training pauses for one checkpoint.
+        mean_time_between_failures_s: Mean time in seconds that training runs until something fails.
     """
     ratio = cost_s / (2 * mean_time_between_failures_s)
     if ratio >= 1:
@@ -39,12 +39,12 @@ def best_interval_s(cost_s: float, mean_time_between_failures_s: float) -> float
 class FailureRecord:
     """How often training has failed, over all runs on one folder.
 
-    The estimate begins with an assumption, which counts as one failure, and follows what happens.
+    The estimate begins with an assumed mean time, which counts as one failure. Each further failure corrects it.
 
     Attributes:
-        assumed_s: Mean time between failures to begin with.
-        trained_s: Seconds of training.
-        failures: Failures meanwhile.
+        assumed_s: Mean time between failures to begin with, in seconds.
+        trained_s: Seconds of training so far.
+        failures: Number of failures in that time.
     """
 
     assumed_s: float
@@ -61,7 +61,7 @@ class AutomaticInterval:
     """When the next checkpoint is due.
 
     Args:
-        failures: What is known of failures.
+        failures: The record of failures.
     """
 
     def __init__(self, failures: FailureRecord) -> None:

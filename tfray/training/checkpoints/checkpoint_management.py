@@ -1,4 +1,4 @@
-"""The checkpoints of a folder: which there are, which is the newest, and which may go."""
+"""The checkpoints of a folder: lists them, finds the newest, and removes them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
         latest_filename: Another name of the file.
 
     Raises:
-        DataLossError: The file cannot be read. TensorFlow takes it for one that is not there, and a program that asks
-            whether to begin anew would then train over its own checkpoints.
+        DataLossError: The file cannot be read. TensorFlow returns None then, and a program that asks whether to begin
+            anew would train over its own checkpoints.
         InvalidArgumentError: The folder is an empty path; to TensorFlow that is the current folder.
     """
     folder = given_path(checkpoint_dir, "checkpoint_dir")
@@ -70,14 +70,14 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> CheckpointState:
-    """What the file ``checkpoint`` of a folder should say.
+    """The content for the file ``checkpoint`` of a folder.
 
     Args:
         save_dir: The folder. With a relative one, paths are given relative to it.
         model_checkpoint_path: The newest checkpoint.
         all_model_checkpoint_paths: All checkpoints, oldest first; the newest is added if it is not the last.
         all_model_checkpoint_timestamps: When each was saved, in seconds since 1970.
-        last_preserved_timestamp: When the last checkpoint was saved that is kept for good.
+        last_preserved_timestamp: When the last of the checkpoints that are kept for good was saved.
     """
     folder = as_path(save_dir)
     paths = list(all_model_checkpoint_paths or ())
@@ -129,7 +129,7 @@ def write_checkpoint_state(
     last_preserved_timestamp: float | None = None,
     relative_paths: bool = False,
 ) -> None:
-    """`update_checkpoint_state`, which may give all paths relative to the folder, so that it can be moved."""
+    """As `update_checkpoint_state`. It can also write all paths relative to the folder, so that it can be moved."""
     folder = as_path(save_dir)
     paths = list(all_model_checkpoint_paths or ())
     if relative_paths:
@@ -146,8 +146,8 @@ def write_checkpoint_state(
 def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:
     """The path of the newest checkpoint of a folder, or None.
 
-    That is the one which the file ``checkpoint`` names as the newest, wherever that is; if it is gone, the newest that
-    is left of those it names, where TensorFlow gives None. Whether it is damaged shows when it is read.
+    The file ``checkpoint`` of the folder names it; the checkpoint itself may be elsewhere. If it is gone, this is the
+    newest of those in the file that are left, where TensorFlow returns None. Damage is noticed only when it is read.
     """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
@@ -182,7 +182,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[PathLike]) -> list[float
 def remove_checkpoint(
     checkpoint_prefix: PathLike, checkpoint_format_version: Any = None, meta_graph_suffix: str | None = "meta"
 ) -> None:
-    """Remove the files of a checkpoint, its graph included. One that is not there is fine.
+    """Remove the files of a checkpoint, its graph included, if they exist.
 
     Args:
         checkpoint_prefix: Path of the checkpoint.
@@ -191,7 +191,7 @@ def remove_checkpoint(
     """
     prefix = given_path(checkpoint_prefix, "checkpoint_prefix")
     meta = None if meta_graph_suffix is None else meta_graph_filename(prefix, meta_graph_suffix)
-    if meta is not None and files.exists(meta):  # first: what an interruption leaves is still known by its manifest
+    if meta is not None and files.exists(meta):  # before the manifest, by which the rest is found after a crash
         files.remove(meta)
     _remove_files(prefix)
 
@@ -212,10 +212,10 @@ def checkpoints_iterator(
 
     Args:
         checkpoint_dir: The folder.
-        min_interval_secs: Least time between two of them.
-        timeout: Longest time to wait for the next; None for no end.
-        timeout_fn: Called without arguments when that has passed: the wait goes on unless it returns something true.
-        poll_s: How often to look.
+        min_interval_secs: Least time between two of them, in seconds.
+        timeout: Longest time to wait for the next, in seconds; None for no limit.
+        timeout_fn: Called without arguments after that time. The wait goes on unless it returns something true.
+        poll_s: Seconds between two looks.
     """
     path = None
     while True:
@@ -242,9 +242,9 @@ def _wait_for_new(folder: PathLike, known: str | None, timeout: float | None, po
 
 
 def unlisted_since(listed: Sequence[PathLike], moment: float) -> list[tuple[str, float]]:
-    """Complete checkpoints that were saved after `moment` beside those `listed`, without being listed, and when.
+    """Complete checkpoints beside those `listed` that were saved after `moment` but are not listed, with their times.
 
-    They are of the same series: their names differ in the step. An interruption of a save leaves one at most.
+    They belong to the same series: only the steps in their names differ. An interrupted save leaves one at most.
     """
     folder, last = os.path.split(as_path(listed[-1]))
     known = {os.path.basename(as_path(path)) for path in listed}
@@ -276,5 +276,5 @@ def time_saved(prefix: str) -> float:
         if isinstance(saved_at, (int, float)):
             return float(saved_at)
     except DataLossError:
-        pass  # whoever restores it hears of it
+        pass  # a restore will raise the error
     return next(iter(get_checkpoint_mtimes([prefix])), 0.0)

@@ -1,15 +1,16 @@
 """A lock on a folder: one run at a time saves checkpoints there.
 
-The lock is a file that says who holds it: host, process, since when. What is promised:
+The lock is a file that names its holder: host, process, and since when. It works as follows:
 
-- On a file system of this machine two runs never both get it. One whose process has ended is known to be stale at once.
-- A process of another machine (or container) cannot be looked at. It writes the file anew every `RENEWAL_S` seconds;
-  whoever finds such a lock watches it for `LEASE_S` seconds, and takes it over when it does not change meanwhile. No
-  clocks are compared.
-- Object stores cannot make a file only if there is none. Who takes the lock there reads it again after `SETTLE_S`
-  seconds: of two that come at once the later one wins, and the other sees that.
-- A run looks at its lock before each save. One that was taken for dead, as it was stopped or cut off for longer than
-  `LEASE_S`, ends there with an error. What it had begun to save does no harm: see `tfray.formats.checkpoint_folder`.
+- On a file system of this machine two runs never both get the lock. If the holder's process has ended, the lock is
+  stale at once.
+- A run cannot see whether a process of another machine or container is alive. So each holder rewrites the file every
+  `RENEWAL_S` seconds. A run that finds such a lock watches it for `LEASE_S` seconds, and takes it over if the file does
+  not change. No clocks are compared.
+- Object stores cannot create a file only if there is none. There a run reads its lock again after `SETTLE_S` seconds:
+  of two that come at once the later one wins, and the other sees that.
+- A run checks its lock before each save. A run that was stopped or cut off for longer than `LEASE_S` may have lost it,
+  and ends with an error. A save that it had begun does no harm: see `tfray.formats.checkpoint_folder`.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ LOCK_FILE: Final = "tfray.lock"
 RENEWAL_S: Final = 5.0
 LEASE_S: Final = 20.0
 SETTLE_S: Final = 1.0
-POLL_S: Final = 0.2
+POLL_S: Final = 0.2  # seconds between two looks at the lock of another machine
 GUARD_S: Final = 5.0
-"""How long another process may take to look at the lock, and change it: it does little else meanwhile."""
+"""Seconds to wait for the system's lock on the folder. Other processes hold it only to read and change the file."""
 
 
 class FolderLock:
-    """The lock on one folder, which must be there.
+    """The lock on one folder. The folder must exist.
 
     Args:
         folder: The folder.
@@ -52,7 +53,7 @@ class FolderLock:
         self._renewing: threading.Thread | None = None
 
     def take(self) -> None:
-        """Take the lock; one that is stale is taken over.
+        """Take the lock, or take it over if it is stale.
 
         Raises:
             FailedPreconditionError: Another run holds it; the message says which.
@@ -70,7 +71,7 @@ class FolderLock:
         self._renewing.start()
 
     def check(self) -> None:
-        """See that the lock is still held; one whose file is gone is taken anew.
+        """Check that this run still holds the lock. If the file is gone, take the lock anew.
 
         Raises:
             AbortedError: Another run has taken it over.
@@ -93,7 +94,7 @@ class FolderLock:
             return
         self._ended.set()
         if self._renewing is not None:
-            self._renewing.join(2 * GUARD_S)  # more only where the file system does not answer
+            self._renewing.join(2 * GUARD_S)  # it takes longer only if the file system does not answer
         with contextlib.suppress(NotFoundError), self._guarded():
             found = self._read()
             if found is not None and found.token == self._mine.token:
@@ -104,7 +105,7 @@ class FolderLock:
     # -- how -------------------------------------------------------------------------------------
 
     def _try(self, expired: Holder | None) -> Holder | None:
-        """Take the lock if nobody holds it, or `expired` does; otherwise return who may hold it."""
+        """Take the lock if it is free or held by `expired`. Otherwise return its holder, which may be alive."""
         assert self._mine is not None
         with self._guarded() as exclusive:
             found = self._read()
@@ -125,7 +126,7 @@ class FolderLock:
         return None
 
     def _watch(self, found: Holder) -> None:
-        """Wait for a sign of life of a process that cannot be looked at, and take the lock if there is none."""
+        """Watch the lock of a process on another machine, and take it if the file does not change."""
         logging.warning(
             "the lock on %s is that of %s: watching for %g s whether that lives", self._folder, found, LEASE_S
         )
@@ -149,15 +150,15 @@ class FolderLock:
 
     def _renew(self) -> None:
         while not self._ended.wait(RENEWAL_S):
-            with contextlib.suppress(OpError), self._guarded():  # a save says what is wrong with the folder
+            with contextlib.suppress(OpError), self._guarded():  # the next save will raise the error
                 assert self._mine is not None
-                found = self._read() or self._mine  # which somebody has removed
+                found = self._read() or self._mine  # if the file was removed, write it again
                 if found.token != self._mine.token:
-                    return  # `check` tells
+                    return  # another run has taken the lock over: `check` raises
                 self._write(replace(found, renewals=found.renewals + 1))
 
     def _read(self) -> Holder | None:
-        """Who holds the lock; a file that says nothing was never a lock's, as these appear at once."""
+        """The holder of the lock, if any. An empty file is no lock: locks appear with their whole content at once."""
         try:
             return Holder.from_bytes(files.read_bytes(self._path))
         except NotFoundError:
@@ -168,7 +169,7 @@ class FolderLock:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[bool]:
-        """A block in which no other process of this machine changes the lock; False where that cannot be had."""
+        """A block in which no other process of this machine changes the lock. Yields False if that is not possible."""
         store, inner, _ = files.locate(self._folder)
         descriptor = _locked(inner) if isinstance(store, files.LocalStore) else None
         try:
@@ -179,7 +180,7 @@ class FolderLock:
 
 
 def _locked(folder: str) -> int | None:
-    """A descriptor of a folder, under the system's lock; None where there is no such lock, or it is not to be had."""
+    """A descriptor of a folder that holds the system's lock on it; None if there is no such lock, or not in time."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

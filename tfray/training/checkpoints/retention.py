@@ -15,7 +15,7 @@ from tfray.formats import files
 from tfray.library.platform import logging
 
 METRICS_FILE: Final = "checkpoint_metrics.json"
-"""Beside the file ``checkpoint``: how good each checkpoint of the folder is."""
+"""File beside the file ``checkpoint``: the metric of each checkpoint of the folder."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Kept:
 
 
 class Retention:
-    """The newest checkpoints, one for every so many hours, and the best.
+    """Keeps the newest checkpoints, one for every so many hours, and the best.
 
     Args:
-        max_to_keep: How many of the newest; None or 0 for all.
-        every_n_hours: Of those that would go, one stays for every so many hours.
-        best_to_keep: How many of those with the best metric.
+        max_to_keep: How many of the newest to keep; None or 0 for all.
+        every_n_hours: Of those that would be deleted, one is kept for every so many hours.
+        best_to_keep: How many of those with the best metric to keep.
         best_mode: ``"min"`` or ``"max"``.
     """
 
@@ -83,18 +83,18 @@ class Retention:
         return {each.path for each in rated[: self._best_to_keep]}
 
     def replace(self, paths_and_times: Sequence[tuple[str, float]]) -> None:
-        """Take these checkpoints as those that there are, oldest first."""
+        """Replace the list of checkpoints by these, oldest first."""
         self.kept = [Kept(path, moment) for path, moment in paths_and_times]
 
     # -- metrics outlive the process -------------------------------------------------------------
 
     def write_metrics(self, folder: str) -> None:
-        """Write what is known of the checkpoints' metrics, if anything is."""
+        """Write the metrics of the checkpoints, if there are any."""
         if self._metrics:
             files.replace_durably(_metrics_path(folder), json.dumps(self._metrics, indent=1).encode())
 
     def read_metrics(self, folder: str) -> None:
-        """Read what another saver has written there; nothing is fine."""
+        """Read the metrics that another saver has written in a folder, if any."""
         path = _metrics_path(folder)
         if not files.exists(path):
             return

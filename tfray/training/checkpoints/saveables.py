@@ -1,4 +1,4 @@
-"""What a `Saver` saves: variables, parts of variables, and whatever else lives on a device, each under a name."""
+"""What a `Saver` saves: variables, parts of variables, and other resources of devices, each under a name."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def default_saveables(graph: Graph | None = None) -> list[Any]:
 def random_state_saveables(graph: Graph | None = None, name: str = "random_state") -> list[SaveableResource]:
     """The streams of all random operations of a graph, to be saved: one object for each device.
 
-    A model that is restored with them draws the numbers which it would have drawn without the interruption.
+    With them, a restored model draws the same numbers as it would have drawn without the interruption.
 
     Args:
         graph: The graph; the default graph when None. Operations that are added later are not included.

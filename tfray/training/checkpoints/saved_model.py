@@ -1,8 +1,8 @@
 """`tf.saved_model`: graphs with signatures and values in a folder, for programs that only run them.
 
 A folder holds ``saved_model.json`` (for each set of tags a graph with its collections, and signatures: names of its
-inputs and outputs) and ``variables/``, a checkpoint with the values of variables and of large constants. Nothing in it
-is executed but the graph's operations when they are run.
+inputs and outputs) and ``variables/``, a checkpoint with the values of variables and of large constants. Loading it
+executes nothing; later only the graph's operations are run.
 
 >>> tf.saved_model.export(session, "model", {"images": images}, {"scores": scores})  # pruned and frozen
 >>> model = tf.saved_model.load_model("model")
@@ -53,7 +53,7 @@ _VALUES: Final = "variables/variables"
 _ASSETS: Final = "assets"
 _STORED: Final = "stored constant"
 _LARGE_BYTES: Final = 1024
-"""Constants from this size on go to the file of values."""
+"""Constants from this size on, in bytes, are stored in the checkpoint, not in the graph."""
 
 tag_constants = SimpleNamespace(SERVING="serve", TRAINING="train", EVAL="eval", GPU="gpu", TPU="tpu")
 signature_constants = SimpleNamespace(
@@ -99,14 +99,14 @@ class SignatureDef:
 
 
 def build_tensor_info(tensor: Tensor) -> TensorInfo:
-    """What a signature says of a tensor."""
+    """The description of a tensor for a signature."""
     return TensorInfo(tensor.name, tensor.dtype, tensor.shape)
 
 
 def get_tensor_from_tensor_info(
     tensor_info: TensorInfo, graph: Graph | None = None, import_scope: str | None = None
 ) -> Tensor:
-    """The tensor of a graph that a signature means."""
+    """The tensor of a graph that a signature describes."""
     name = f"{import_scope}/{tensor_info.name}" if import_scope else tensor_info.name
     return (graph or get_default_graph()).get_tensor_by_name(name)
 
@@ -266,7 +266,7 @@ class SavedModelBuilder:
         export_dir: The folder, which must not be there.
 
     Raises:
-        InvalidArgumentError: There is something already.
+        InvalidArgumentError: The folder exists already.
     """
 
     def __init__(self, export_dir: PathLike) -> None:
@@ -409,8 +409,8 @@ def simple_save(
     Args:
         session: The session.
         export_dir: A new folder.
-        inputs: What is fed, by name.
-        outputs: What comes out, by name.
+        inputs: Tensors to feed, by name.
+        outputs: Tensors to return, by name.
         legacy_init_op: Operation to run after loading.
     """
     builder = SavedModelBuilder(export_dir)
@@ -433,9 +433,9 @@ def export(
     Args:
         session: The session.
         export_dir: A new folder.
-        inputs: What is fed, by name. What lies behind is left out.
-        outputs: What comes out, by name.
-        frozen: Whether variables become constants. Otherwise they stay, with their values.
+        inputs: Tensors to feed, by name. Operations that only they need are left out.
+        outputs: Tensors to return, by name.
+        frozen: Whether variables become constants. Otherwise they stay variables, and their values are saved.
     """
     if not frozen:
         simple_save(session, export_dir, inputs, outputs)
@@ -451,7 +451,7 @@ def export(
 
 
 def _with_placeholders(graph_def: GraphDef, inputs: Iterable[Tensor]) -> GraphDef:
-    """The graph with placeholders for what is fed."""
+    """The graph with placeholders in place of the tensors that are fed."""
     fed = {tensor.op.name: tensor for tensor in inputs if len(tensor.op.outputs) == 1}
     nodes = [
         replace(node, op="Placeholder", input=[], attr={"dtype": fed[node.name].dtype, "shape": fed[node.name].shape})
@@ -517,7 +517,7 @@ def load(
         export_dir: The folder.
         import_scope: Name scope for the operations.
         allow: What its operations may use besides its own assets: ``"files"`` (to read and write them), ``"python"``
-            (functions of this process). TensorFlow asks for nothing, and lets a model read and write any file.
+            (functions of this process). In TensorFlow a model may read and write any file.
         **saver_kwargs: Accepted for TensorFlow 1 programs.
 
     Returns:
@@ -573,7 +573,7 @@ def _with_tags(graphs: Iterable[SavedGraph], tags: Collection[str], folder: str)
 
 
 def _set_assets(found: SavedGraph, folder: str) -> set[str]:
-    """Let constants name the files of the model's folder. Returns the names of those that lie there for certain."""
+    """Make the constants of assets name the files of the folder. Returns those names that are certain to be in it."""
     inside = set()
     paths = {name: f"{folder}/{_ASSETS}/{os.path.basename(file)}" for name, file in found.assets.items()}
     for node in found.meta_graph.graph_def.node:

@@ -1,4 +1,4 @@
-"""`tf.train.Saver`: variables to files and back."""
+"""`tf.train.Saver`: saves variables to files, and restores them."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _NO_RECORDS: Final = b"[]"
 class Saver:
     """Saves variables to checkpoints and restores them.
 
-    Each device writes what lives on it, all at once, and reads only what it needs. A checkpoint is complete or not
-    there at all, whenever a save is interrupted; damage to its files is noticed when they are read. Parts of a
-    partitioned variable are saved as one tensor, so that any other partitioning can restore it.
+    All devices write at the same time, each its own variables, and read only what they need. Even if a save is
+    interrupted, a checkpoint is either complete or does not exist. Damage to its files is noticed when they are read.
+    Parts of a partitioned variable are saved as one tensor, so that any other partitioning can restore it.
 
     Args:
         var_list: Variables, partitioned variables and other state (see `SaveableResource`): a list, or a dictionary
@@ -57,16 +57,16 @@ class Saver:
         pad_step_number: Write the global step in names of files with eight digits.
         save_relative_paths: Give paths in the file ``checkpoint`` relative to its folder, which can then be moved.
         filename: Path to save to when none is given.
-        asynchronous: Only copy the state while `save` runs, and write it in the background while training goes on. The
-            copies stay in memory, as much as the variables take. Saves do not overlap; `wait` waits for the last one.
-        best_to_keep: Besides the newest, keep so many of the checkpoints whose `metric` was best.
+        asynchronous: Whether `save` only copies the state, and a thread writes it while training goes on. The copies
+            take as much memory as the variables. Saves do not overlap; `wait` waits for the last one.
+        best_to_keep: How many of the checkpoints with the best `metric` to keep besides the newest.
         best_mode: ``"min"`` when smaller metrics are better, or ``"max"``.
         takes_arrays: Let `save` take further arrays, which this process writes.
 
     Attributes:
         saver_def: The names of the operations, once they are made.
         names: Names of what is saved of the graph.
-        last_duration_s: How long the last save took until it was complete.
+        last_duration_s: Seconds that the last save took until it was complete.
 
     Raises:
         ValueError: There is nothing to save, or two variables have the same name.
@@ -207,7 +207,7 @@ class Saver:
         metric: float | None = None,
         arrays: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """Save, and delete what need not be kept.
+        """Save a checkpoint, and delete those that need not be kept.
 
         Args:
             sess: The session.
@@ -245,7 +245,7 @@ class Saver:
                 self._write_state(folder, path, latest_filename, removed)
                 for old in removed:
                     checkpoint_management.remove_checkpoint(old.path, meta_graph_suffix=meta_graph_suffix)
-                if removed:  # until here they were listed: after an interruption, the next saver removes them
+                if removed:  # they were listed until now, so that after a crash the next saver removes them
                     self._write_state(folder, path, latest_filename)
 
         with self._one_at_a_time:
@@ -301,7 +301,7 @@ class Saver:
         return [Piece.whole(name, np.array(array)) for name, array in (arrays or {}).items()]
 
     def wait(self) -> None:
-        """Wait for a save in the background. Raises what it failed with."""
+        """Wait for a save in the background. Raises its error if it has failed."""
         self._background.wait()
 
     def _write_state(self, folder: str, path: str, latest_filename: str, also: Sequence[Kept] = ()) -> None:
@@ -386,10 +386,10 @@ class Saver:
         self._retention.replace(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[PathLike]) -> None:
-        """After a restart, take up the checkpoints of an earlier saver, so that they are deleted in their time.
+        """After a restart, add the checkpoints of an earlier saver to those that this one will delete in time.
 
-        What interrupted saves under the same name have left beside them is deleted at once; what they have completed,
-        without the file ``checkpoint`` naming it, is taken up as well.
+        Files that interrupted saves of the same name have left beside them are deleted at once. A checkpoint that is
+        complete, but was not yet named by the file ``checkpoint``, is added as well.
 
         Args:
             checkpoint_paths: Their paths, oldest first. Those that are gone are left out.
@@ -470,7 +470,7 @@ class _Background:
             except BaseException as error:  # noqa: BLE001 (`wait` raises it)
                 self._error = error
 
-        # No daemon: a program that ends waits until its last checkpoint is written.
+        # Not a daemon thread: at its end the program waits until the last checkpoint is written.
         self._thread = threading.Thread(target=run, name="tfray-saver", daemon=False)
         self._thread.start()
 

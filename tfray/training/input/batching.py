@@ -42,14 +42,14 @@ def batch(
     """Batches of examples, in the order in which they are computed.
 
     Args:
-        tensors: What makes one example: a list or a dictionary of tensors of any shape.
+        tensors: The parts of one example: a list or a dictionary of tensors of any shape.
         batch_size: Examples in a batch, an integer or integer scalar.
         num_threads: Threads that compute examples; with more than one their order may change.
-        capacity: Examples that may wait.
+        capacity: Largest number of examples in the queue.
         enqueue_many: Whether `tensors` hold several examples along their first axis.
-        shapes: Shapes of the tensors of one example, where the graph does not tell.
-        dynamic_pad: Let examples differ in size, and fill up with zeros to the largest of a batch.
-        allow_smaller_final_batch: Give what is left at the end of the input too.
+        shapes: Shapes of the tensors of one example, if the graph does not know them.
+        dynamic_pad: Whether examples may differ in size. They are padded with zeros to the largest of their batch.
+        allow_smaller_final_batch: Whether the examples left at the end of the input make a last, smaller batch.
         shared_name: Shared name of the queue.
         name: Name of the operation that takes a batch.
 
@@ -213,7 +213,7 @@ def shuffle_batch(
         tensors: As of `batch`: tensors of any shape.
         batch_size: As of `batch`, an integer scalar.
         capacity: As of `batch`.
-        min_after_dequeue: Examples that stay in the queue, among which the next are chosen.
+        min_after_dequeue: Smallest number of examples that stay in the queue, from which the next batch is chosen.
         num_threads: As of `batch`.
         seed: Seed of the order; see `tf.set_random_seed`.
         enqueue_many: As of `batch`.
@@ -384,12 +384,12 @@ class _Batches:
     """A queue, the runner that fills it, and batches from it.
 
     Args:
-        examples: What makes one example, for each place from which they come.
+        examples: The tensors of one example, for each source of examples.
         keep_input: Whether to keep an example.
         enqueue_many: Whether the tensors hold several examples.
         shapes: Shapes of the tensors of one example, or None.
         make_queue: Makes the queue from dtypes and shapes.
-        num_threads: Threads for each place.
+        num_threads: Threads for each source.
     """
 
     def __init__(
@@ -418,7 +418,7 @@ class _Batches:
         add_queue_runner(QueueRunner(self._queue, ops * num_threads))
 
     def take(self, batch_size: Any, smaller: bool, name: str) -> Any:
-        """Tensors of a batch, in the form of the examples."""
+        """Tensors of a batch, in the structure of the examples."""
         dequeue = self._queue.dequeue_up_to if smaller else self._queue.dequeue_many
         taken = dequeue(batch_size, name=name)
         values = [taken] if isinstance(taken, Tensor) else taken

@@ -22,13 +22,13 @@ from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner
 
 @checked
 def limit_epochs(tensor: Any, num_epochs: Positive | None = None, name: str | None = None) -> Tensor:
-    """`tensor`, which can be computed `num_epochs` times and is then at its end.
+    """Copy of a tensor that can be computed `num_epochs` times, and then raises `OutOfRangeError`.
 
-    A local variable counts: run `tf.local_variables_initializer` first.
+    A local variable counts, so run `tf.local_variables_initializer` first.
 
     Args:
         tensor: Any tensor.
-        num_epochs: How often; None without end.
+        num_epochs: How often it can be computed; None for no limit.
         name: Name of the operation.
 
     Raises:
@@ -66,7 +66,7 @@ def input_producer(
     Args:
         input_tensor: Its rows are the elements.
         element_shape: Shape of a row, where the graph does not tell.
-        num_epochs: How often each row is given; None without end. See `limit_epochs`.
+        num_epochs: How often each row is produced; None for no limit. See `limit_epochs`.
         shuffle: Whether to shuffle the rows anew in each epoch.
         seed: Seed of that; see `tf.set_random_seed`.
         capacity: Capacity of the queue.
@@ -168,7 +168,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """One row of each of several tensors at a time: the same row of all.
+    """The rows of several tensors, one at a time, with the same row number in all of them.
 
     Args:
         tensor_list: Tensors with the same number of rows.

@@ -21,7 +21,7 @@ Batch = tuple[Any, Any]
 @checked
 @dataclass(frozen=True)
 class InputContext:
-    """Which part of the input a replica reads.
+    """The part of the input that a replica reads.
 
     Attributes:
         replicas: Number of replicas, backups included.
@@ -29,8 +29,8 @@ class InputContext:
         required: Number of replicas whose gradients count in a step; less than `replicas` when there are backups.
         first_step: Number of the first step that this replica computes; above 1 for a replacement. In asynchronous
             training every replica counts its own steps.
-        sharing: Number of replicas by which a batch is shared; `required` when None. Where more than that many count,
-            steps have so many more examples.
+        sharing: Number of replicas that share a batch; `required` when None. If more replicas count, steps have more
+            examples in proportion.
         even: Whether all shares must be equal; otherwise some have one example more.
     """
 
@@ -50,7 +50,7 @@ class InputContext:
         return self._until(batch_size, self.index + 1) - self.offset(batch_size)
 
     def offset(self, batch_size: int) -> int:
-        """Where this replica's examples begin among those of a step."""
+        """Index of this replica's first example among those of a step."""
         return self._until(batch_size, self.index)
 
     def total(self, batch_size: int) -> int:
@@ -78,18 +78,18 @@ InputFunction = Callable[[InputContext], Iterable[Batch]]
 def array_input(
     features: Any, labels: Any, batch_size: Positive, shuffle_seed: Count | None = None, epochs: Count | None = None
 ) -> InputFunction:
-    """An input function over arrays that lie in memory.
+    """An input function over arrays in memory.
 
-    All replicas walk through the same order of the examples, each taking its own part of every step's examples: the
-    batches of a run on n replicas, put together, are those of a run on one. A replica that starts later
-    continues at the current step.
+    All replicas go through the examples in the same order, and each takes its own part of every step's examples. The
+    batches of n replicas together are those of a run on one replica. A replica that starts later begins at the current
+    step.
 
     Args:
         features: An array, or a dictionary of arrays, with examples along the first axis.
         labels: The same for labels.
         batch_size: Examples that count in a step, over all replicas.
-        shuffle_seed: Reshuffle in every epoch from this seed; None keeps the order.
-        epochs: Passes over the data; None repeats without end. A last batch that is not full is left out.
+        shuffle_seed: Seed for shuffling anew in every epoch; None keeps the order.
+        epochs: Number of passes over the data; None for no limit. A last batch that is not full is left out.
 
     Raises:
         InvalidArgumentError: The arrays differ in length, or are shorter than a batch.
@@ -123,11 +123,11 @@ def array_input(
 
 @checked
 def dataset_input(make_dataset: Callable[[], Dataset], batch_size: Positive) -> InputFunction:
-    """An input function over the examples of a dataset, which each replica opens for itself and reads its share of.
+    """An input function over the examples of a dataset. Each replica opens the dataset itself, and reads its share.
 
-    Replica `i` of `n` reads every n-th example, from the i-th on; where shares are not equal, a stretch of each step's
-    examples. A step's examples, of all replicas together, are those of a step in one process. A replica that starts
-    later skips the examples of the steps before.
+    Replica `i` of `n` reads every n-th example, from the i-th on. If shares are not equal, it reads some consecutive
+    examples of each step instead. The examples of all replicas together in a step are those of a step in one process.
+    A replica that starts later skips the examples of earlier steps.
 
     Args:
         make_dataset: Called on each worker; returns a `tf.data.Dataset` of single examples, pairs (features, labels).
@@ -191,18 +191,18 @@ def flatten_batch(batch: Batch) -> list[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class BatchForm:
-    """What all batches of an input are like: those for which a model was built. Workers check what they read with it.
+    """The structure of the batches for which a model was built. Workers check with it what they read.
 
     Attributes:
-        names: Of the arrays, in the order of `flatten_batch`.
-        feeds: What can be fed for each.
+        names: Names of the arrays, in the order of `flatten_batch`.
+        feeds: The dtype and shape that can be fed for each array.
     """
 
     names: tuple[str, ...]
     feeds: tuple[Feed, ...]
 
     def arrays(self, batch: Batch) -> list[Any]:
-        """The arrays of a batch, cast as what is fed to a session.
+        """The arrays of a batch, cast as a session casts values that are fed.
 
         Raises:
             InvalidArgumentError: One is missing, or its dtype or shape does not fit; there are no examples.

@@ -1,6 +1,6 @@
 """Optimizers that run outside the graph: L-BFGS and its like, from SciPy.
 
-Such a method chooses its own steps: it asks for loss and gradient at points of its choice, until it has converged.
+Such a method chooses its own points: it evaluates loss and gradient at them until it has converged.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ExternalOptimizerInterface:
         loss_callback: Callable[..., Any] | None = None,
         **run_kwargs: Any,
     ) -> None:
-        """Change the variables until the method is content.
+        """Change the variables until the method has converged, or has reached its limits.
 
         Args:
             session: The session; the default one when None.
@@ -146,7 +146,7 @@ class ExternalOptimizerInterface:
         ]
 
     def _load(self, session: Any, point: np.ndarray) -> None:
-        # Not by feeding the variables' reads: lookups of rows do not go through them.
+        # Assign the variables. To feed their reads would not be enough: lookups of rows do not use these reads.
         assigns = [variable.initializer for variable in self._variables]
         values = self._unpacked(point)
         session.run(assigns, {assign.inputs[1]: value for assign, value in zip(assigns, values, strict=True)})

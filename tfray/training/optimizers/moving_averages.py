@@ -21,7 +21,7 @@ from tfray.training.optimizers.optimizer import Hyperparameter
 
 
 class ExponentialMovingAverage:
-    """Keeps an average of each of some variables, in which older values fade: ``decay`` is what remains in a step.
+    """Keeps exponential moving averages of variables: in each step ``decay`` of the average remains.
 
         ema = tf.train.ExponentialMovingAverage(decay=0.999)
         with tf.control_dependencies([train_op]):

@@ -162,8 +162,8 @@ class Optimizer:
         """Add operations that update variables by their gradients.
 
         Each gradient first passes through the functions ``function(gradient, variable)`` in the list
-        ``graph.extra("replica_aggregation", list)``: replicated training puts there what combines the gradients
-        of all replicas.
+        ``graph.extra("replica_aggregation", list)``. Replicated training adds the function there that combines the
+        gradients of all replicas.
 
         Args:
             grads_and_vars: What `compute_gradients` returns, or the like. Pairs without gradient are left out.
@@ -181,7 +181,7 @@ class Optimizer:
         if not present:
             names = ", ".join(variable.op.name for _, variable in pairs)
             raise InvalidArgumentError(f"there is no gradient for any variable{': ' * bool(names)}{names}")
-        # Within a branch or a loop the updates belong there; the slots never do.
+        # Within a branch or a loop the updates are added there, but slots always to the outermost graph.
         graph = get_default_graph()
         if not graph.admits(present[0][1].graph):
             graph = present[0][1].graph
@@ -212,7 +212,7 @@ class Optimizer:
                 return _as_operation(variable.assign(variable.constraint(variable.value())))
 
     def _renewed_slots(self, gradient: IndexedSlices, variable: Any) -> list[Operation]:
-        """What gives rows that have come to belong to another id, see `DynamicEmbedding`, the slots of a new row."""
+        """Operations that reset the slots of rows which now belong to another id; see `DynamicEmbedding`."""
         slots = [by_variable[variable] for by_variable in self._slots.values() if variable in by_variable]
         if variable._row_index is None or not slots:
             return []

@@ -1,4 +1,4 @@
-"""One session with hooks around its steps: what a monitored session replaces when it recovers."""
+"""A session with hooks around its steps. When a monitored session recovers, it replaces this by a new one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ RECOVERABLE = (AbortedError, UnavailableError)
 
 
 class StepContext:
-    """What a function of `MonitoredSession.run_step_fn` gets.
+    """The argument of a function that `MonitoredSession.run_step_fn` calls.
 
     Args:
-        session: The session beneath, without hooks.
-        run_with_hooks: Runs as the monitored session does.
+        session: The underlying session, without hooks.
+        run_with_hooks: The `run` of the monitored session.
     """
 
     def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
@@ -32,7 +32,7 @@ class StepContext:
 
     @property
     def session(self) -> Any:
-        """The session beneath: what it runs, no hook sees."""
+        """The underlying session. Hooks do not see what it runs."""
         return self._session
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
@@ -80,7 +80,7 @@ class HookedSession:
         """Run a step with the hooks around it.
 
         Raises:
-            RuntimeError: A hook or a thread has asked to stop; or two hooks feed the same tensor.
+            RuntimeError: A hook or a thread has asked to stop, or two hooks feed the same tensor.
         """
         if self.should_stop():
             raise RuntimeError("run was called after somebody had asked to stop: look at should_stop before each step")
@@ -89,7 +89,7 @@ class HookedSession:
         except RECOVERABLE:
             raise
         except Exception:
-            # What the step met may follow from what a thread met: when that is recoverable, so is this.
+            # The step's error may follow from a thread's error. If the thread's is recoverable, so is the step's.
             try:
                 self.coord.raise_requested_exception()
             except RECOVERABLE:
@@ -103,7 +103,7 @@ class HookedSession:
         feeds = dict(feed_dict or {})
         own_options = options or RunOptions()
         asked: dict[int, int] = {}
-        """Number of a hook to the place of its values."""
+        """By number of a hook: the position of its values."""
         everything = [fetches]
         for number, hook in enumerate(self._hooks):
             args = hook.before_run(context)
@@ -130,7 +130,7 @@ class HookedSession:
         return step_fn(StepContext(self.session, self.run))
 
     def close(self) -> None:
-        """End the threads and the session. Raises what a thread has reported."""
+        """End the threads and the session. Raises the error that a thread has reported, if any."""
         self.coord.request_stop()
         try:
             self.coord.join(stop_grace_period_secs=self._grace_s, ignore_live_threads=True)
@@ -146,7 +146,7 @@ class HookedSession:
 
 
 def _check_request(hook: SessionRunHook, args: Any) -> None:
-    """Raise `TypeError` when what `before_run` gave is not what a step can be asked."""
+    """Raise `TypeError` if the result of `before_run` is not None or a valid `SessionRunArgs`."""
     kinds: dict[str, Any] = {"feed_dict": Mapping, "options": RunOptions}
     wrong = [name for name, kind in kinds.items() if not isinstance(getattr(args, name, None), (kind, type(None)))]
     if wrong or not isinstance(args, SessionRunArgs):
@@ -166,7 +166,7 @@ def _add_feeds(feeds: dict[Any, Any], added: Mapping[Any, Any] | None, own: Mapp
 
 
 def _merged(options: RunOptions, added: RunOptions | None) -> RunOptions:
-    """The options that ask for more."""
+    """The options of the two that ask for more."""
     if added is None:
         return options
     merged = RunOptions(

@@ -17,11 +17,11 @@ from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunC
 from tfray.training.threads.global_step import get_global_step
 
 _POLL_S: Final = 0.5
-"""How often `GlobalStepWaiterHook` looks at the global step."""
+"""Seconds between two looks of `GlobalStepWaiterHook` at the global step."""
 
 
 class SecondOrStepTimer:
-    """Says when something is due, every so many seconds or steps.
+    """Tells when something is due, once in so many seconds or steps.
 
     Args:
         every_secs: Seconds from one time to the next.
@@ -40,12 +40,12 @@ class SecondOrStepTimer:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the last time: the next step is one."""
+        """Forget the last time, so that it is due at the next step."""
         self._last_step: int | None = None
         self._last_time = 0.0
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether it is due at a step: always at the first one that is asked for."""
+        """Whether it is due at a step. It is always due at the first step for which this is called."""
         if self._last_step is None:
             return True
         if step == self._last_step:
@@ -55,7 +55,7 @@ class SecondOrStepTimer:
         return step >= self._last_step + (self._every_steps or 0)
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Take a step as the last time.
+        """Note a step as the last one at which it was due.
 
         Returns:
             Seconds and steps since the time before; None and None if this is the first.
@@ -111,7 +111,7 @@ class StopAtStepHook(SessionRunHook):
         self._global_step = require_global_step("StopAtStepHook")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        if self._last_step is None:  # not anew after a recovery
+        if self._last_step is None:  # after a recovery the last step stays
             self._last_step = int(session.run(self._global_step)) + (self._num_steps or 0)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
@@ -119,7 +119,7 @@ class StopAtStepHook(SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         last = self._last_step or 0
-        # What was fetched may be the value from before the step: look again when the end is near.
+        # The fetched value may be the one from before the step: read it again when the end is near.
         if run_values.results + 1 >= last and run_context.session.run(self._global_step) >= last:
             run_context.request_stop()
 
@@ -189,10 +189,10 @@ def _name(tensor: Any) -> str:
 
 
 class NanLossDuringTrainingError(RuntimeError):
-    """The loss is no number any more."""
+    """The loss has become NaN."""
 
     def __init__(self, name: str = "loss") -> None:
-        super().__init__(f"NaN loss during training: {name} is not a number; look for a rate of learning too high")
+        super().__init__(f"NaN loss during training: {name} is not a number; the learning rate may be too high")
 
 
 class NanTensorHook(SessionRunHook):
@@ -303,10 +303,10 @@ class GlobalStepWaiterHook(SessionRunHook):
 
 
 class FinalOpsHook(SessionRunHook):
-    """Runs something when the session ends.
+    """Runs operations when the session ends.
 
     Args:
-        final_ops: What to run, as for `tf.Session.run`.
+        final_ops: Operations and tensors to run, as for `tf.Session.run`.
         final_ops_feed_dict: Values for tensors.
     """
 
@@ -327,7 +327,7 @@ class FinalOpsHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds each step what a function returns.
+    """Feeds the values that a function returns, in each step.
 
     Args:
         feed_fn: Function without arguments that returns a dictionary, as for `tf.Session.run`.

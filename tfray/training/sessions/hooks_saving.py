@@ -24,13 +24,13 @@ from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunC
 
 AUTOMATIC: Final = "automatic"
 Automatic = Annotated[str, OneOf((AUTOMATIC,))]
-"""For seconds between checkpoints: what the measured cost of a save and the failures so far suggest."""
+"""In place of seconds between checkpoints: choose them from the measured cost of a save and the failures so far."""
 
-_ASSUMED_MEAN_TIME_BETWEEN_FAILURES_S: Final = 86400.0
+_ASSUMED_MEAN_TIME_BETWEEN_FAILURES_S: Final = 86400.0  # a day, until failures were seen
 
 
 class AutomaticTimer(SecondOrStepTimer):
-    """Says when a checkpoint is due by Young and Daly's formula."""
+    """Tells when a checkpoint is due by Young and Daly's formula."""
 
     def __init__(self) -> None:
         super().__init__(every_secs=0.0)
@@ -79,11 +79,11 @@ class CheckpointSaverHook(SessionRunHook):
         save_secs: Seconds from one to the next; ``"automatic"`` for the interval that loses least time, by the measured
             cost of a save and the failures seen so far (Young and Daly's formula).
         save_steps: Steps from one to the next.
-        saver: Saves them; that of `scaffold`, or the one in ``GraphKeys.SAVERS``, when None.
-        checkpoint_basename: Begins their names.
-        scaffold: Has a saver.
+        saver: The saver; that of `scaffold`, or the one in ``GraphKeys.SAVERS``, when None.
+        checkpoint_basename: The beginning of their names.
+        scaffold: A scaffold with a saver.
         listeners: Called around each save.
-        save_graph_def: Write the graph, as text, beside them.
+        save_graph_def: Whether to write the graph, as text, beside them.
 
     Raises:
         ValueError: Both `saver` and `scaffold` are given, or not one of `save_secs` and `save_steps`.
@@ -144,7 +144,7 @@ class CheckpointSaverHook(SessionRunHook):
         if step != self._timer.last_triggered_step():
             self._save(session, step)
         wait = getattr(self._get_saver(), "wait", None)
-        if wait is not None:  # an asynchronous one still writes
+        if wait is not None:  # an asynchronous saver may still be writing
             wait()
         for listener in self._listeners:
             listener.end(session, step)
@@ -198,7 +198,7 @@ class SummarySaverHook(SessionRunHook):
         save_secs: Seconds from one time to the next.
         output_dir: Folder of the event file.
         summary_writer: Writes it; made for `output_dir` when None.
-        scaffold: Has a summary operation.
+        scaffold: A scaffold with a summary operation.
         summary_op: A summary, or a list of summaries.
 
     Raises:
@@ -292,7 +292,7 @@ class ProfilerHook(SessionRunHook):
         self._global_step = require_global_step("ProfilerHook")
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        # The first step is compiled: what it takes tells little.
+        # The first step is compiled, so its times are of little use.
         self._due = self._next_step is not None and self._timer.should_trigger_for_step(self._next_step)
         options = RunOptions(trace_level=RunOptions.FULL_TRACE) if self._due else None
         return SessionRunArgs(self._global_step, options=options)

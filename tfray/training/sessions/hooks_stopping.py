@@ -1,4 +1,4 @@
-"""Hooks that stop training early, by what evaluations have written into event files."""
+"""Hooks that stop training early, depending on metrics that evaluations have written into event files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def make_early_stopping_hook(
     """A hook that stops when a function says so.
 
     Args:
-        estimator: Whatever is trained; it is not asked.
+        estimator: The object that is trained; it is not used.
         should_stop_fn: Function without arguments; training stops when it returns True.
         run_every_secs: Seconds from one call to the next.
         run_every_steps: Steps from one call to the next; `run_every_secs` must be None then.
@@ -78,7 +78,7 @@ def stop_if_higher_hook(
     """A hook that stops when an evaluation's metric is above a threshold.
 
     Args:
-        estimator: What is trained: its ``eval_dir()`` is the folder, unless `eval_dir` is given.
+        estimator: The object that is trained. Its ``eval_dir()`` is the folder, unless `eval_dir` is given.
         metric_name: Tag of the metric in the event files.
         threshold: The threshold.
         eval_dir: Folder of the evaluations' event files.
@@ -149,7 +149,7 @@ def read_eval_metrics(eval_dir: str) -> dict[int, dict[str, float]]:
     """The numbers in a folder's event files, by global step and tag, in order of the steps.
 
     Args:
-        eval_dir: The folder; one that is not there has none.
+        eval_dir: The folder. If it does not exist, there are no numbers.
     """
     found: dict[int, dict[str, float]] = {}
     for path in files.glob(f"{eval_dir.rstrip('/')}/*tfevents*"):
@@ -158,7 +158,7 @@ def read_eval_metrics(eval_dir: str) -> dict[int, dict[str, float]]:
                 for value in event.summary.value if event.HasField("summary") else ():
                     if value.HasField("simple_value"):
                         found.setdefault(event.step, {})[value.tag] = value.simple_value
-        except DataLossError as error:  # the file is being written, mostly
+        except DataLossError as error:  # mostly, the file is just being written
             logging.vlog(1, "%s", error)
     return dict(sorted(found.items()))
 

@@ -48,8 +48,8 @@ def create_train_op(
     Args:
         total_loss: Scalar, the loss.
         optimizer: The optimizer.
-        global_step: The global step; the graph's own when None, which is made if need be.
-        update_ops: What to run before the loss is computed; ``GraphKeys.UPDATE_OPS`` when None.
+        global_step: The global step; when None, that of the graph, which is created if there is none.
+        update_ops: Operations to run before the loss is computed; ``GraphKeys.UPDATE_OPS`` when None.
         variables_to_train: Variables to update; the trainable ones when None.
         transform_grads_fn: Function from pairs of gradient and variable to such pairs.
         summarize_gradients: Accepted for TensorFlow 1's sake.
@@ -92,7 +92,7 @@ def create_train_op(
 
 
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Make one training step, log and trace it where that is due.
+    """Make one training step, and log and trace it if that is due.
 
     Args:
         sess: The session.
@@ -174,9 +174,9 @@ def train(
         save_interval_secs: Seconds from one checkpoint to the next.
         sync_optimizer: None: replicas work together under a `tf.train.Trainer`.
         session_config: Options of the session.
-        session_wrapper: Function from the session to what is used in its place.
+        session_wrapper: Function of the session that returns an object to use in its place.
         trace_every_n_steps: Steps from one trace to the next; None for none.
-        ignore_live_threads: Do not mind threads that go on in the end.
+        ignore_live_threads: Whether threads may still run at the end.
 
     Returns:
         The last loss, or None if there was no step.
@@ -235,7 +235,7 @@ def _step_arguments(
     graph = get_default_graph()
     arguments: dict[str, Any] = {}
     with graph.name_scope("train_step"), graph.device(None):
-        # Read anew: the value that the step has left, not one from before it.
+        # Read the variable anew, for its value after the step, not before it.
         if number_of_steps:
             arguments["should_stop"] = comparison_ops.greater_equal(global_step, number_of_steps)
         if log_every_n_steps > 0:
@@ -253,7 +253,7 @@ def _loop(
     first_step: int,
     ignore_live_threads: bool,
 ) -> Any:
-    """Steps in one session, at whose end the chief saves. Returns the last loss."""
+    """Run steps in one session. At the end the chief saves. Returns the last loss."""
     loss = None
     with supervisor.managed_session(*target) as session:
         wrapped = session if wrap is None else wrap(session)

@@ -32,9 +32,11 @@ class _Default:
 USE_DEFAULT: Final = _Default()
 
 MAX_RECOVERIES: Final = 10
-"""So many failures with no step between them are not recovered from."""
+"""How many failures in a row, without a step between them, a session recovers from."""
 
 _FIRST_PAUSE_S: Final = 0.1
+"""Seconds before the first recovery. The pause doubles with each further failure in a row, up to the longest one."""
+
 _LONGEST_PAUSE_S: Final = 10.0
 
 _CLEAN_ENDS: Final = (OutOfRangeError, StopIteration)
@@ -185,13 +187,13 @@ class _MonitoredSession:
         return self._recovering(lambda: self._session_now().run(fetches, feed_dict, options, run_metadata))
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
-        """Call a function that runs what it likes with the session beneath, and with hooks where it wants them.
+        """Call a function that may run steps of its own, with hooks or without them.
 
         Args:
             step_fn: Function of ``step_context``: see `StepContext`. After a recovery it is called again.
 
         Returns:
-            What it returns.
+            The function's result.
 
         Raises:
             ValueError: It does not take ``step_context``.
@@ -211,7 +213,7 @@ class _MonitoredSession:
         """Call the hooks' `end`, then end the threads and the session.
 
         Raises:
-            SystemExit: The process was told to end: all is saved.
+            SystemExit: There was a SIGTERM; everything has been saved.
         """
         self._close(clean=True)
 
@@ -220,7 +222,7 @@ class _MonitoredSession:
         return self._session_now().session
 
     def _session_now(self) -> HookedSession:
-        """The session, made anew if it has failed."""
+        """The session; a new one if the last has failed."""
         if self._closed:
             raise RuntimeError("the monitored session is closed")
         if self._preemption is not None and self._preemption.received:
@@ -237,7 +239,7 @@ class _MonitoredSession:
         return self._live
 
     def _recovering(self, action: Callable[[], Any]) -> Any:
-        """What `action` returns; after an error that a new session may not meet, it is called again."""
+        """Call `action` and return its result. After a recoverable error, call it again in a new session."""
         while True:
             try:
                 result = action()
@@ -386,9 +388,9 @@ def MonitoredTrainingSession(
 ) -> MonitoredSession:
     """A monitored session for training: it saves checkpoints and summaries, and restores the newest checkpoint.
 
-    SIGTERM, by which schedulers announce that they take the machine away, does not end the process at once:
-    `should_stop` becomes true, the hooks save when the session is closed, which the next step does too, and then the
-    process exits with code 143. A program that has a handler of its own for SIGTERM keeps it.
+    Schedulers send SIGTERM before they take the machine away. It does not end the process at once: `should_stop`
+    becomes true. When the session is closed, which the next step does too, the hooks save, and the process exits with
+    code 143. A program's own handler of SIGTERM stays in place.
 
     Args:
         master: Where to run, as for `tf.Session`.
@@ -397,8 +399,8 @@ def MonitoredTrainingSession(
         scaffold: What the model needs besides the training step.
         hooks: Hooks of every worker.
         chief_only_hooks: Further hooks of the chief.
-        save_checkpoint_secs: Seconds from one checkpoint to the next; None for no saving. Unless these or the steps are
-            given, the interval is chosen that loses least time: see `CheckpointSaverHook`.
+        save_checkpoint_secs: Seconds from one checkpoint to the next; None for no saving. If neither seconds nor steps
+            are given, the interval is chosen that loses least time: see `CheckpointSaverHook`.
         save_summaries_steps: Steps from one summary to the next; 100 unless seconds are given, None for none.
         save_summaries_secs: Seconds from one summary to the next.
         config: Options of the session.
@@ -439,7 +441,7 @@ def MonitoredTrainingSession(
 
 
 def _interval(steps: Any, secs: Any, default: tuple[int | None, float | str | None]) -> tuple[Any, Any]:
-    """Steps and seconds between two times, of which the default holds if neither is given."""
+    """Steps and seconds from one time to the next; the default if neither is given."""
     if steps is USE_DEFAULT and secs is USE_DEFAULT:
         return default
     return (None if steps is USE_DEFAULT else steps), (None if secs is USE_DEFAULT else secs)

@@ -13,9 +13,9 @@ EXIT_CODE: Final = 128 + signal.SIGTERM
 class PreemptionNotice:
     """Whether this process has been told to end.
 
-    From `watch` to `release` SIGTERM does not end the process but is noted. A program's own handler is left alone,
-    not so those of Ray and tfray, which end the process; and so are programs that call `watch` from another thread
-    than the main one, where Python has no signals.
+    From `watch` to `release`, SIGTERM is noted and does not end the process. A program's own handler stays in place;
+    the handlers of Ray and tfray, which end the process, are replaced meanwhile. On other threads than the main one
+    `watch` does nothing: Python has no signals there.
     """
 
     def __init__(self) -> None:
@@ -45,4 +45,4 @@ class PreemptionNotice:
             self._watching = False
 
     def _note(self, number: int, frame: FrameType | None) -> Any:
-        self._received = True  # and no more: the signal may have come amid anything, a message being logged too
+        self._received = True  # nothing else: the signal may have interrupted anything, even the writing of a log

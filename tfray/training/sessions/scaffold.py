@@ -23,7 +23,7 @@ from tfray.training.checkpoints.saver import Saver
 class Scaffold:
     """The operations that a monitored session needs besides the training step.
 
-    What is not given is taken from the graph's collections, or made, by `finalize`.
+    `finalize` takes those that are not given from the graph's collections, or makes them.
 
     Args:
         init_op: Gives the variables values when there is no checkpoint.
@@ -138,15 +138,15 @@ class Scaffold:
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
-        """What a collection holds, or else what a function makes, which is added to the collection.
+        """The member of a collection. If there is none, a function makes it, and it is added to the collection.
 
         Args:
-            arg_name: What it is for, for the error.
+            arg_name: Name of the scaffold's argument, for the error message.
             collection_key: The collection.
-            default_constructor: Makes it; it may return None.
+            default_constructor: The function that makes a member; it may return None.
 
         Raises:
-            RuntimeError: The collection holds several.
+            RuntimeError: The collection has several members.
         """
         graph = get_default_graph()
         found = graph.get_collection(collection_key)

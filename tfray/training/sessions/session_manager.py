@@ -1,4 +1,4 @@
-"""`SessionManager`: sessions in which a model is ready, restored from a checkpoint, initialised, or waited for."""
+"""`SessionManager`: makes sessions in which a model is ready. It restores, initialises, or waits for the chief."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tfray.session import Session
 from tfray.training.checkpoints.checkpoint_management import checkpoint_exists, get_checkpoint_state, is_in, series_in
 
 _SERIES: Final = "model.ckpt-"
-"""How the checkpoints of monitored sessions and supervisors are called, unless a program says otherwise."""
+"""The beginning of names of checkpoints, for monitored sessions and supervisors with the default base name."""
 
 _FIRST_WAIT_S: Final = 0.05
-"""Waits begin this short and double up to what the user allows."""
+"""Seconds of the first wait. Each further wait is twice as long, up to `recovery_wait_secs`."""
 
 
 class SessionManager:
@@ -168,7 +168,7 @@ class SessionManager:
             try:
                 missing = self._run_local_init_op(session) or self._missing(session, self._ready_op)
             except (AbortedError, UnavailableError) as error:
-                missing = error.message  # the chief may be about to replace what is gone
+                missing = error.message  # the chief may be about to replace the devices that are gone
             except BaseException:
                 session.close()
                 raise
@@ -214,7 +214,7 @@ class SessionManager:
                 return session, False
             with _told_what_else_there_is(folder, state.model_checkpoint_path):
                 saver.restore(session, state.model_checkpoint_path)
-            # Only what is here may be deleted in its time: of a copy of a folder the file may name the original's.
+            # The saver may delete only checkpoints of this folder. In a copied one, the file names the original's.
             saver.recover_last_checkpoints([each for each in state.all_model_checkpoint_paths if is_in(folder, each)])
             return session, True
         except BaseException:
@@ -234,7 +234,7 @@ class SessionManager:
             wait_s = min(wait_s * 2, self._recovery_wait_secs)
 
     def _run_local_init_op(self, session: Session) -> str:
-        """Run it, if there is one; returns what it still waits for."""
+        """Run `local_init_op`, if there is one. Returns what it still waits for, in words."""
         if self._local_init_op is None:
             return ""
         missing = self._missing(session, self._ready_for_local_init_op)
@@ -244,7 +244,7 @@ class SessionManager:
 
     @staticmethod
     def _missing(session: Session, ready_op: Any) -> str:
-        """What is not ready; "" if everything is."""
+        """What is not ready, in words; "" if everything is."""
         if ready_op is None:
             return ""
         try:
@@ -269,7 +269,7 @@ def _refuse_to_begin_over(folder: Any) -> None:
 
 @contextmanager
 def _told_what_else_there_is(folder: Any, path: str) -> Iterator[None]:
-    """Let the error about a checkpoint that is damaged or gone say which others there are."""
+    """If a checkpoint is damaged or gone, add to the error which others there are."""
     try:
         yield
     except (DataLossError, NotFoundError) as error:

@@ -1,4 +1,4 @@
-"""What a hook is: code that runs around each step of a monitored session."""
+"""The base class of hooks: code that runs around each step of a monitored session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tfray.config import RunOptions
 
 
 class SessionRunArgs(NamedTuple):
-    """What to run.
+    """Arguments of `tf.Session.run`, as a hook adds them to a step.
 
     Attributes:
         fetches: As for `tf.Session.run`; None for nothing.
@@ -22,12 +22,12 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a step gave a hook.
+    """The results of a step for a hook.
 
     Attributes:
-        results: Values of what the hook asked for, in the same structure; None if it asked for nothing.
+        results: Values of the hook's fetches, in the same structure; None if it asked for nothing.
         options: Options of the step.
-        run_metadata: What the step tells of itself, a `tf.RunMetadata`.
+        run_metadata: The record of the step, a `tf.RunMetadata`.
     """
 
     results: Any
@@ -98,7 +98,7 @@ class SessionRunHook:
             run_context: The step.
 
         Returns:
-            What to run besides what the program asks for, or None.
+            Fetches and feeds to add to those of the program, or None.
         """
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
@@ -106,7 +106,7 @@ class SessionRunHook:
 
         Args:
             run_context: The step.
-            run_values: What it gave of what `before_run` asked for.
+            run_values: The values that `before_run` asked for.
         """
 
     def end(self, session: Any) -> None:

@@ -365,7 +365,7 @@ class Supervisor:
         Args:
             threads: Threads to wait for besides those that the supervisor has started.
             close_summary_writer: Close the event file.
-            ignore_live_threads: Do not mind threads that go on.
+            ignore_live_threads: Whether threads may still run afterwards.
         """
         self._coord.request_stop()
         try:
@@ -379,7 +379,7 @@ class Supervisor:
                 self._graph_written = False
 
     def request_stop(self, ex: Any = None) -> None:
-        """Ask all threads to stop. `ex` is the error because of which, which `stop` raises."""
+        """Ask all threads to stop. `ex` is the error that is the reason; `stop` raises it."""
         self._coord.request_stop(ex)
 
     def should_stop(self) -> bool:
@@ -401,8 +401,8 @@ class Supervisor:
 
         Args:
             sess: The session.
-            summary: What a summary operation gave, or a `tf.Summary`.
-            global_step: When; the global step when None.
+            summary: The result of a summary operation, or a `tf.Summary`.
+            global_step: The step to write it for; the global step when None.
 
         Raises:
             RuntimeError: There is no event file.
@@ -467,7 +467,7 @@ class _StepCounter(LooperThread):
 
 @contextmanager
 def _ended_quietly(coord: Coordinator) -> Iterator[None]:
-    """Do not mind that the session is closed when everything stops."""
+    """Ignore errors because the session is closed, if everything is about to stop."""
     try:
         yield
     except CancelledError:

@@ -29,9 +29,9 @@ class SyncReplicasOptimizer(Optimizer):
 
     Each worker sends its gradients to accumulators beside the variables, and then waits for a token. When
     `replicas_to_aggregate` gradients of the present global step have come, the chief applies their mean with `opt`,
-    adds 1 to the global step, and hands out `total_num_replicas` tokens that bear it. A worker's token tells for which
-    global step its next gradients are: those that come too late are dropped. With fewer `replicas_to_aggregate` than
-    `total_num_replicas` the others are backups, for which no step waits.
+    adds 1 to the global step, and hands out `total_num_replicas` tokens with the new step. A worker's next gradients
+    are for the step of its token: gradients that come too late are dropped. If `replicas_to_aggregate` is less than
+    `total_num_replicas`, the difference are backups, for which no step waits.
 
         optimizer = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(), 4, total_num_replicas=5)
         train_op = optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())
@@ -78,7 +78,7 @@ class SyncReplicasOptimizer(Optimizer):
         self.chief_init_op: Operation | None = None
         """The same for the chief, and for the accumulators."""
         self.ready_for_local_init_op: Any = None
-        """Names of the global variables without a value: empty when the two may be run."""
+        """Names of the global variables without a value. When it is empty, the two operations above may be run."""
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
         """As `Optimizer.compute_gradients` of the optimizer within."""
@@ -148,7 +148,7 @@ class SyncReplicasOptimizer(Optimizer):
         return sent, means
 
     def _update_runner(self, means: Sequence[tuple[Any, Any]]) -> QueueRunner:
-        """What makes one update after the other, and hands out tokens for each."""
+        """A queue runner that makes one update after the other, and hands out tokens for each."""
         assert self._token_queue is not None
         graph = get_default_graph()
         with graph.device(self._global_step.device or ""):
@@ -159,7 +159,7 @@ class SyncReplicasOptimizer(Optimizer):
             if self._variable_averages is not None:
                 with graph.control_dependencies([step]):
                     step = self._variable_averages.apply(self._variables_to_average)
-            # Closing the queue of tokens would end the other workers: the runner is given another one to close.
+            # The runner closes its queue at the end. Closing that of the tokens would end the other workers.
             unused = FIFOQueue(1, dtypes.int32, [()], None, "dummy_queue", "dummy_queue")
             return _UpdateRunner(unused, [step])
 
@@ -170,7 +170,7 @@ class SyncReplicasOptimizer(Optimizer):
     # -- what the chief and the workers run --------------------------------------------------------------
 
     def get_chief_queue_runner(self) -> QueueRunner:
-        """What the chief runs in threads of its own: the updates. Call `apply_gradients` or `minimize` first.
+        """The queue runner by which the chief makes the updates. Call `apply_gradients` or `minimize` first.
 
         Raises:
             ValueError: `apply_gradients` has not been called.
@@ -202,7 +202,7 @@ class SyncReplicasOptimizer(Optimizer):
             return self._token_queue.enqueue_many((tokens,))
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
-        """A hook for monitored sessions that does what is to be done in every new session.
+        """A hook for monitored sessions. In every new session it sets the step; for the chief it starts the updates.
 
         Args:
             is_chief: Whether this worker makes the updates.
@@ -252,7 +252,7 @@ class _SyncReplicasHook(SessionRunHook):
 
 
 class _UpdateRunner(QueueRunner):
-    """Runs updates, which wait for gradients that may never come: its threads end when the session is closed."""
+    """Runs updates. They wait for gradients that may never come, so its threads end when the session is closed."""
 
     _is_awaited = False
 
@@ -264,9 +264,10 @@ class _UpdateRunner(QueueRunner):
 
 
 def _local_variable(graph: Graph, global_step: Any) -> Variable:
-    """The global step for which a worker's gradients are, in the worker's own memory.
+    """A variable in the worker's own memory: the global step for which its gradients are.
 
-    Device functions send variables to parameter servers, and all else to the worker: so this follows an operation.
+    Device functions put variables on parameter servers, and all else on the worker. So this one takes the device
+    of an operation that is no variable.
     """
     with graph.control_dependencies(None):
         worker = grouping_ops.no_op("sync_rep_local_anchor").device

@@ -20,7 +20,7 @@ def basic_train_loop(
     kwargs: Mapping[str, Any] | None = None,
     master: Any = "",
 ) -> None:
-    """Call a function again and again until a supervisor stops; after an `AbortedError` with a new session.
+    """Call a function again and again until a supervisor stops. After an `AbortedError` it makes a new session.
 
     Args:
         supervisor: The supervisor.
@@ -68,7 +68,7 @@ def train(
         save_summaries_steps: Likewise.
         config: Likewise.
         max_wait_secs: Likewise.
-        run_metadata: Takes what each step tells of itself.
+        run_metadata: Takes the record of each step.
 
     Returns:
         The last loss, or None if there was no step.

@@ -16,14 +16,14 @@ from tfray.library.platform import logging
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 _LOOK_AGAIN_S = 1.0
-"""How often a waiting `join` looks whether all threads have ended without a request to stop."""
+"""Seconds after which a waiting `join` looks again whether all threads have ended without a request to stop."""
 
 
 class Coordinator:
-    """Lets any of several threads ask all of them to stop, and hands on the exception because of which.
+    """Lets any of several threads ask all of them to stop, and hands the exception that was the reason to `join`.
 
     Each thread works while `should_stop` is false, best within `stop_on_exception`. The main thread calls
-    `request_stop` when it is done, and `join`.
+    `request_stop` when it is done, and then `join`.
 
     Args:
         clean_stop_exception_types: Exceptions that only mean the end; `OutOfRangeError` by default. `request_stop`
@@ -56,10 +56,10 @@ class Coordinator:
         """Ask all threads to stop.
 
         Args:
-            ex: The exception because of which, or a tuple as of `sys.exc_info`; the first one is raised by `join`.
+            ex: The exception that is the reason, or a tuple as of `sys.exc_info`. `join` raises the first one.
 
         Raises:
-            BaseException: `ex` itself, when the threads have been joined already, and nobody would see it.
+            BaseException: `ex` itself, if `join` has ended already and so cannot raise it.
         """
         error = ex[1] if isinstance(ex, tuple) else ex
         with self._lock:
@@ -123,11 +123,11 @@ class Coordinator:
         Args:
             threads: Threads to wait for besides those that are registered.
             stop_grace_period_secs: Seconds between the request to stop and giving up.
-            ignore_live_threads: Do not mind threads that are left then.
+            ignore_live_threads: Whether to return even if threads still run after that time.
 
         Raises:
-            RuntimeError: Some are left.
-            BaseException: What has been reported to `request_stop`.
+            RuntimeError: Threads still run after that time.
+            BaseException: The exception that was reported to `request_stop`.
         """
         with self._lock:
             awaited = list(dict.fromkeys([*self._registered, *(threads or ())]))

@@ -1,4 +1,4 @@
-"""Variables to parameter servers, everything else to the worker: `replica_device_setter`."""
+"""`replica_device_setter`: puts variables on parameter servers, and everything else on the worker."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ STATE_OPS: Final = ("Variable",)
 """Operation types that hold parameters."""
 
 UNKNOWN_BYTES: Final = 4
+"""Bytes assumed for a variable whose shape is not fully known."""
 
 Strategy = Callable[[Operation], int]
-"""From a variable's operation to the number of the parameter server that shall hold it."""
+"""Given a variable's operation, returns the number of the parameter server that shall hold it."""
 
 
 def byte_size_load_fn(op: Operation) -> float:

@@ -1,4 +1,4 @@
-"""The global step: how many updates a model has had, by whichever worker."""
+"""The global step: the number of updates that a model has had, by all workers together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def get_global_step(graph: Graph | None = None) -> Any | None:
         graph: The graph; the default graph when None.
 
     Raises:
-        InvalidArgumentError: There are several, or it is no integer scalar.
+        InvalidArgumentError: There are several global steps, or it is not an integer scalar.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -70,7 +70,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph, made if need be.
+    """The global step of a graph. It is created if there is none.
 
     Args:
         graph: The graph; the default graph when None.

@@ -22,7 +22,7 @@ __all__ = ["QueueRunner", "QueueRunnerDef", "add_queue_runner", "start_queue_run
 
 @dataclass(frozen=True)
 class QueueRunnerDef:
-    """A queue runner by the names of its operations: how it is found again in a graph that was loaded.
+    """A queue runner as the names of its operations, by which it is found again in a loaded graph.
 
     Attributes:
         queue_name: Name of the queue's operation.
@@ -40,19 +40,18 @@ class QueueRunnerDef:
 
 
 class QueueRunner:
-    """Enqueue operations of one queue, each of which a thread of its own runs again and again.
+    """Fills a queue: a thread for each enqueue operation runs it again and again.
 
-    A thread ends when its operation reports that the input has ended. When all have ended, the queue is closed, so
-    that whoever takes elements learns of it once the queue is empty. When a coordinator stops, waiting enqueues are
-    cancelled.
+    A thread ends when its operation reports that the input has ended. When all threads have ended, the queue is closed:
+    dequeue operations then fail once the queue is empty. When a coordinator stops, waiting enqueues are cancelled.
 
     Args:
         queue: The queue.
-        enqueue_ops: Operations that add to it. One that stands in the list several times gets as many threads.
-        close_op: Operation that closes the queue; its `close` by default.
-        cancel_op: Operation that closes it and cancels waiting enqueues; that of its `close` by default.
+        enqueue_ops: Operations that add to it. An operation gets a thread for each time that it is in the list.
+        close_op: Operation that closes the queue; made by its `close` by default.
+        cancel_op: Operation that closes it and cancels waiting enqueues; made by its `close` by default.
         queue_closed_exception_types: Errors that mean the end of the input; `OutOfRangeError` by default.
-        queue_runner_def: Instead of all of these, what `to_proto` gave: names of operations in the current graph.
+        queue_runner_def: Instead of all of these, the result of `to_proto`: names of operations in the current graph.
         import_scope: Name scope to which those names are relative.
 
     Raises:
@@ -117,7 +116,7 @@ class QueueRunner:
 
     @property
     def queue(self) -> QueueBase | Operation:
-        """The queue; of a runner that was loaded, its operation."""
+        """The queue; for a runner that was loaded, the queue's operation."""
         return self._queue
 
     @property
@@ -142,7 +141,7 @@ class QueueRunner:
 
     @property
     def exceptions_raised(self) -> list[BaseException]:
-        """What threads that have no coordinator have raised since `create_threads`."""
+        """Exceptions of threads without a coordinator since `create_threads`."""
         return self._exceptions
 
     @property
@@ -162,7 +161,7 @@ class QueueRunner:
             start: Whether to start them.
 
         Returns:
-            The threads; none when those of an earlier call with this session still run.
+            The threads; an empty list if threads of an earlier call with this session still run.
         """
         with self._lock:
             if self._running.get(sess, 0) > 0:
@@ -211,7 +210,7 @@ class QueueRunner:
             coord.request_stop(error)
             return
         self._exceptions.append(error)
-        if not isinstance(error, CancelledError):  # that is how a thread without a coordinator is stopped
+        if not isinstance(error, CancelledError):  # cancelling is the way to stop a thread without a coordinator
             logging.error("%s: %s: %s", threading.current_thread().name, type(error).__name__, error)
 
     def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
@@ -238,7 +237,7 @@ def _found(definition: QueueRunnerDef, scope: str | None) -> tuple[Any, list[Any
 
 @checked
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Let `start_queue_runners` start the threads of a runner too.
+    """Add a runner to a graph collection, so that `start_queue_runners` starts its threads.
 
     Args:
         qr: The runner.

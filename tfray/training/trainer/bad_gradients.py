@@ -1,4 +1,4 @@
-"""Tells once of gradients that are not finite."""
+"""Warns once of gradients that are not finite."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tfray.library.platform import logging
 
 
 class BadGradientsWarning:
-    """A warning that is logged at the first step that gives cause.
+    """A warning that is logged once, at the first step with gradients that are not finite.
 
     Args:
         mode: `RunConfig.bad_gradients`.
@@ -19,7 +19,7 @@ class BadGradientsWarning:
         self._told = False
 
     def observe(self, step: int, found: Mapping[int, Sequence[str]]) -> None:
-        """See what replicas of a step computed: by replica, the variables whose gradients were not finite."""
+        """Take what was found in a step: by replica, the variables whose gradients were not finite."""
         if not found or self._told:
             return
         self._told = True

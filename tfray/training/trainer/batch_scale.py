@@ -1,4 +1,4 @@
-"""How large the steps of an elastic run are, as a tensor: for learning rates that follow it."""
+"""`batch_scale`: the size of an elastic run's steps as a tensor, for learning rates that follow it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NAME = "batch_scale"
 
 
 def batch_scale(graph: Graph | None = None) -> Tensor:
-    """By how much more examples than ``batch_size`` count in a step, as a float32 scalar.
+    """The number of examples that count in a step, divided by ``batch_size``, as a float32 scalar.
 
-    It is 1, but for a `Trainer` on a number of workers that varies, with ``elastic_batch="scaled"``: there it is the
-    number of replicas that count, divided by the least there may be, and changes when workers come and go. Use it for
-    the learning rate: ``rate * tf.train.batch_scale()`` is the linear scaling rule for SGD with or without momentum
+    It is 1, except in an elastic run of a `Trainer` with ``elastic_batch="scaled"``. There it is the number of replicas
+    that count, divided by the least that there may be, and changes when workers come and go. Use it for the learning
+    rate: ``rate * tf.train.batch_scale()`` is the linear scaling rule for SGD with or without momentum
     (Goyal et al., "Accurate, Large Minibatch SGD", arXiv:1706.02677); ``rate * tf.sqrt(tf.train.batch_scale())`` suits
     adaptive optimizers.
 

@@ -33,11 +33,11 @@ from tfray.training.trainer.step_history import StepRecord
 from tfray.training.trainer.trained_variables import initializer, variables_of, whole_values
 
 STEPS_AHEAD: Final = 2
-"""Steps that devices have in hand, so that none waits for the driver between two."""
+"""How many steps are handed out ahead: with two, no device waits for the driver between steps."""
 
 
 def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
-    """The parameter servers and workers; of an elastic run the least number of workers."""
+    """Start the parameter servers and workers. For an elastic run that is the least number of workers."""
     ps = JobSpec(
         scaling.shards, num_cpus=scaling.cpus_per_parameter_server, resources=scaling.parameter_server_resources
     )
@@ -61,12 +61,12 @@ class ClusterTraining:
     Args:
         model: The model, built for the cluster's parameter servers.
         input_fn: Opens the input of a replica.
-        scaling: Actors.
-        run: Length and place.
+        scaling: The number of actors, and how they work together.
+        run: The configuration of the run.
         cluster: The actors.
-        checkpoints: Where the run begins, and what it leaves.
-        summaries: What the model's summaries are.
-        events: Told what happens beside the steps.
+        checkpoints: The checkpoints of the run.
+        summaries: The model's summaries.
+        events: Takes what happens beside the steps.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class ClusterTraining:
     ) -> None:
         self._events = events
         self._ended: dict[int, WorkerEvent] = {}
-        """Replicas whose input has ended, while that is no loss."""
+        """Replicas whose input has ended. It is a loss of data only if a later step ends without them."""
         self._lost: str | None = None
-        """What part of the data is no longer read."""
+        """A message about the part of the data that is no longer read; None if all is read."""
         self._model = model
         self._input_fn = input_fn
         self._scaling = scaling
@@ -100,7 +100,7 @@ class ClusterTraining:
         recoveries, model, checkpoints, died = 0, self._model, self._checkpoints, ""
         while True:
             try:
-                # Variables are read and written where they live: the death of a worker is no concern of theirs.
+                # This session saves and restores variables on the shards only: the death of a worker does not touch it.
                 with Session(self._cluster.only("ps"), graph=model.graph) as session, checkpoints.settled():
                     yield from self._steps(session, died)
                     self._final = session.run(variables_of(model))
@@ -115,7 +115,7 @@ class ClusterTraining:
             self._cluster.replace_dead(self._scaling.start_timeout_s, ("ps",) if self._scaling.elastic else None)
 
     def final_values(self) -> dict[str, Any]:
-        """The values of the variables when training had ended, those that the trainer has cut joined again."""
+        """The values of the variables at the end of training. The parts of partitioned variables are joined again."""
         return self._final if self._scaling.partitioner is None else whole_values(self._model, self._final)
 
     def _steps(self, session: Session, died: str = "") -> Generator[StepRecord, None, None]:
@@ -148,7 +148,7 @@ class ClusterTraining:
                 checkpoints.step = report.step
                 record = _record(report, names)
                 warning.observe(record.step, record.bad_gradients)
-                # Those of the batch come with the step of which they were asked, whichever place that took.
+                # Summaries of the batch come with the step for which they were asked, whatever its position.
                 due = summaries.due(report.step, begin) if summaries.of_batch is None else record.summary
                 if of_state is not None and due:
                     record = replace(record, summary=record.summary + session.run(of_state))
@@ -163,7 +163,7 @@ class ClusterTraining:
     # -- what is lost ----------------------------------------------------------------------------
 
     def _observe(self, event: WorkerEvent) -> None:
-        """See what has become of a replica."""
+        """Take an event of a replica, tell it, and note lost data."""
         who = f"replica {event.replica} ({event.device})"
         if event.kind == "ended":
             self._ended[event.replica] = event
@@ -176,7 +176,7 @@ class ClusterTraining:
             self._lose(event, f"the worker of {who} died in step {event.step} and is not replaced, after {restarts}")
 
     def _note_ends(self, report: StepReport) -> None:
-        """A step has been taken: ends of inputs before it are a loss, unless it had as many members as it needs."""
+        """A step has ended. Inputs that ended before it are a loss, unless the step had as many members as it needs."""
         scaling = self._scaling
         if scaling.mode == "async" or (scaling.backup_workers and len(report.members) >= scaling.required):
             return
@@ -254,12 +254,12 @@ class ClusterTraining:
         scaling, steps = self._scaling, self._run.steps - first_step + 1
         if scaling.mode == "async":
             return AsyncProtocol(steps, first_step, STEPS_AHEAD, scaling.staleness)
-        # The membership of an elastic run says who is expected. Backups are not, as in any step.
+        # In an elastic run the membership says which replicas are expected. Backup workers are not waited for.
         required = 1 if scaling.elastic else scaling.required
         return SyncProtocol(required, steps, first_step, required, STEPS_AHEAD)
 
     def _context(self, share: InputShare) -> InputContext:
-        """What an input function is told of a share."""
+        """The context of an input function for a share of the input."""
         scaling = self._scaling
         # Where it depends on the number of replicas how many examples a step takes, batches tell how many there were.
         counted = scaling.mode == "async" or (scaling.elastic and scaling.elastic_batch == "scaled")
@@ -282,7 +282,7 @@ class ClusterTraining:
 
 
 class _InputOpener:
-    """Opens a replica's input on its worker: what gives the values that its plan is fed in a step."""
+    """Opens a replica's input on its worker. Calling it returns a function that reads the values to feed in a step."""
 
     def __init__(
         self,
@@ -320,7 +320,7 @@ class _InputOpener:
 
 
 def _record(report: StepReport, names: Sequence[str]) -> StepRecord:
-    values = report.values or [math.nan] * len(names)  # whose only member died before it could report
+    values = report.values or [math.nan] * len(names)  # empty if the only member died before it could report
     metrics = {name: float(value) for name, value in zip(names, values, strict=False)}
     trace = run_metadata(report.records) if report.records else None
     summary = b"".join(np.asarray(value).item() for value in report.values[len(names) :])

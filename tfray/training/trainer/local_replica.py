@@ -1,7 +1,7 @@
 """A replicated step in this process: one replica and the shards that it updates, on one device.
 
-A run that gathers gradients over several batches, or checks them, computes the same steps in one process as on a
-cluster: the same partitions, of which the replica's runs first, and then, unless it is to be left out, the shard's.
+A run that gathers gradients over several batches, or checks them, has the same partitions in one process as on a
+cluster. In each step the replica's partition runs first. Then the shard's runs, unless the replica is to be left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tfray.session import Session
 from tfray.training.threads.device_setter import STATE_OPS
 
 SHARD: Final = "/job:localhost/task:0/device:CPU:0"
-"""The device of a local session: variables live there."""
+"""The device of a local session, where variables live."""
 
 
 def to_shard(op: Operation) -> str:
@@ -43,7 +43,7 @@ class LocalReplica:
         fetched: What a step returns.
         target: The training operation.
         fed: What each batch feeds.
-        options: How to compute.
+        options: How the replica computes and what it checks.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class LocalReplica:
         """Run a step.
 
         Args:
-            number: Which it is.
-            values: What is fed: that of the first batch, of the second, and so on.
-            trace: Takes what is recorded of the step, if that is wanted.
+            number: The number of the step.
+            values: The values to feed: those of the first batch, then those of the second, and so on.
+            trace: Takes the record of the step; None to record nothing.
 
         Returns:
             The fetched values, and the variables whose gradients were not finite.
@@ -96,7 +96,7 @@ class LocalReplica:
                 raise
             finally:
                 step.cancel()
-                step.runs, held.runs = (), {}  # a cycle would keep what they hold until it is collected
+                step.runs, held.runs = (), {}  # breaks a cycle of references that would keep tensors in memory
         if record is not None and trace is not None:
             record.close()
             trace.CopyFrom(run_metadata([record.record(sum(plan.buffer_bytes for plan in plans.values()))]))
@@ -120,7 +120,7 @@ class LocalReplica:
 
 
 class _HeldBack:
-    """Hands tensors to the other partitions of the step, those for the shard when it is certain that they count."""
+    """Hands tensors to the other partition of the step. Those for the shard wait until it is known that they count."""
 
     copies = False
 
@@ -135,11 +135,11 @@ class _HeldBack:
             self.runs[destination].deliver(key, value)
 
     def flush(self) -> None:
-        """Nothing is held back until then."""
+        """Do nothing: no tensor waits for this call."""
 
 
 def _advance_fully(step: Step, runs: Sequence[PlanRun]) -> None:
-    """Run what is ready, and wait for operations that wait for other steps."""
+    """Run what is ready, and wait for operations that wait for other steps, such as those of queues."""
     advance_all(runs)
     while step.mailbox is not None and any(run.suspended for run in runs):
         wait_for_more(runs, step, step.mailbox)

@@ -28,13 +28,13 @@ _FULL_TRACE: Final = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
 
 class LocalSteps:
-    """The two ways to run a step: as the session's own, and as that of a replica.
+    """The two ways to run a step in this process: plainly in the session, or as a replica and its shard.
 
     Args:
-        model: The model; for steps of a replica built under `local_replica.to_shard`.
-        session: Where its variables are.
-        run: The run.
-        summaries: What the model's summaries are.
+        model: The model; for `gathered` it must be built under `local_replica.to_shard`.
+        session: The session that holds its variables.
+        run: The configuration of the run.
+        summaries: The model's summaries.
         first_step: Number of the first step.
     """
 

@@ -26,7 +26,7 @@ from tfray.training.input.inputs import Batch, BatchForm, flatten_batch, unflatt
 
 
 class ModeKeys:
-    """What a model function builds its graph for."""
+    """The purposes for which a model function builds its graph."""
 
     TRAIN = "train"
     EVAL = "eval"
@@ -41,7 +41,7 @@ class ModelSpec:
         loss: Scalar to be minimised.
         train_op: One training step; needed in mode `ModeKeys.TRAIN`.
         metrics: Further tensors to follow, by name; each is averaged over replicas, or over an evaluation.
-        predictions: Tensors that the model gives, by name.
+        predictions: The model's output tensors, by name.
     """
 
     loss: Tensor
@@ -61,9 +61,9 @@ class BuiltModel:
     Attributes:
         graph: The graph.
         spec: What the function returned.
-        placeholders: Stand for the arrays of a batch, in the order of `flatten_batch`.
-        form: What batches are like.
-        batch_size: Examples of the batch for which it was built.
+        placeholders: The placeholders for the arrays of a batch, in the order of `flatten_batch`.
+        form: The structure of batches.
+        batch_size: Number of examples in the batch for which it was built.
     """
 
     graph: Graph

@@ -1,7 +1,8 @@
 """The summaries of a model that a `Trainer` trains: when to compute them, and where.
 
-In one process they are fetched with a step. On a cluster those that depend on the batch become a branch of the
-replica's graph, taken when the input says so; the others, of variables and the like, are computed where these live.
+In one process they are fetched with a step. On a cluster, summaries that depend on the batch become a branch of the
+replica's graph: a placeholder that the input feeds says whether to take it. The others, of variables and the like, are
+computed where the variables live.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class Branch:
     """Summaries that are computed on request.
 
     Attributes:
-        summary: All of them in one; empty unless they are wanted.
-        wanted: The placeholder that says so.
+        summary: All of them, merged; empty unless they are wanted.
+        wanted: The placeholder that says whether they are wanted.
     """
 
     summary: Tensor
@@ -51,7 +52,7 @@ class ModelSummaries:
 
     Args:
         model: The model.
-        every_steps: Steps from one time that they are wanted to the next; None for never.
+        every_steps: They are wanted once in so many steps; None for never.
     """
 
     def __init__(self, model: BuiltModel, every_steps: int | None) -> None:
@@ -61,18 +62,18 @@ class ModelSummaries:
         self.every_steps = every_steps if found else None
 
     def due(self, step: int, first_step: int) -> bool:
-        """Whether they are wanted of a step of a run that begins with `first_step`."""
+        """Whether they are wanted for a step, in a run that begins with `first_step`."""
         return is_due(step, first_step, self.every_steps)
 
     def all(self) -> Tensor | None:
-        """All of them in one, to be fetched in this process; None if there are none."""
+        """All of them, merged, to be fetched in this process; None if there are none."""
         return _merged(self._model.graph, self._found)
 
     # -- on a cluster ----------------------------------------------------------------------------
 
     @cached_property
     def of_state(self) -> Tensor | None:
-        """Those that tell what variables hold, in one; None if there are none."""
+        """Those of the values of variables, merged; None if there are none."""
         return _merged(self._model.graph, [summary for summary in self._reportable if _is_of_state(summary)])
 
     @cached_property
@@ -83,7 +84,7 @@ class ModelSummaries:
             return None
         graph, model = self._model.graph, self._model
         trained = reachable_backward([model.train_operation, *(tensor.op for tensor in model.fetches.values())])
-        # What only summaries need is copied into the branch; the rest is computed in any case.
+        # Operations that only summaries need are copied into the branch. All others run in every step anyway.
         own = reachable_backward([tensor.op for tensor in found], lambda op: _own(_inputs(op), trained))
         with graph.as_default(), graph.device(None), graph.control_dependencies(None), graph.name_scope(SCOPE):
             wanted = source_ops.placeholder(dtypes.bool_, [], name="wanted")
@@ -92,7 +93,7 @@ class ModelSummaries:
 
     @cached_property
     def _reportable(self) -> list[Tensor]:
-        """Those that do not depend on what replicas combine: of that there is nothing before the step's end."""
+        """Those that do not depend on combined gradients: a replica never sees these, as the shards combine them."""
         found = []
         for summary in self._found:
             if any(map(_is_combined, reachable_backward([summary.op], _inputs))):
@@ -122,7 +123,7 @@ def _is_combined(op: Operation) -> bool:
 
 
 def _is_of_state(summary: Tensor) -> bool:
-    """Whether it is a function of what variables hold."""
+    """Whether a summary depends only on the values of variables."""
     return all(
         not is_stateful(op) or access_of(op) == "read" or op.type in ("Variable", "NoOp")
         for op in reachable_backward([summary.op])

@@ -33,7 +33,7 @@ from tfray.training.sessions.preemption import EXIT_CODE, PreemptionNotice
 
 NAME: Final = "model.ckpt"
 RECORD_FILE: Final = "failures.json"
-"""Beside the checkpoints: how long was trained there, and how often training failed."""
+"""File beside the checkpoints: how long training has run in that folder, and how often it failed."""
 
 OWN_FILES: Final = (*checkpoint_management.OWN_FILES, RECORD_FILE, LOCK_FILE)
 """Files beside the checkpoints that a run replaces."""
@@ -42,18 +42,18 @@ _STEP: Final = re.compile(r"-(\d+)$")
 
 
 class RunCheckpoints:
-    """The checkpoints of one run. Within a ``with`` block SIGTERM is noted, to be acted upon between two steps.
+    """The checkpoints of one run. Within its ``with`` block SIGTERM is only noted; the run acts on it between steps.
 
     Args:
         graph: The model's graph, to which the operations of saving are added.
-        folder: Where checkpoints are; with None there are none, and nothing here does anything.
-        save_every_steps: Steps from one to the next.
-        save_every_s: Seconds from one to the next. Without either, what failures and measured costs suggest.
-        keep: How many to keep.
-        resume: Whether to begin from the newest one that is there.
-        resume_from: Begin from this checkpoint, or the newest of this folder, instead.
-        asynchronous: Whether they are written in the background.
-        assumed_s: Mean time between failures, as long as nothing is known.
+        folder: Folder of the checkpoints. With None there are none, and all methods do nothing.
+        save_every_steps: Steps from one checkpoint to the next.
+        save_every_s: Seconds from one to the next. Without either, the interval follows failures and measured costs.
+        keep: How many checkpoints to keep.
+        resume: Whether to begin from the newest checkpoint in the folder.
+        resume_from: A checkpoint to begin from instead, or a folder, for its newest one.
+        asynchronous: Whether checkpoints are written in the background.
+        assumed_s: Mean time between failures, in seconds, as long as none was seen.
 
     Attributes:
         step: How many steps are done.
@@ -89,7 +89,7 @@ class RunCheckpoints:
             with graph.as_default():
                 self._saver = Saver(
                     max_to_keep=keep,
-                    save_relative_paths=True,  # the folder may be moved, and a copy of it is not the folder
+                    save_relative_paths=True,  # the folder may be moved; and a copy must not refer to the original
                     asynchronous=asynchronous,
                     allow_empty=True,
                     takes_arrays=True,
@@ -103,7 +103,7 @@ class RunCheckpoints:
     # -- the beginning and the end ---------------------------------------------------------------
 
     def __enter__(self) -> RunCheckpoints:
-        """Take up the folder: make it, lock it, clear away what interrupted saves have left, see how runs ended.
+        """Make and lock the folder, remove files that interrupted saves have left, and read the record of failures.
 
         Raises:
             FailedPreconditionError: Another run saves there.
@@ -137,12 +137,12 @@ class RunCheckpoints:
             self._lock.release()
 
     def _clear_away(self) -> None:
-        """Remove what saves of runs here have left that were interrupted; call it while none is under way."""
+        """Remove files that interrupted saves have left in the folder. Call it while no save is under way."""
         checkpoint_folder.clear_away(f"{self._folder}/{NAME}-", series=True, also=OWN_FILES)
 
     @contextlib.contextmanager
     def settled(self) -> Iterator[None]:
-        """A block at whose end nothing is being written any more; an error in it comes before one of a save."""
+        """At the end of the block, wait until no save is under way. An error in the block wins over one of a save."""
         try:
             yield
         except BaseException:
@@ -152,16 +152,16 @@ class RunCheckpoints:
         self.wait()
 
     def restore(self, session: Session) -> Mapping[str, Any]:
-        """Give the variables the values of the newest checkpoint, if there is one; `step` is its step then, else 0.
+        """Restore the variables from the newest checkpoint, and set `step` to its step; to 0 if there is none.
 
-        One that is damaged is told of, and the one before is taken.
+        If the newest is damaged, this warns, and takes the one before.
 
         Returns:
-            The further arrays that were saved with it.
+            The other arrays that were saved with the checkpoint.
 
         Raises:
             DataLossError: All checkpoints are damaged, or the one that was asked for.
-            FailedPreconditionError: Which one is the newest is not clear.
+            FailedPreconditionError: It is not clear which checkpoint is the newest.
             InvalidArgumentError: The checkpoint was not saved by a `Trainer`.
             NotFoundError: The checkpoint that was asked for is not there.
         """
@@ -197,14 +197,14 @@ class RunCheckpoints:
             raise
         checkpoint = open_checkpoint(path)
         further = [name for name in checkpoint.tensors if name not in self._saver.names]
-        arrays = {name: np.array(checkpoint.read(name)) for name in further}  # copies: the file may go meanwhile
+        arrays = {name: np.array(checkpoint.read(name)) for name in further}  # copies: the file may be deleted later
         self.step = self._saved_step = int(match[1])
         return arrays
 
     # -- which checkpoints there are -------------------------------------------------------------
 
     def _candidates(self) -> list[str]:
-        """The checkpoints from which to begin: the newest, then those to go back to when it is damaged."""
+        """The checkpoints to try in turn: the newest, then those to go back to if it is damaged."""
         if self._folder is None or not self._resume:
             return []
         if self._resume_from is not None:
@@ -229,7 +229,7 @@ class RunCheckpoints:
         return self._unlisted(reason)
 
     def _unlisted(self, reason: str) -> list[str]:
-        """The checkpoints that their manifests tell of, newest first; `reason` says why nothing else does."""
+        """All checkpoints with a manifest in the folder, newest first. `reason` says why its state file is no use."""
         folder, state = self._folder, checkpoint_management.STATE_FILE
         assert folder is not None
         found = [path for path, _ in self._series()]
@@ -247,7 +247,7 @@ class RunCheckpoints:
         return found
 
     def _take_up(self, candidates: Sequence[str], damaged: Collection[str]) -> None:
-        """Let the saver delete, in their time, the checkpoints of this folder that are listed, but none elsewhere."""
+        """Let the saver later delete the listed checkpoints that are in this folder, but none in other folders."""
         if self._resume_from is not None:
             candidates = [path for path, _ in reversed(self._series())]
         self._saver.recover_last_checkpoints([path for path in reversed(candidates) if path not in damaged])
@@ -266,13 +266,13 @@ class RunCheckpoints:
 
     @property
     def next_step(self) -> int | None:
-        """The step after which to save, where that is known beforehand."""
+        """The step after which to save, if that is known beforehand; otherwise None."""
         if self._folder is None or self._every_steps is None:
             return None
         return (self.step // self._every_steps + 1) * self._every_steps
 
     def is_due(self) -> bool:
-        """Whether to save now, because it is time, or because the process has been told to end."""
+        """Whether to save now, because it is time or because of SIGTERM."""
         if self._folder is None:
             return False
         if self._notice.received:
@@ -286,7 +286,7 @@ class RunCheckpoints:
 
         Args:
             session: The session.
-            arrays: Gives further arrays to save.
+            arrays: Returns other arrays to save, by name.
         """
         if self._folder is None or self.step == self._saved_step:
             return
@@ -304,7 +304,7 @@ class RunCheckpoints:
         )
         self._pause_s = time.monotonic() - started
         self._saved_step = self.step
-        self._resume, self._resume_from = True, None  # the newest one is this run's
+        self._resume, self._resume_from = True, None  # from now on the newest checkpoint is one of this run
         self._since = time.monotonic()
         self._write_record(finished=False)
 
@@ -318,7 +318,7 @@ class RunCheckpoints:
             self._pause_s = None
 
     def exit_if_preempted(self) -> None:
-        """End the process if it has been told to, once the checkpoint is complete."""
+        """After a SIGTERM, wait until the newest checkpoint is complete, and end the process."""
         if self._notice.received:
             self.wait()
             sys.exit(EXIT_CODE)
@@ -354,7 +354,7 @@ class RunCheckpoints:
 
 
 def random_states(session: Session) -> dict[str, Any]:
-    """Where the random streams of a session in this process are, by names for a checkpoint."""
+    """The states of the random streams of a session in this process, by names for a checkpoint."""
     found = {}
     for name, device in _devices_of(session).items():
         found.update({f"{RANDOM_STATE}{name}@{stream}": array for stream, array in states_of(device.resources).items()})
@@ -362,7 +362,7 @@ def random_states(session: Session) -> dict[str, Any]:
 
 
 def restore_random_states(session: Session, arrays: Mapping[str, Any]) -> None:
-    """Put the streams where they were; those that were not saved begin anew."""
+    """Restore the states of the streams. Streams that were not saved begin anew."""
     for name, device in _devices_of(session).items():
         start = f"{RANDOM_STATE}{name}@"
         own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}

@@ -32,32 +32,32 @@ class ScalingConfig:
     """How many actors train, and how they work together.
 
     Attributes:
-        workers: Number of replicas, backups included; a pair ``(min, max)`` for an *elastic* run, which begins with
-            `min` and takes whatever comes up to `max`. Room for those that are missing is asked of Ray all the time,
-            and so of its autoscaler; workers that go, with their nodes or alone, are not waited for. At such changes no
-            step is lost or begun anew, save one that has nobody left to compute it.
-        elastic_batch: Of an elastic run, how many examples count in a step. ``"constant"``: always the batch size of
-            the input, divided among the replicas that there are; how many these are makes no difference to what is
-            learned. ``"scaled"``: so many in proportion, where the batch size is that of `min` workers; see
+        workers: Number of replicas, backups included. A pair ``(min, max)`` makes an *elastic* run: it begins with
+            `min` workers and takes more as they come, up to `max`. It asks Ray, and so its autoscaler, for room for the
+            missing workers all the time. It does not wait for workers that go, with their nodes or alone. Such changes
+            neither lose nor repeat a step, except one that has no replica left to compute it.
+        elastic_batch: How many examples count in a step of an elastic run. ``"constant"``: always the batch size of the
+            input, divided among the replicas that are there; their number makes no difference to what is learned.
+            ``"scaled"``: in proportion to the replicas, where the batch size is that of `min` workers; see
             `tf.train.batch_scale` for the learning rate.
-        parameter_servers: Number of shards that hold the variables; ``"auto"`` for as many as predicted steps profit
-            from, on the nodes that there are.
+        parameter_servers: Number of shards that hold the variables; ``"auto"`` chooses the number by predicted step
+            times on the nodes that are there.
         partitioner: Default partitioner of the model's variables; ``"auto"`` cuts those that are larger than a shard's
             fair share of the model. Results name the whole variables.
-        backup_workers: Of the replicas, how many may be late in a step without anybody waiting for them: the
-            gradients of the first ``workers - backup_workers`` are averaged, later ones are dropped.
+        backup_workers: How many of the replicas a step does not wait for: the gradients of the first
+            ``workers - backup_workers`` are averaged, later ones are dropped.
         mode: ``"sync"``, or ``"async"``: each replica applies its gradients as it goes.
-        staleness: In asynchronous training, by how many steps a replica may be ahead of the slowest one; None for any
+        staleness: How many steps a replica may be ahead of the slowest one, in asynchronous training; None for any
             number.
         cpus_per_worker: CPUs that each worker asks of Ray, possibly a fraction.
         cpus_per_parameter_server: The same for parameter servers.
         worker_resources: Custom Ray resources that each worker asks for.
-        parameter_server_resources: The same for parameter servers: to keep them on nodes that stay, for instance.
-        wire_dtype: ``"bfloat16"`` or ``"float16"``: 32-bit floating-point tensors travel between replicas and parameter
-            servers in so many bits, gradients one way, parameters and rows of embeddings the other. Parameters are
-            stored, and gradients added up, in 32 bits; scalars travel as they are. None sends everything as it is.
-            bfloat16 keeps the range of the numbers, with 8 significant bits; float16 keeps 11, what is above 65504
-            becomes infinite, and CPUs take several times as long to convert.
+        parameter_server_resources: The same for parameter servers, for instance to keep them on nodes that stay.
+        wire_dtype: The dtype in which 32-bit floating-point tensors travel between replicas and parameter servers:
+            ``"bfloat16"``, ``"float16"``, or None for their own. It holds for gradients, parameters and rows of
+            embeddings, but not for scalars. Parameters are stored, and gradients added up, in 32 bits all the same.
+            bfloat16 keeps the range of the numbers, with 8 significant bits. float16 keeps 11 significant bits; values
+            above 65504 become infinite, and CPUs take several times as long to convert.
         scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``.
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
     """
@@ -98,7 +98,7 @@ class ScalingConfig:
 
     @property
     def shards(self) -> int:
-        """Number of parameter servers, where it is decided already."""
+        """Number of parameter servers, once it has been decided."""
         if isinstance(self.parameter_servers, str):
             raise InvalidArgumentError("the number of parameter servers is not decided before training begins")
         return self.parameter_servers
@@ -128,7 +128,7 @@ class ScalingConfig:
         return 1 if self.mode == "async" else max(1, replicas - self.backup_workers)
 
     def input_context(self, replicas: int, index: int, first_step: int) -> InputContext:
-        """What the input function of a replica is told, while there are so many."""
+        """The context of a replica's input function, while there are `replicas` of them."""
         required = self.required_of(replicas)
         if not self.elastic or self.mode == "async":
             return InputContext(replicas, index, required, first_step)
@@ -144,12 +144,12 @@ class RunConfig:
 
     Attributes:
         steps: Number of training steps, over all replicas.
-        address: Where Ray is: ``"local"``, ``"auto"``, ``"host:port"``, or None for what is there already.
+        address: Where Ray is: ``"local"``, ``"auto"``, ``"host:port"``, or None for the Ray that is there already.
         local: Train in this process, without Ray, on whole batches.
         seed: Graph-level seed of the model.
         max_worker_restarts: How many dead workers may be replaced.
-        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. What `on_step`
-            and saves take does not count.
+        step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. The time that
+            `on_step` and saves take does not count.
         on_step: Called with each `StepRecord`, for progress and logs.
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.
         logdir: Folder for TensorBoard's event file; a new one in ``runs/`` (or ``$TFRAY_LOGDIR``) when ``""``, no
@@ -160,33 +160,33 @@ class RunConfig:
         save_every_s: Seconds from one checkpoint to the next. Without either, the interval that loses least time is
             chosen from the measured cost of a save and the failures seen so far (Young and Daly's formula).
         keep_checkpoints: How many of the newest to keep; 0 for all.
-        resume: Begin from the newest checkpoint, if there is one; otherwise from new initial values. A checkpoint that
-            is damaged is told of, and the one before it is taken.
-        resume_from: Begin from this checkpoint (or the newest of this folder) instead, at each start of the run.
+        resume: Whether to begin from the newest checkpoint if there is one. Otherwise the run begins from new initial
+            values. If the newest is damaged, the run warns, and takes the one before it.
+        resume_from: A checkpoint to begin from instead, or a folder, for its newest one, at each start of the run.
         asynchronous_checkpoints: Write checkpoints in the background: training pauses only while the state is copied.
-        mean_time_between_failures_s: What to assume before any failure was seen; a day for each process that holds
-            state when None.
+        mean_time_between_failures_s: Mean time between failures to assume before any was seen, in seconds. None assumes
+            that each process which holds state fails once a day.
         max_recoveries: How often a run may go back to a checkpoint because a parameter server died.
         trace_steps: Numbers of steps to record, for `StepRecord.trace`.
-        accumulate: Batches of the input that a replica computes for a step: it sends the mean of their gradients, as if
-            it had read one batch of all their examples, in the memory that one batch takes, but for the input. A step
-            reads ``accumulate`` batches, one after the other, and an input's ``batch_size`` is that of one of them; a
-            step that finds fewer is not taken. What updates variables otherwise, such as the moving averages of a batch
-            normalisation, is averaged over them like gradients; so are the loss and the metrics.
-        bad_gradients: What to do when a gradient, or anything else from which a variable is updated, has elements that
+        accumulate: How many batches of the input a replica computes for a step. It sends the mean of their gradients,
+            as if it had read one batch of all their examples. Except for the input, it needs the memory of one batch
+            only. An input's ``batch_size`` is that of one of the batches. A step that finds fewer batches is not taken.
+            Other updates of variables, such as the moving averages of a batch normalisation, are averaged over the
+            batches like gradients; so are the loss and the metrics.
+        bad_gradients: What to do when a gradient, or another value from which a variable is updated, has elements that
             are NaN or infinite. ``"report"``: train on, and tell in `StepRecord.bad_gradients`. ``"skip"``: tell, and
-            leave the replica out: a step applies the mean of the others. If there is no other it applies nothing. It
-            is one of the run's `steps` all the same, while ``global_step``, and whatever else the training operation
-            updates on what replicas compute, stays as it is; TensorFlow's loss scaling does the same. ``"stop"``: end
-            the run with an error that names step, replica and variable, before anything is applied. None does not
-            look, as TensorFlow does not: a check reads every gradient once more.
-        on_lost_data: What to do when a part of the data is no longer read, while training goes on: the worker of a
-            replica has died and is not replaced, or, in synchronous training, the input of a replica has ended and the
-            others' has not. ``"warn"`` says so and trains on; ``"stop"`` ends the run with a `DataLossError`, after
-            a checkpoint if there is a folder. Up to two steps may have been taken without the replica by then. An
-            elastic run shares the data of a worker that dies among the others: that is no loss.
-        summary_steps: Steps from one time that the model's ``tf.summary`` operations are computed and logged to the
-            next, on a cluster by a replica; None for never.
+            leave the replica out. The step applies the mean of the others, or nothing if there is no other. Such an
+            empty step is one of the run's `steps` all the same. But ``global_step``, and all else that the training
+            operation updates from what replicas compute, stays as it is, as with TensorFlow's loss scaling.
+            ``"stop"``: end the run with an error that names step, replica and variable, before anything is applied.
+            None does not check, as TensorFlow does not: a check reads every gradient once more.
+        on_lost_data: What to do when a part of the data is no longer read while training goes on. That is so when the
+            worker of a replica has died and is not replaced, and, in synchronous training, when the input of a replica
+            has ended before the others'. ``"warn"`` says so and trains on. ``"stop"`` ends the run with a
+            `DataLossError`, after a checkpoint if there is a folder; up to two steps may have been taken without the
+            replica by then. An elastic run shares the data of a dead worker among the others: that is no loss.
+        summary_steps: The model's ``tf.summary`` operations are computed and logged once in so many steps, on a cluster
+            by a replica; None for never.
     """
 
     steps: Positive = 100
@@ -229,11 +229,11 @@ class RunConfig:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What training left.
+    """What training has produced.
 
     Attributes:
         metrics: Loss and metrics of the last step.
-        history: A sequence with one `StepRecord` per step; of a run that was resumed, without the steps before.
+        history: A sequence with one `StepRecord` per step. A resumed run has only the steps since it was resumed.
         variables: Final value of every variable, by name.
         dropped: Late gradients that were dropped.
         duration_s: Seconds from the first step to the last.
@@ -256,7 +256,7 @@ class Result:
 
     @property
     def statistics(self) -> RunStatistics:
-        """Step times, of each replica too, and how often gradients, workers or data were lost."""
+        """Step times, also of each replica, and how often gradients, workers or data were lost."""
         return RunStatistics.of(self.history, self.events)
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""What happens in a run beside its steps: a line each, at once, on standard error and in TensorBoard's event file."""
+"""Events of a run beside its steps. Each is told at once, in one line, on standard error and in the event file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunEvent:
             whose share is no longer read, ``"early end"`` with the input, ``"nothing to do"`` for a resumed run.
         step: The step in which it happened.
         message: One sentence.
-        replica: Of which replica, if it is about one.
+        replica: The replica that it is about, if any.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class RunEvents:
 
     Attributes:
         told: All of them, in order.
-        note: Is called with each, while there is one: the log of the run.
+        note: Called with each event if it is not None: the log of the run sets it.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class RunEvents:
             self.note(event)
 
     def ended(self, done: int, wanted: int, began: int) -> None:
-        """Say so if a run has ended after `done` of the `wanted` steps; `began` were done when it began."""
+        """Tell if a run has ended after fewer than `wanted` steps, or had none left. `began` were done at its start."""
         if began >= wanted:
             message = (
                 f"nothing was left to do: the checkpoint that the run went on from has {began} steps, and {wanted} are "

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from tfray.training.trainer.step_history import StepRecord
 
 FOLDER_VARIABLE: Final = "TFRAY_LOGDIR"
-"""Environment variable: where folders of runs are made that name none; nowhere when it is empty."""
+"""Environment variable: the folder in which runs without a `logdir` make theirs. If it is empty, they make none."""
 
 INTERVAL_S: Final = 0.1
-"""Numbers are written at most so often: a step may take less time than writing them."""
+"""Seconds between two writings of numbers, at least: a step may take less time than writing its numbers."""
 
 
 def run_folder(logdir: files.PathLike | None) -> str | None:
-    """The folder of a run's event file: `logdir`, for ``""`` a new one if it can be made, or None for none."""
+    """The folder of a run's event file: `logdir`; for ``""`` a new folder; None for no file, or if none can be made."""
     if logdir is None:
         return None
     folder = files.given_path(logdir, "logdir") if logdir != "" else ""
@@ -40,7 +40,7 @@ def run_folder(logdir: files.PathLike | None) -> str | None:
         path = f"{start}-{number}"
     try:
         files.make_folders(path)
-    except OpError as error:  # nobody has asked for this folder
+    except OpError as error:  # only a warning: the user has not asked for this folder
         logging.warning("training is not logged for TensorBoard: %s", error.message)
         return None
     return path
@@ -50,7 +50,7 @@ class RunLog:
     """The event file of one run. Use it in a ``with`` block.
 
     Args:
-        folder: Where it is; None for none.
+        folder: Its folder; None for no event file.
         graph: The model's graph.
     """
 
@@ -59,11 +59,11 @@ class RunLog:
         self._last: StepRecord | None = None
         """The record that was written last."""
         self._pending: StepRecord | None = None
-        """A later one, not written yet."""
+        """A later record that is not written yet."""
         self._time = time.monotonic()
 
     def observe(self, record: StepRecord) -> None:
-        """Write a step's numbers, unless others have just been written."""
+        """Write a step's numbers, unless those of another step were written less than `INTERVAL_S` ago."""
         if self._writer is None:
             return
         if record.trace is not None:

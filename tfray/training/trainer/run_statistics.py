@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Seconds that half, nine tenths and ninety-nine hundredths of all steps did not exceed."""
+    """Percentiles of step times, in seconds: half, 90 % and 99 % of all steps took no longer."""
 
     median_s: float
     p90_s: float
@@ -30,16 +30,16 @@ class Percentiles:
 
 @dataclass(frozen=True)
 class RunStatistics:
-    """What the steps of a run took, and how many gradients came late.
+    """How long the steps of a run took, and how often gradients, workers or data were lost.
 
     Attributes:
         steps: Number of steps.
         dropped: Gradients of backup workers that came too late.
-        mean_staleness: Updates of other replicas, on average, between a step's reading and its update.
-        max_staleness: The most of them.
+        mean_staleness: Mean number of other replicas' updates between a step's reading of variables and its update.
+        max_staleness: The largest such number.
         step: Times of whole steps.
-        replicas: Times of each replica's part in the steps that it delivered, by its number; the first step, in which
-            everything is compiled, does not count if there are others.
+        replicas: Times of each replica's part in the steps that it delivered, by its number. The first step, which
+            compiles everything, does not count if there are others.
         bad_gradients: By step, the replicas whose gradients were not finite; see `RunConfig.bad_gradients`.
         replacements: Workers that died and were replaced.
         rollbacks: How often training went back to a checkpoint.
@@ -64,7 +64,7 @@ class RunStatistics:
         lost: dict[int, int] = {}
         for event in events:
             if event.kind == ROLLBACK:
-                lost.clear()  # everybody begins anew there
+                lost.clear()  # all replicas begin anew at the checkpoint
             elif event.kind == LOST_DATA and event.replica is not None:
                 lost[event.replica] = event.step
         counts = kinds.count(REPLACEMENT), kinds.count(ROLLBACK), lost

@@ -1,4 +1,4 @@
-"""What the steps of a run reported, kept in arrays: an object for each step of a long run would fill the memory."""
+"""The records of a run's steps, kept in arrays: one object per step would fill the memory in a long run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class StepRecord:
 
     Attributes:
         step: Number of the step, from 1.
-        metrics: Loss and metrics, averaged over the replicas that counted. NaN when the only one died before it could
-            report them; its gradients were there.
+        metrics: Loss and metrics, averaged over the replicas that counted. NaN if the only one died before it could
+            report them, though its gradients had arrived.
         duration_s: Seconds that the step took.
         live: Replicas alive.
         dropped: Late gradients dropped so far.
@@ -26,9 +26,9 @@ class StepRecord:
         staleness: Updates of other replicas between the step's reading and its update.
         replica_s: Seconds that each replica took for its part, by its number.
         bad_gradients: By replica, the variables for which it computed gradients that are not finite; see
-            `RunConfig.bad_gradients`. Of replicas that were too late nothing is said.
+            `RunConfig.bad_gradients`. Replicas that were too late are not in it.
         trace: What the devices recorded, if the step is one of `RunConfig.trace_steps`.
-        summary: What the model's ``tf.summary`` operations gave, serialised; empty in most steps, and in a `Result`.
+        summary: The serialised result of the model's ``tf.summary`` operations; empty in most steps, and in a `Result`.
     """
 
     step: int
@@ -45,10 +45,10 @@ class StepRecord:
 
 
 class StepHistory(Sequence[StepRecord]):
-    """The records of some steps, without their summaries: a sequence that takes less than 64 bytes a step.
+    """The records of some steps, without their summaries, as a sequence that takes little memory.
 
-    To these come 8 bytes for each metric, 4 for each member and 16 for each time of a replica. Each access makes the
-    record anew. A slice is a list of records.
+    A step takes less than 64 bytes, and also 8 for each metric, 4 for each member and 16 for each time of a replica.
+    Each access makes the record anew. A slice is a list of records.
 
     Args:
         records: The first records; all that are ever appended have the same metrics.
@@ -130,7 +130,7 @@ class StepHistory(Sequence[StepRecord]):
             return NotImplemented
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]  # it can grow
+    __hash__ = None  # type: ignore[assignment]  # it is mutable
 
     def __repr__(self) -> str:
         which = f", {self._steps[0]} to {self._steps[-1]}" if self else ""
@@ -138,7 +138,7 @@ class StepHistory(Sequence[StepRecord]):
 
 
 class _Ragged:
-    """A column of which each row holds any number of numbers."""
+    """A column of rows, each with any number of values."""
 
     def __init__(self, code: str) -> None:
         self._values: array[Any] = array(code)

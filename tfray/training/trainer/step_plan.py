@@ -1,6 +1,6 @@
-"""What a step will be before it runs: where everything goes, what moves, how long it should take, and how many shards.
+"""Predicts a step before it runs: what each device does, what moves, how long it takes, and how many shards are best.
 
-All of it is prediction, from static shapes or from recorded steps; see `tfray.placement.cost`.
+Predictions come from static shapes or from recorded steps; see `tfray.placement.cost`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ from tfray.training.threads.device_setter import STATE_OPS
 from tfray.training.trainer.model import BuiltModel
 
 MAX_SHARDS: Final = 64
+"""The largest number of shards that is considered: each number that is tried costs a prediction."""
 
 CLEARLY_FASTER: Final = 0.95
-"""What part of its time a step on more shards may take to be worth them."""
+"""More shards are worth it if the predicted time of a step on them is at most this part of that on fewer."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What one device has to do.
+    """The predicted load of one device.
 
     Attributes:
         operations: Number of operations.
@@ -66,9 +67,9 @@ class StepPlan:
     """A predicted step.
 
     Attributes:
-        loads: By device.
+        loads: Loads of the devices, by name.
         traffic: What moves, by source and destination.
-        time: The course of the step.
+        time: The predicted course of the step in time.
     """
 
     loads: Mapping[str, Load]
@@ -92,7 +93,7 @@ def worker_devices(count: int) -> list[str]:
 
 
 def to_any_shard(op: Operation) -> str:
-    """The device function that puts variables on the job ``ps`` and leaves open on which task."""
+    """A device function that puts variables on the job ``ps`` and leaves the task open."""
     asked = DeviceSpec.from_string(op.device)
     is_open = op.type in STATE_OPS and asked.job is None and asked.task is None
     return merge_device("/job:ps", op.device) if is_open else op.device
@@ -109,11 +110,11 @@ def plan_training(
     """Predict a replicated training step.
 
     Args:
-        model: Built under a device function that names the job ``ps`` for variables, with a task or without.
+        model: The model, built under a device function that names the job ``ps`` for variables, with or without a task.
         shards: Number of parameter shards.
         workers: Number of replicas.
-        cost: What operations and messages take; the default machine, and the model's batch, when None.
-        joint_policy: Places variables without a task; evenly by bytes when None.
+        cost: Predicts times of operations and messages; that of the default machine and the model's batch when None.
+        joint_policy: Chooses tasks for variables that have none; evenly by bytes when None.
         options: How replicas compute, and what they send.
     """
     cost = cost or CostModel(unknown_size=max(1, model.batch_size // workers))
@@ -138,7 +139,7 @@ def plan_session(
         graph: The graph.
         targets: What to run; the graph's training operations when empty.
         devices: Full names of the devices, default first.
-        cost: What operations and messages take.
+        cost: Predicts times of operations and messages.
         by_cost: Whether to place as ``ConfigProto(placement="cost")`` does.
 
     Raises:
@@ -185,10 +186,10 @@ def best_shard_count(
     shard_memory_bytes: float = math.inf,
     options: ReplicaOptions | None = None,
 ) -> int:
-    """How many parameter shards a model wants: the fewest with which a step takes about the least time.
+    """The best number of parameter shards: the smallest one with about the least predicted time of a step.
 
     Args:
-        model: Built under a device function that puts variables on the job ``ps``, without a task.
+        model: The model, built under a device function that puts variables on the job ``ps``, without a task.
         workers: Number of replicas.
         cost: As for `plan_training`.
         limit: Largest number; by default one for each core that the machines have.
@@ -247,13 +248,13 @@ def nodes_of(address: str | None, init_options: dict[str, Any] | None = None) ->
             return [here]
         connect(address, init_options)
     found = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    # A node may offer more CPUs than its machine has cores; this one's are known.
+    # A node may offer more CPUs than its machine has cores. The cores of this machine are known.
     nodes = [Node(int(each.get("CPU", 0)), each.get("memory", here.memory_bytes)) for each in found if each.get("CPU")]
     return [here] if len(nodes) <= 1 else nodes
 
 
 def machine_of(nodes: Sequence[Node], workers: int) -> Machine:
-    """Nodes like these, over which workers and shards are spread evenly."""
+    """A model of nodes like these, with workers and shards spread evenly over them."""
     names = [*worker_devices(workers), *shard_devices(MAX_SHARDS)]
     placed = {name: str(number % len(nodes)) for number, name in enumerate(names)}
     return Machine(cores=min(node.cores for node in nodes), nodes=placed)

@@ -15,7 +15,7 @@ from tfray.training.trainer.model import BuiltModel
 
 
 def initializer(model: BuiltModel) -> Any:
-    """What gives all variables their initial values, for ``session.run``."""
+    """The operations that give all variables their initial values, for ``session.run``."""
     with model.graph.as_default(), model.graph.control_dependencies(None):
         return [variables_lib.global_variables_initializer(), variables_lib.local_variables_initializer()]
 
@@ -27,7 +27,7 @@ def variables_of(model: BuiltModel) -> dict[str, Any]:
 
 
 def whole_values(model: BuiltModel, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all variables, those that the trainer has cut joined again."""
+    """The values of all variables. Parts of variables that the trainer has partitioned are joined again."""
     whole: dict[str, Any] = {}
     for name, variable in variables_of(model).items():
         part = variable._save_slice_info
@@ -41,10 +41,10 @@ def whole_values(model: BuiltModel, values: Mapping[str, Any]) -> dict[str, Any]
 
 
 def load(model: BuiltModel, session: Session, values: Mapping[str, Any]) -> None:
-    """Give the variables values, of whole variables where they are cut.
+    """Give the variables values. `values` has whole variables, also for those that are partitioned.
 
     Raises:
-        InvalidArgumentError: There is none for a variable.
+        InvalidArgumentError: A variable has no value.
     """
     session.run(initializer(model))
     for name, variable in variables_of(model).items():

@@ -45,8 +45,8 @@ class Trainer:
             default graph and returns a `ModelSpec`. It runs in this process, once per graph.
         input_fn: ``input_fn(context)``: opens the input of one replica; called on its worker with an
             `InputContext`. Its iterable gives one (features, labels) per step.
-        scaling: Actors.
-        run: Length and place.
+        scaling: The number of actors, and how they work together.
+        run: How long and where to train, and what to save and report.
 
     Example:
         >>> trainer = tf.train.Trainer(
@@ -73,19 +73,19 @@ class Trainer:
         self.run = run or RunConfig()
 
     def fit(self) -> Result:
-        """Train to the end and return what came out.
+        """Train to the end and return the result.
 
         With a `RunConfig.checkpoint_dir`, training goes on from the newest checkpoint there, and SIGTERM saves before
         it ends the process with exit code 143.
 
         Raises:
             InvalidArgumentError: The model function, the input or the configuration cannot be used.
-            FailedPreconditionError: Another run saves in `RunConfig.checkpoint_dir`, or it is not clear which
-                checkpoint there is the newest.
+            FailedPreconditionError: Another run saves in `RunConfig.checkpoint_dir`, or it is not clear which of its
+                checkpoints is the newest.
             DataLossError: All checkpoints there are damaged.
             UnavailableError: A parameter server died and there are no checkpoints, or no worker is left.
             DataLossError: A part of the data is no longer read, and `RunConfig.on_lost_data` says to stop.
-            OpError: What an operation, or the input function, raised on a worker; the message names it.
+            OpError: An operation, or the input function, failed on a worker; the message names it.
         """
         folder, events = run_folder(self.run.logdir), RunEvents()
         return self._fit_locally(folder, events) if self.run.local else self._fit_on_cluster(folder, events)
@@ -125,10 +125,10 @@ class Trainer:
         return build_model(self._model_fn, first, seed=self.run.seed, device=device, partitioner=partitioner)
 
     def build_for_shards(self, machine: Machine | None = None) -> BuiltModel:
-        """Decide what `scaling` leaves to be decided, and build the model for that many shards.
+        """Decide what `scaling` leaves open, and build the model for the number of shards.
 
         Args:
-            machine: Where to train; by default the nodes of the run's Ray cluster, or this machine.
+            machine: The machines to train on; by default the nodes of the run's Ray cluster, or this machine.
         """
         if "auto" in (self.scaling.parameter_servers, self.scaling.partitioner):
             self.scaling = self._settled(machine)
@@ -139,7 +139,7 @@ class Trainer:
         return self.build(setter, scaling.partitioner)
 
     def _settled(self, machine: Machine | None) -> ScalingConfig:
-        """The scaling with everything decided."""
+        """The scaling, with nothing left open."""
         from tfray.placement.cost import CostModel
         from tfray.training.trainer import step_plan
 
@@ -261,7 +261,7 @@ class Trainer:
     ) -> Result:
         history = StepHistory()
         started = time.perf_counter()
-        # What the records hold open is closed with them, also when `on_step` raises.
+        # Closing the records also closes what they hold open, even if `on_step` raises.
         with RunLog(folder, model.graph) as log, closing(records):
             events.note = log.note
             for record in records:
