@@ -1,4 +1,4 @@
-"""One value in many places: filling, zeros and ones, broadcasting and its transpose, choosing elementwise."""
+"""Filling with one value, zeros and ones, broadcasting and the sum that undoes it, and choosing elementwise."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
         and input.dtype.char in "fd"
         and axes == tuple(range(len(axes)))
     ):
-        # NumPy sums over leading dimensions at half the speed of a product with ones.
+        # A product with ones is twice as fast as NumPy's sum over leading dimensions.
         rows = input.reshape(math.prod(input.shape[: len(axes)]), -1)
         return matrix_product(np, np.ones(len(rows), input.dtype), rows).reshape(sizes)
     total = ctx.xp.sum(input, axis=axes, dtype=accumulator_dtype(input.dtype))
@@ -308,6 +308,7 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
 
 
 _PRODUCT_ELEMENTS: Final = 512
+"""Elements from which leading dimensions are summed by a product with ones, which is twice as fast as NumPy's sum."""
 
 
 def accumulator_dtype(dtype: NumpyDType) -> np.dtype[Any]:
@@ -458,7 +459,9 @@ def _select_by_masks(out: Array, condition: Array, x: Array, y: Array) -> None:
 MASK_TYPES: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 """Integers by size: -1 is a mask of ones."""
 _MASK_ELEMENTS: Final = 16384
+"""Elements from which `where` selects by bit masks; for fewer it calls the array module's ``where``."""
 _LARGEST_MASK: Final = 1 << 18
+"""Elements up to which the masks are made for the whole array at once; a larger array is cut into tiles."""
 
 
 def _select_shape(op: Operation) -> list[TensorShape]:

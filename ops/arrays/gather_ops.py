@@ -46,14 +46,14 @@ def first_outside(indices: Array, size: int) -> int | None:
         few = indices.tolist()
         if min(few) >= 0 and max(few) < size:
             return None
-    # As unsigned numbers the negative ones are the largest: one pass finds both kinds of error.
+    # Read as unsigned, a negative index is larger than any size: one comparison finds both kinds of error.
     if np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), axis=None) < size:
         return None
     return int(indices[(indices < 0) | (indices >= size)].flat[0])
 
 
 _FEW: Final = 64
-"""So many indices are sooner looked at as Python's integers."""
+"""Up to this many indices, checking them as Python integers is faster than by NumPy."""
 
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -102,6 +102,7 @@ def _sum_at(xp: ArrayModule, places: Array, values: Array, count: int) -> Array:
 
 
 _SPARSE_ELEMENTS: Final = 32768
+"""Elements of rows from which they are summed by a sparse product; fewer are added by ``add.at`` or `bincount`."""
 
 
 @lru_cache(maxsize=1)

@@ -89,7 +89,8 @@ def _first_places(xp: ArrayModule, x: Array) -> Array:
     if xp is np and x.size and x.dtype.kind in "iu":
         low, high = int(x.min()), int(x.max())
         if high - low < _TABLE_FACTOR * x.size:
-            # A table by value; only entries that were written are read. Backwards, so that the first wins.
+            # A table by value, of which only entries that were written are read. Elements are written from last to
+            # first, so that the first place of a value stays.
             table = np.empty(high - low + 1, np.intp)
             # Without overflow: unsigned numbers may exceed the index type, and signed ones their own by subtraction.
             values = (x - x.dtype.type(low)).astype(np.intp) if x.dtype.kind == "u" else x.astype(np.intp) - low
@@ -100,6 +101,7 @@ def _first_places(xp: ArrayModule, x: Array) -> Array:
 
 
 _TABLE_FACTOR: Final = 8
+"""Widest range of values, as a multiple of their number, for a table by value. For a wider range they are sorted."""
 
 
 def _check_vector(x: Array) -> None:

@@ -1,7 +1,7 @@
 """Conditional accumulators, which add gradients up until enough have come: those of `tf.ConditionalAccumulator`.
 
-With them a program makes synchronous steps of workers that compute at their own pace: whoever is late applies a
-gradient of an old time step, which is dropped.
+They make synchronous steps out of workers that compute at their own pace. The gradient of a late worker belongs to an
+old time step and is dropped.
 """
 
 from __future__ import annotations

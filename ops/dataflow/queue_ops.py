@@ -1,7 +1,7 @@
-"""Queues: their handles, and the operations that add and take elements. `tf.FIFOQueue` and its like are built on them.
+"""Queues: their handles, and the operations that add and take elements. `tf.FIFOQueue` and the other queues use them.
 
-A queue lives on a device, under its shared name, and outlives steps and sessions. Enqueues wait while it is full,
-dequeues while there is too little in it; see `tfray.ops.resources.attempts` for the order in which they are served.
+A queue lives on a device, under its shared name, and outlives steps and sessions. An enqueue waits while the queue is
+full, and a dequeue while it has too few elements. `tfray.ops.resources.attempts` tells in which order they are served.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def stage_peek(
 
 
 def _stage_peek_kernel(ctx: KernelContext, area: StagingArea, index: Array) -> Any:
-    # Who takes the element from the area may write into it.
+    # Copy: the operation that takes the element later may write into it.
     return tuple([value.copy() for value in ctx.step.complete(ctx.op_name, area.peek, int(index))])
 
 

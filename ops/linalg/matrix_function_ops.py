@@ -1,4 +1,4 @@
-"""Functions of matrices: exponential, logarithm, square root; and what is made of decompositions."""
+"""Functions of matrices: exponential, logarithm, square root; and functions that use decompositions, such as `pinv`."""
 
 from __future__ import annotations
 

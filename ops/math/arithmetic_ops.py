@@ -599,7 +599,7 @@ _CHEAP_POWERS: Final[dict[Any, Callable[..., Array]]] = {
     3: _cube,
     4: _fourth_power,
 }
-"""The common powers: the general one takes up to fifty times as long."""
+"""Faster functions for common exponents: the general power takes up to fifty times as long."""
 
 
 def _pow_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:

@@ -282,10 +282,10 @@ def _sum(ctx: KernelContext, input: Array, plan: Layout, out: Array | None) -> A
 
 
 _RUN: Final = 1024
-"""Longest run of a total that is added up one by one; runs are then added pairwise, which rounds less."""
+"""Most elements that are added one by one. The sums of such runs are then added pairwise, which rounds less."""
 
 _TILE: Final = 1 << 18
-"""Most elements in one product: for more OpenBLAS starts threads, which gain nothing where memory is the limit."""
+"""Most elements in one product. For more, OpenBLAS starts threads, which gain nothing when memory is the limit."""
 
 
 def _blas_sum(input: Array, plan: Layout, out: Array | None) -> Array:

@@ -19,7 +19,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.kernels.products import matrix_product
 
 _JOINED_BYTES: Final = 1 << 26
-"""So much of the factors is joined at a time."""
+"""Bytes of factors that are joined at a time: it bounds the memory of the joined copy."""
 
 
 def product_of_stacks(left: Tensor, right: Tensor, like: Tensor) -> Tensor:

@@ -88,7 +88,7 @@ class Walk:
             line.close()
 
     def look(self) -> None:
-        """Raise `Interrupted` when the walk is closed or the step is out of time. For loops that may give no element."""
+        """Raise `Interrupted` when the walk is closed or the step is out of time. For loops that may find nothing."""
         if self._is_closed:
             raise Interrupted(CancelledError("the iterator was closed while it made an element"))
         self.remaining_s()

@@ -44,10 +44,10 @@ Part = tuple[Sequence[int], Sequence[int]] | None
 """Of a partitioned variable, ``(shape of the whole, offset of the part)``; None for a variable of its own."""
 
 SPLIT_BYTES: Final = 64 << 20
-"""From this size on a device writes several files at once."""
+"""Bytes for each file that a device writes at the same time as others: a device with twice this writes two files."""
 
 STATE_MARK: Final = "@"
-"""Between the name of a resource and that of a part of its state. No operation has it in its name."""
+"""Stands between the name of a resource and the name of a part of its state. No operation name contains it."""
 
 
 # -- saving --------------------------------------------------------------------------------------------

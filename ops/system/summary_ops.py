@@ -28,7 +28,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.text import as_string, as_strings, decoded
 
 BAD_COLOR: Final = (255, 0, 0, 255)
-"""The colour of pixels that are no numbers."""
+"""The colour (red, green, blue, alpha) of pixels that are not finite."""
 
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
