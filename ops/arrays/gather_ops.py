@@ -102,7 +102,7 @@ def _sum_at(xp: ArrayModule, places: Array, values: Array, count: int) -> Array:
 
 
 _SPARSE_ELEMENTS: Final = 32768
-"""Elements of rows from which they are summed by a sparse product; fewer are added by ``add.at`` or `bincount`."""
+"""Elements from which rows are summed by a product with a sparse matrix. Fewer are added by ``add.at``."""
 
 
 @lru_cache(maxsize=1)

@@ -140,7 +140,7 @@ def _remaining(sizes: Sequence[int | None], axes: tuple[int, ...], keep: bool) -
 
 
 class Layout(NamedTuple):
-    """How a reduction sees an array.
+    """An array as a reduction treats it, with neighbouring dimensions merged.
 
     Attributes:
         axes: The reduced dimensions, ascending.
@@ -414,13 +414,13 @@ def _whole_mean(ctx: KernelContext, input: Array, plan: Layout) -> Array:
 
 def _mean_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     count, dtype = _reduced_count(op), op.inputs[0].dtype
-    # By the reciprocal: large counts have no float16.
+    # Multiply by the reciprocal: a large count is beyond the range of float16.
     share = multiply(d_output, 1.0 / max(count, 1)) if isinstance(count, int) else realdiv(d_output, cast(count, dtype))
     return [_expand_like_input(op, share), None]
 
 
 def _reduced_count(op: Operation) -> int | Tensor:
-    """How many elements made one of the result; a tensor where the shapes do not tell."""
+    """How many elements each element of the result is reduced from; a tensor where static shapes do not tell."""
     before, after = (tensor.shape.num_elements() for tensor in (op.inputs[0], op.outputs[0]))
     if before is not None and after:
         return before // after
@@ -566,7 +566,7 @@ def _prod_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | Non
 
 
 def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    # Products of the others, not the product divided by each: right where elements are 0.
+    # Multiply the other elements, instead of dividing the product by each: that is right for zeros too.
     if op.inputs[1].op.op_def is REVERSED_AXES:
         others = reshape_like(_others(reshape(op.inputs[0], [-1]), [0]), op.inputs[0])
     else:
@@ -679,7 +679,7 @@ def reduce_logsumexp(
     input_tensor = convert_to_tensor(input_tensor)
     axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
     greatest = reduce_max(input_tensor, axis, keepdims=True)
-    # An infinite greatest element must not turn into inf - inf.
+    # Do not subtract an infinite maximum: inf - inf would be NaN.
     pivot = stop_gradient(where(is_finite(greatest), greatest, zeros_like(greatest)))
     total = reduce_sum(exp(subtract(input_tensor, pivot)), axis, keepdims, keep_dims=keep_dims)
     return add(log(total), reshape(pivot, shape(total)), name)

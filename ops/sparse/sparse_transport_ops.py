@@ -1,4 +1,4 @@
-"""Sparse tensors as strings, by which queues and files hold them, and batches of them again."""
+"""Sparse tensors as strings, so that queues and files can hold them, and back from strings to a batch."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Categorical(_OverClasses):
         return array_ops.one_hot(array_ops.cast(value, dtypes.int32), self.event_size, dtype=self.logits.dtype)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        # A class that is not asked for may be impossible: it counts 0, not 0 times minus infinity.
+        # A class that is not asked for may have probability 0: use 0 for it, because 0 times minus infinity is NaN.
         indicator, log_probs = self._indicator(value), log_softmax(self.logits)
         return reduce_sum(
             math_ops.multiply_no_nan(

@@ -19,7 +19,7 @@ def _as_int64(value: TensorLike) -> Tensor:
 
 
 class ConditionalAccumulatorBase:
-    """What accumulators of gradients have in common.
+    """Base of the accumulators of gradients.
 
     Args:
         dtype: Dtype of the gradients.

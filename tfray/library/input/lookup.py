@@ -37,14 +37,14 @@ __all__ = [
 
 
 class TextFileIndex:
-    """What of a line of a text file is meant when it is not a column."""
+    """What to take from a line of a text file in place of a column: the whole line, or its number."""
 
     WHOLE_LINE: ClassVar[int] = lookup_ops.WHOLE_LINE
     LINE_NUMBER: ClassVar[int] = lookup_ops.LINE_NUMBER
 
 
 class TableInitializerBase:
-    """Base of what gives a table its contents.
+    """Base of the initializers, which give a table its contents.
 
     Attributes:
         key_dtype: Dtype of the keys.

@@ -1,4 +1,4 @@
-"""`tf.profiler`: where the time and the memory of recorded steps went, parameters and floating-point operations.
+"""`tf.profiler`: the time and memory of recorded steps, and counts of parameters and floating-point operations.
 
 `show`, `rows`, `scopes` and `peak_memory` take the `tf.RunMetadata` of a step. `profile` is TensorFlow 1's interface to
 the same, for the views ``scope``, ``graph`` and ``op``.
@@ -79,7 +79,7 @@ _ORDERS: Final = {
 
 @dataclass
 class ProfileNode:
-    """What a name scope, an operation or a type of operations took; ``total_`` counts what is below as well.
+    """The cost of a name scope, an operation or a type of operations. ``total_`` numbers include all nodes below it.
 
     Attributes:
         name: Full name.
@@ -88,7 +88,7 @@ class ProfileNode:
         parameters: Elements of variables.
         float_ops: Floating-point operations of one run, from static shapes.
         run_count: Recorded runs.
-        children: What is below.
+        children: The nodes directly below.
     """
 
     name: str
@@ -105,7 +105,7 @@ class ProfileNode:
     children: list[ProfileNode] = field(default_factory=list)
 
     def add_up(self) -> None:
-        """Set the totals, from below."""
+        """Compute the totals of this node from those of its children."""
         for child in self.children:
             child.add_up()
         for name in ("exec_micros", "requested_bytes", "parameters", "float_ops", "run_count"):

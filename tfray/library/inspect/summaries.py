@@ -1,4 +1,4 @@
-"""Operations that tell TensorBoard values, named and collected as in TensorFlow 1."""
+"""Operations that make summaries for TensorBoard, named and collected as in TensorFlow 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every recurrent cell is: a layer that is called with an input and a state."""
+"""The base of recurrent cells: a cell is a layer that is called with an input and a state."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RNNCell(Layer):
             return super().__call__(inputs, state, scope=opened)
 
     def _remembering(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Count the variables that `call` gets itself as those of the layer."""
+        """A variable getter: variables that `call` gets by `tf.get_variable` also count as the layer's."""
         variable = getter(*args, **kwargs)
         if not any(variable is known for known, _ in self._weights):
             trainable = kwargs.get("trainable")

@@ -24,7 +24,7 @@ from tfray.ops.math import math_ops
 
 
 class Decoder:
-    """What `dynamic_decode` runs. A decoder of one's own defines all but `finalize`."""
+    """Base of the decoders that `dynamic_decode` runs. A subclass defines everything but `finalize`."""
 
     @property
     def batch_size(self) -> Any:
@@ -60,7 +60,7 @@ class Decoder:
 
 
 class BasicDecoderOutput(collections.namedtuple("BasicDecoderOutput", ["rnn_output", "sample_id"])):
-    """What a `BasicDecoder` gives: the outputs of the cell (or of the layer after it), and the ids that were taken."""
+    """The output of a `BasicDecoder`: that of the cell (or of the layer after it), and the ids that were taken."""
 
     __slots__ = ()
 
