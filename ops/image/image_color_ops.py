@@ -60,7 +60,7 @@ def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = Fa
             return cast(image, dtype)
         if image.dtype.is_integer:
             return multiply(cast(image, dtype), 1.0 / image.dtype.max)
-        # Half a step more, so that 1 becomes the greatest value and all of them are equally likely.
+        # Half a step more than the maximum: 1 becomes the maximum, and integers get about equal shares of [0, 1].
         return convert(multiply(image, dtype.max + 0.5), dtype)
 
 

@@ -90,7 +90,7 @@ class RandomStream:
         """Put the stream where it was when `state` gave `arrays`. Raises `DataLossError` for anything else."""
         words = np.asarray(arrays.get("stream"))
         if words.shape != (STATE_WORDS,) or words.dtype != np.uint64 or int(words[10]) > 4:
-            raise DataLossError("what was saved of a random stream is no state of one")
+            raise DataLossError("the saved state of a random stream is damaged")
         with self._lock:
             self._key = words[:2].copy()
             self._large_requests = int(words[13])

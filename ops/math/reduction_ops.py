@@ -145,8 +145,8 @@ class Layout(NamedTuple):
     Attributes:
         axes: The reduced dimensions, ascending.
         result: Shape of the result.
-        blocks: Neighbouring dimensions of the same fate as one: its size, and whether it is reduced.
-        reduced_size: How many elements make one of the result.
+        blocks: Runs of neighbouring dimensions that are all reduced or all kept: the size of each, and whether reduced.
+        reduced_size: How many elements are reduced to one element of the result.
     """
 
     axes: tuple[int, ...]
@@ -272,13 +272,13 @@ def _sum_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
     return _sum(ctx, input, layout(ctx, input, axis), out)
 
 
-def _sum(ctx: KernelContext, input: Array, plan: Layout, out: Array | None) -> Array:
+def _sum(ctx: KernelContext, input: Array, spec: Layout, out: Array | None) -> Array:
     dtype = input.dtype
     if is_half(dtype):
-        return assign(ctx, _sum(ctx, input.astype(np.float32), plan, None), dtype, out)
-    if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and plan.axes and input.size:
-        return _blas_sum(input, plan, out)
-    return ctx.xp.sum(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
+        return assign(ctx, _sum(ctx, input.astype(np.float32), spec, None), dtype, out)
+    if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and spec.axes and input.size:
+        return _blas_sum(input, spec, out)
+    return ctx.xp.sum(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
 
 
 _RUN: Final = 1024
@@ -288,22 +288,22 @@ _TILE: Final = 1 << 18
 """Most elements in one product. For more, OpenBLAS starts threads, which gain nothing when memory is the limit."""
 
 
-def _blas_sum(input: Array, plan: Layout, out: Array | None) -> Array:
+def _blas_sum(input: Array, spec: Layout, out: Array | None) -> Array:
     """Sum by products with ones: BLAS adds 2 to 15 times as fast as NumPy's reductions."""
-    if len(plan.blocks) == 1:
+    if len(spec.blocks) == 1:
         total = _total(input.reshape(-1))
         if out is None:
-            return total if not plan.result else total.reshape(plan.result)
+            return total if not spec.result else total.reshape(spec.result)
         out[...] = total
         return out
-    sizes = [extent for extent, _ in plan.blocks]
-    reduced = [i for i, block in enumerate(plan.blocks) if block[1]]
+    sizes = [extent for extent, _ in spec.blocks]
+    reduced = [i for i, block in enumerate(spec.blocks) if block[1]]
     for i in reversed(reduced):
         outer, count, inner = prod(sizes[:i]), sizes[i], prod(sizes[i + 1 :])
         last = None if out is None or i != reduced[0] else out.reshape(outer * inner)
         input = _sum_middle(input, outer, count, inner, last)
         del sizes[i]
-    return input.reshape(plan.result) if out is None else out
+    return input.reshape(spec.result) if out is None else out
 
 
 def _sum_middle(array: Array, outer: int, count: int, inner: int, out: Array | None) -> Array:
@@ -394,21 +394,21 @@ def reduce_mean(
 
 
 def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    plan = layout(ctx, input, axis)
+    spec = layout(ctx, input, axis)
     dtype = input.dtype
     if dtype.kind in "iu":
-        return assign(ctx, _whole_mean(ctx, input, plan), dtype, out)
+        return assign(ctx, _whole_mean(ctx, input, spec), dtype, out)
     if is_half(dtype):
-        mean = _sum(ctx, input.astype(np.float32), plan, None) / np.float32(plan.reduced_size)
+        mean = _sum(ctx, input.astype(np.float32), spec, None) / np.float32(spec.reduced_size)
         return assign(ctx, mean, dtype, out)
-    total = _sum(ctx, input, plan, out)
-    return ctx.xp.divide(total, dtype.type(plan.reduced_size), out=total if out is None and total.ndim else out)
+    total = _sum(ctx, input, spec, out)
+    return ctx.xp.divide(total, dtype.type(spec.reduced_size), out=total if out is None and total.ndim else out)
 
 
-def _whole_mean(ctx: KernelContext, input: Array, plan: Layout) -> Array:
+def _whole_mean(ctx: KernelContext, input: Array, spec: Layout) -> Array:
     wide = np.uint64 if input.dtype.kind == "u" else np.int64
-    total = ctx.xp.sum(input, axis=plan.axes, dtype=wide, keepdims=ctx.attr("keep_dims"))
-    quotient = ctx.xp.abs(total) // wide(max(plan.reduced_size, 1))
+    total = ctx.xp.sum(input, axis=spec.axes, dtype=wide, keepdims=ctx.attr("keep_dims"))
+    quotient = ctx.xp.abs(total) // wide(max(spec.reduced_size, 1))
     return ctx.xp.sign(total) * quotient
 
 
@@ -464,17 +464,17 @@ def _max_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
 
 
 def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, ufunc: str, sign: int) -> Array:
-    plan = layout(ctx, input, axis)
-    if plan.reduced_size == 0:
-        nothing = ctx.xp.full(plan.result, _bound(input.dtype, sign), input.dtype)
+    spec = layout(ctx, input, axis)
+    if spec.reduced_size == 0:
+        nothing = ctx.xp.full(spec.result, _bound(input.dtype, sign), input.dtype)
         return nothing if out is None else assign(ctx, nothing, input.dtype, out)
     if ctx.xp is not np:
         function = ctx.xp.max if sign < 0 else ctx.xp.min
-        return function(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
+        return function(input, axis=spec.axes, out=out, keepdims=ctx.attr("keep_dims"))
     function = getattr(np, ufunc)
-    if len(plan.blocks) == 2 and plan.blocks[0][1] and input.flags.c_contiguous:
-        return _fold_rows(function, input.reshape(plan.blocks[0][0], -1), plan.result, out)
-    return function.reduce(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
+    if len(spec.blocks) == 2 and spec.blocks[0][1] and input.flags.c_contiguous:
+        return _fold_rows(function, input.reshape(spec.blocks[0][0], -1), spec.result, out)
+    return function.reduce(input, axis=spec.axes, out=out, keepdims=ctx.attr("keep_dims"))
 
 
 def _bound(dtype: NumpyDType, sign: int) -> Any:
@@ -557,12 +557,12 @@ def reduce_prod(
 
 
 def _prod_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    plan = layout(ctx, input, axis)
+    spec = layout(ctx, input, axis)
     dtype = input.dtype
     if is_half(dtype):
-        product = ctx.xp.prod(input.astype(np.float32), axis=plan.axes, keepdims=ctx.attr("keep_dims"))
+        product = ctx.xp.prod(input.astype(np.float32), axis=spec.axes, keepdims=ctx.attr("keep_dims"))
         return assign(ctx, product, dtype, out)
-    return ctx.xp.prod(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
+    return ctx.xp.prod(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
 
 
 def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

@@ -33,7 +33,7 @@ def gather_tree(
         Same shape as `step_ids`: the whole sequences.
 
     Raises:
-        InvalidArgumentError: At run time, a parent is no beam.
+        InvalidArgumentError: At run time, a parent is not a beam.
     """
     return add_op(GATHER_TREE, step_ids, parent_ids, max_sequence_lengths, end_token, name=name)
 

@@ -36,8 +36,8 @@ def embedding_lookup(
             partitioned variable.
         ids: The rows, an integer tensor of any shape.
         partition_strategy: How rows are spread over n shards. ``mod``: row i is row ``i // n`` of shard ``i % n``.
-            ``div``: the shards hold consecutive rows, as many each, the first ones one more where the number does
-            not divide. Parts of a partitioned variable are cut that way.
+            ``div``: each shard holds a run of consecutive rows. All runs have the same length, except that the first
+            ones are longer by one where the number does not divide. Partitioned variables are cut in this way.
         name: Name scope of the operations.
         validate_indices: Accepted for TensorFlow 1's sake: rows are always checked on a CPU.
         max_norm: Scale rows down to this l2 norm where they exceed it.

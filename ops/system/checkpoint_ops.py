@@ -515,7 +515,7 @@ def _restore_tensor_kernel(ctx: KernelContext, prefix: Array) -> Array:
     name, part, shape = ctx.attr("tensor_name"), ctx.attr("part"), ctx.attr("shape")
     sizes = None if shape.rank is None else shape.as_list()
     _check_entry(ctx, checkpoint, name, part, (ctx.attr("dtype").name, sizes))
-    # A copy: what is mapped cannot be written over when nobody needs it any more.
+    # A copy: memory that maps the file is read-only, so the step could not reuse it as a buffer.
     return np.array(checkpoint.read(name) if part is None else checkpoint.read(name, part[1], sizes))
 
 

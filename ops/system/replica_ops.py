@@ -1,4 +1,4 @@
-"""Where the contributions of data-parallel replicas become one value."""
+"""Operations that combine the values of data-parallel replicas into one."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class ModelCheckpoint(Callback):
         save_best_only: Save only when the number has improved.
         save_weights_only: Accepted for Keras's sake: weights are what is saved.
         mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
-        period: Save every so many epochs.
+        period: Number of epochs between two saves.
     """
 
     def __init__(

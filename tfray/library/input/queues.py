@@ -93,7 +93,7 @@ class QueueBase:
             queues: Queues on one device, with the same dtypes and names of components.
 
         Raises:
-            TypeError: An element is no queue, or the dtypes differ.
+            TypeError: An element is not a queue, or the dtypes differ.
             ValueError: There are none, or the names differ.
         """
         if not queues or not isinstance(queues, (list, tuple)):

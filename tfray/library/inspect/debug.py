@@ -1,7 +1,7 @@
 """`tf.debug`: look at every tensor of steps that run in this process, also inside loops and branches.
 
 >>> tf.debug.watch(session, loss, feeds, "layer/.*")  # the values of what matches
->>> session = tf.debug.LocalDebugSession(session)  # then any run stops at the first tensor that is no number
+>>> session = tf.debug.LocalDebugSession(session)  # then any run stops at the first tensor that is not a number
 >>> session.add_tensor_filter("has_inf_or_nan", tf.debug.has_inf_or_nan)
 >>> session.break_on("gradients/.*MatMul.*")
 >>> tf.debug.dump(session, loss, feeds, "folder")  # every tensor as a file .npy

@@ -156,27 +156,27 @@ class ProfileOptionBuilder:
         return self
 
     def with_max_depth(self, max_depth: int) -> ProfileOptionBuilder:
-        """Show that many levels."""
+        """Show at most this number of levels."""
         return self._with(max_depth=max_depth)
 
     def with_min_memory(self, min_bytes: int = 0, **_: int) -> ProfileOptionBuilder:
-        """Show only what returned at least so many bytes."""
+        """Show only nodes whose outputs have at least this number of bytes."""
         return self._with(min_bytes=min_bytes)
 
     def with_min_execution_time(self, min_micros: int = 0, **_: int) -> ProfileOptionBuilder:
-        """Show only what took at least so long."""
+        """Show only nodes that took at least this time."""
         return self._with(min_micros=min_micros)
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Show only what has so many elements of variables."""
+        """Show only nodes with at least this number of elements of variables."""
         return self._with(min_params=min_params)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Show only what takes so many floating-point operations."""
+        """Show only nodes with at least this number of floating-point operations."""
         return self._with(min_float_ops=min_float_ops)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
-        """Show only what ran so often."""
+        """Show only nodes that ran at least this number of times."""
         return self._with(min_occurrence=min_occurrence)
 
     def with_node_names(

@@ -138,8 +138,8 @@ def average_precision_at_k(
 ) -> Metric:
     """The mean over examples of the average precision.
 
-    For an example it is the sum, over the places among the first k at which a true class stands, of the precision
-    up to there, divided by the number of true classes or k, whichever is less.
+    The average precision of an example is computed from its k highest predictions: add up the precision at each
+    position that holds a true class, and divide the sum by the number of true classes or by k, whichever is less.
 
     Args:
         labels: The true classes, ``[..., labels]``, or ``[...]`` for one each; see the module.

@@ -23,8 +23,7 @@ from tfray.ops.nn import activation_ops, cross_entropy_ops
 class RNNCell(Layer):
     """One step of a recurrent network: ``output, new_state = cell(inputs, state)``.
 
-    A cell of one's own defines `state_size`, `output_size` and ``call(inputs, state)``, which may use
-    `tf.get_variable`.
+    A subclass defines `state_size`, `output_size` and ``call(inputs, state)``, which may use `tf.get_variable`.
     """
 
     def __call__(self, inputs: TensorLike, state: Any, scope: ScopeLike | None = None) -> Any:

@@ -80,7 +80,7 @@ class BasicDecoder(Decoder):
     ) -> None:
         check_is_cell(cell, "BasicDecoder")
         if not hasattr(helper, "next_inputs"):
-            raise TypeError(f"BasicDecoder: {helper!r} is no helper")
+            raise TypeError(f"BasicDecoder: {helper!r} is not a helper")
         if output_layer is not None and not callable(output_layer):
             raise TypeError(f"BasicDecoder: output_layer is {output_layer!r}, expected a layer")
         self._cell = cell
@@ -150,7 +150,7 @@ def dynamic_decode(
         The outputs, ``[batch, time, ...]``, the last state, and the lengths of the sequences, int32 ``[batch]``.
     """
     if not hasattr(decoder, "step") or not hasattr(decoder, "initialize"):
-        raise TypeError(f"dynamic_decode: {decoder!r} is no decoder")
+        raise TypeError(f"dynamic_decode: {decoder!r} is not a decoder")
     with variable_scope(scope or "decoder"):
         loop = _Decoding(decoder, impute_finished, _limit(maximum_iterations))
         outputs, state, lengths = loop.run(parallel_iterations, swap_memory)

@@ -20,7 +20,7 @@ class SaveableResource:
 
     def __init__(self, name: str, handle: Tensor) -> None:
         if not isinstance(handle, Tensor) or handle.dtype is not dtypes.resource:
-            raise TypeError(f"{handle!r} is no handle of a resource")
+            raise TypeError(f"{handle!r} is not a handle of a resource")
         self.name = name
         self.handle = handle
 
