@@ -213,7 +213,7 @@ def _broadcast_to_shape(op: Operation) -> list[TensorShape]:
     result = broadcast_shapes(source, target) if source.rank <= target.rank else UNKNOWN
     if not result.is_compatible_with(target) or result.rank is None:
         raise ValueError(f"shape {source} does not broadcast to {target}")
-    # A target size that is unknown stays so where the input's is 1: broadcast_shapes says the same.
+    # An unknown target size stays unknown where the input's size is 1, as in `broadcast_shapes`.
     return [result.merge_with(target)]
 
 
@@ -275,7 +275,7 @@ def _may_be_repeated(result: TensorShape, source: TensorShape, others: list[Tens
             continue
         if size == 1 and result.rank is not None and result.sizes[-back] == 1:
             continue
-        # Only another input can have made this dimension larger.
+        # The result can be larger here only if another input is: not if all others have size 1.
         if not others or not all(_is_one(other, back) for other in others):
             return True
     return False

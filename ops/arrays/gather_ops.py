@@ -63,7 +63,7 @@ def take_rows(ctx: KernelContext, params: Array, indices: Array, axis: int, out:
     check_indices(ctx, indices, params.shape[axis])
     if ctx.xp is not np:
         return params.take(indices, axis, out)
-    # Anything but mode="raise", which would check again and buffer `out`.
+    # Not mode="raise": it would check the indices again, and buffer `out`.
     result = params.take(indices, axis, out, "clip")
     return np.array(result, dtype=object) if isinstance(result, bytes) else result
 
@@ -94,7 +94,7 @@ def _sum_at(xp: ArrayModule, places: Array, values: Array, count: int) -> Array:
         values = values.astype(np.int32)
     total = xp.zeros(count, values.dtype)
     if xp is not np and values.dtype == np.int64:
-        # CuPy adds to 64-bit integers without sign only: the bits are the same.
+        # CuPy's add.at takes 64-bit integers only when unsigned. The bits of the sums are the same.
         xp.add.at(total.view(np.uint64), places, values.view(np.uint64))
     else:
         xp.add.at(total, places, values)

@@ -220,7 +220,7 @@ def _map_colors(xp: ArrayModule, function: Callable[..., Sequence[Array]], color
     source, target = colors.reshape(-1, 3), out.reshape(-1, 3)
 
     def work(part: slice) -> None:
-        # Channel by channel in memory: NumPy's loops are several times as fast there.
+        # Copy each channel to contiguous memory: NumPy's loops are several times as fast there.
         channels = xp.ascontiguousarray(source[part].T)
         for index, channel in enumerate(function(*channels)):
             target[part, index] = channel

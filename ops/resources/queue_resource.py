@@ -355,10 +355,10 @@ class ShuffleQueue(Queue):
     """A queue that gives its elements in random order.
 
     Args:
-        name: As of `Queue`.
-        capacity: As of `Queue`.
-        dtypes: As of `Queue`.
-        shapes: As of `Queue`.
+        name: As for `Queue`.
+        capacity: As for `Queue`.
+        dtypes: As for `Queue`.
+        shapes: As for `Queue`.
         min_after_dequeue: Least number of elements that a dequeue leaves in the queue, for mixing, until it is closed.
         seeds: The two seeds of the order.
     """

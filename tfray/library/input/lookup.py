@@ -104,7 +104,7 @@ class TextFileInitializer(TableInitializerBase):
         value_dtype: Dtype of the values.
         value_index: The same for the value.
         vocab_size: How many lines to read; all when None.
-        delimiter: What stands between columns.
+        delimiter: Text between two columns.
         name: Name of the operation.
     """
 
@@ -524,7 +524,7 @@ def index_table_from_file(
         name: Name of the table.
         key_column_index: Number of the column with the word.
         value_column_index: Number of the column with the number.
-        delimiter: What stands between columns.
+        delimiter: Text between two columns.
     """
     _check_index_table(vocabulary_file, "vocabulary_file", num_oov_buckets)
     if vocab_size is not None and vocab_size < 1:
@@ -605,7 +605,7 @@ def index_to_string_table_from_file(
         name: Name of the table.
         key_column_index: Number of the column with the number.
         value_column_index: Number of the column with the word.
-        delimiter: What stands between columns.
+        delimiter: Text between two columns.
     """
     _check_index_table(vocabulary_file, "vocabulary_file", 0)
     with get_default_graph().name_scope(name or "index_to_string"):

@@ -160,7 +160,7 @@ class QueueBase:
         """An operation that adds the elements that are the rows of `vals`, without others in between.
 
         Args:
-            vals: As of `enqueue`, with a first axis over the elements.
+            vals: As for `enqueue`, with a first axis over the elements.
             name: Name of the operation.
 
         Raises:

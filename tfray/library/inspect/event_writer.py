@@ -239,7 +239,7 @@ class FileWriter:
 
         Args:
             session_log: The `tf.SessionLog`.
-            global_step: When.
+            global_step: Number of the step to which it belongs.
         """
         self._add(global_step, session_log=session_log)
 
@@ -250,7 +250,7 @@ class FileWriter:
 
         Args:
             graph: The graph, also as plain data.
-            global_step: When.
+            global_step: Number of the step to which it belongs.
             graph_def: A graph as plain data, an older form of `graph`.
 
         Raises:
@@ -271,7 +271,7 @@ class FileWriter:
 
         Args:
             meta_graph_def: What `tf.train.export_meta_graph` returned; anything whose ``graph_def`` is a graph.
-            global_step: When.
+            global_step: Number of the step to which it belongs.
 
         Raises:
             TypeError: It has no graph.
@@ -288,7 +288,7 @@ class FileWriter:
         Args:
             run_metadata: The `tf.RunMetadata`.
             tag: Its name, such as ``"step 100"``.
-            global_step: When.
+            global_step: Number of the step to which it belongs.
 
         Raises:
             ValueError: The tag has been used.

@@ -180,7 +180,7 @@ def show(recorded: Recorded, limit: int = 20, console: Console | None = None) ->
     Args:
         recorded: The step.
         limit: Lines of the table of operations.
-        console: Where; standard output when None.
+        console: Where to print; standard output when None.
     """
     from rich.console import Console
 
