@@ -46,14 +46,14 @@ def first_outside(indices: Array, size: int) -> int | None:
         few = indices.tolist()
         if min(few) >= 0 and max(few) < size:
             return None
-    # As unsigned numbers the negative ones are the largest: one pass finds both kinds of error.
+    # Read as unsigned, a negative index is larger than any size: one comparison finds both kinds of error.
     if np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), axis=None) < size:
         return None
     return int(indices[(indices < 0) | (indices >= size)].flat[0])
 
 
 _FEW: Final = 64
-"""So many indices are sooner looked at as Python's integers."""
+"""Up to this many indices, checking them as Python integers is faster than by NumPy."""
 
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -63,7 +63,7 @@ def take_rows(ctx: KernelContext, params: Array, indices: Array, axis: int, out:
     check_indices(ctx, indices, params.shape[axis])
     if ctx.xp is not np:
         return params.take(indices, axis, out)
-    # Anything but mode="raise", which would check again and buffer `out`.
+    # Not mode="raise": it would check the indices again, and buffer `out`.
     result = params.take(indices, axis, out, "clip")
     return np.array(result, dtype=object) if isinstance(result, bytes) else result
 
@@ -94,7 +94,7 @@ def _sum_at(xp: ArrayModule, places: Array, values: Array, count: int) -> Array:
         values = values.astype(np.int32)
     total = xp.zeros(count, values.dtype)
     if xp is not np and values.dtype == np.int64:
-        # CuPy adds to 64-bit integers without sign only: the bits are the same.
+        # CuPy's add.at takes 64-bit integers only when unsigned. The bits of the sums are the same.
         xp.add.at(total.view(np.uint64), places, values.view(np.uint64))
     else:
         xp.add.at(total, places, values)
@@ -102,6 +102,7 @@ def _sum_at(xp: ArrayModule, places: Array, values: Array, count: int) -> Array:
 
 
 _SPARSE_ELEMENTS: Final = 32768
+"""Elements from which rows are summed by a product with a sparse matrix. Fewer are added by ``add.at``."""
 
 
 @lru_cache(maxsize=1)

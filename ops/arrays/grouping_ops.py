@@ -70,7 +70,7 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     if len(by_device) <= 1:
         with graph.control_dependencies(ops), graph.device(next(iter(by_device), "")):
             return no_op(name or "group_deps")
-    # One per device first: a single signal from each device, however many operations run there.
+    # Group the operations of each device first: then each device sends only one signal.
     with graph.name_scope(name or "group_deps") as scope:
         parts = []
         for device, members in by_device.items():

@@ -255,7 +255,7 @@ def _matrix_band_part_kernel(ctx: KernelContext, input: Array, num_lower: Array,
     bits = MASK_TYPES.get(input.dtype.itemsize)
     if bits is None or ctx.xp is not np or not input.flags.c_contiguous:
         return ctx.xp.where(band, input, ctx.xp.zeros((), input.dtype))
-    # Three times as fast as where: no branches.
+    # Without branches this is three times as fast as `where`.
     return np.bitwise_and(input.view(bits), np.negative(band.view(np.int8), dtype=bits)).view(input.dtype)
 
 

@@ -89,9 +89,10 @@ def _first_places(xp: ArrayModule, x: Array) -> Array:
     if xp is np and x.size and x.dtype.kind in "iu":
         low, high = int(x.min()), int(x.max())
         if high - low < _TABLE_FACTOR * x.size:
-            # A table by value; only entries that were written are read. Backwards, so that the first wins.
+            # A table by value, of which only entries that were written are read. Elements are written from last to
+            # first, so that the first place of a value stays.
             table = np.empty(high - low + 1, np.intp)
-            # Without overflow: unsigned numbers may exceed the index type, and signed ones their own by subtraction.
+            # Avoid overflow: an unsigned number may exceed the index type, and a signed difference its own type.
             values = (x - x.dtype.type(low)).astype(np.intp) if x.dtype.kind == "u" else x.astype(np.intp) - low
             table[values[::-1]] = np.arange(x.size - 1, -1, -1)
             return table[values]
@@ -100,6 +101,7 @@ def _first_places(xp: ArrayModule, x: Array) -> Array:
 
 
 _TABLE_FACTOR: Final = 8
+"""Widest range of values, as a multiple of their number, for a table by value. For a wider range they are sorted."""
 
 
 def _check_vector(x: Array) -> None:
@@ -191,7 +193,7 @@ def _order_of_partitions(ctx: KernelContext, partitions: Array, count: int) -> A
     if ctx.xp is np:
         # Integers of 16 bits are sorted by counting.
         return (flat.astype(np.uint16) if count <= 1 << 16 else flat).argsort(kind="stable")
-    # CuPy's sort keeps no order among equal keys: make them distinct.
+    # CuPy's sort is not stable: make the keys distinct by adding the position.
     return ctx.xp.argsort(flat * flat.size + ctx.xp.arange(flat.size))
 
 

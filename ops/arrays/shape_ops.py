@@ -249,8 +249,8 @@ IDENTITY = register(
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return `input`, of which the caller knows that it never changes: same shape and dtype. A hint only, as `identity`
-    is.
+    """Return `input`, which the caller knows never to change: same shape and dtype. It is only a hint, and works as
+    `identity`.
     """
     return identity(input, name or "GuaranteeConst")
 
@@ -329,7 +329,7 @@ def in_order(ctx: KernelContext, array: Array) -> Array:
     if ctx.xp is not np or array.size < _STRIPED_ELEMENTS or array.strides[-1] == size or size not in (1, 2, 4, 8):
         return array
     copy = np.empty(array.shape, array.dtype)
-    # One cache line of each row of the copy at a time: large strides would meet in the same few lines of the cache.
+    # Copy one cache line of each row at a time: reads that are a large stride apart evict each other from the cache.
     for start in range(0, array.shape[-1], _CACHE_LINE_BYTES // size):
         stripe = (..., slice(start, start + _CACHE_LINE_BYTES // size))
         copy[stripe] = array[stripe]
@@ -338,6 +338,7 @@ def in_order(ctx: KernelContext, array: Array) -> Array:
 
 _CACHE_LINE_BYTES: Final = 64
 _STRIPED_ELEMENTS: Final = 1 << 16
+"""Elements from which a transposed array is copied in stripes. A smaller one is left to NumPy."""
 
 
 def _reshape_shape(op: Operation) -> list[TensorShape]:

@@ -16,8 +16,8 @@ from tfray.framework.type_aliases import TensorLike
 def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
     """Pass several tensors on unchanged, by one operation.
 
-    With `Graph.gradient_override_map` for the type ``IdentityN`` it gives a whole stretch of a graph, between its
-    inputs and its results, a gradient of one's own: see `tf.custom_gradient`.
+    Use it with `Graph.gradient_override_map` for the type ``IdentityN`` to give a part of a graph your own gradient:
+    see `tf.custom_gradient`.
 
     Args:
         input: Tensors of any shapes and dtypes.

@@ -1,1 +1,1 @@
-"""Operations that look at values while a step runs: assertions, and printing."""
+"""Operations that check or print values while a step runs."""

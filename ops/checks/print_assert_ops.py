@@ -1,4 +1,4 @@
-"""Looking at values while a step runs: print them, and stop the step when they are wrong."""
+"""Printing values while a step runs, and failing the step when they are wrong."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def Print(
         input_: Any shape and dtype.
         data: Tensors of any shape to print.
         message: What to print before them.
-        first_n: Print only the first so many times; always when None or -1.
+        first_n: Print only the first `first_n` times; always when None or -1.
         summarize: How many elements of each tensor to show; 3 when None, all when -1.
         name: Name of the operation.
 

@@ -1,8 +1,9 @@
 """Dynamic control flow: `cond`, `case` and `while_loop`.
 
 Branches, conditions and bodies are regions: nested graphs that the operation holds (see `tfray.framework.region`).
-Only the branch that is taken runs; a loop runs its body as often as its condition says. Where TensorFlow 1 spreads
-Switch, Merge, Enter, Exit and NextIteration over the graph (Section 4.4 of the white paper), one operation stands here.
+Only the branch that is taken runs, and a loop runs its body as long as its condition holds. A conditional or a loop is
+one operation here. TensorFlow 1 instead adds Switch, Merge, Enter, Exit and NextIteration operations to the graph
+(section 4.4 of the white paper).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ REGION_INPUT = register(
 
 
 def no_value(dtype: dtypes.DType, name: str | None = None) -> Tensor:
-    """What a branch returns in place of a value that only the other branch computes; nobody uses it.
+    """A placeholder that a branch returns for a value that only the other branch computes. Its value is never used.
 
     Args:
         dtype: Dtype of that value.
@@ -99,14 +100,14 @@ def cond(
 ) -> Any:
     """`true_fn()` if `pred` holds, otherwise `false_fn()`.
 
-    Of the operations that the two functions make, those run that the result of the function whose turn it is depends
-    on. Tensors made outside the functions are computed in either case.
+    Only the operations of the chosen function run, and of these only those that its result depends on. Tensors made
+    outside the functions are computed in either case.
 
     Args:
         pred: bool scalar tensor.
         true_fn: Function that returns a tensor, an operation, or a nested structure of tensors.
         false_fn: Function that returns the same structure, with tensors of the same dtypes.
-        strict: Return a list or tuple of one element as it is, instead of the element.
+        strict: Keep a returned list or tuple of one element. By default the element itself is returned.
         name: Name of the operation.
         fn1: `true_fn`, by its older name.
         fn2: `false_fn`, by its older name.
@@ -206,7 +207,7 @@ def _cond_shape(op: Operation) -> list[TensorShape]:
 
 
 def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What two shapes have in common: the most that is known of a tensor that has one or the other."""
+    """The most exact static shape that both `a` and `b` fit: sizes in which they differ are None."""
     if a.rank is None or a.rank != b.rank:
         return UNKNOWN
     return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
@@ -239,7 +240,7 @@ def case(
 
     Args:
         pred_fn_pairs: Pairs of a bool scalar tensor and a function, or a dictionary of these.
-        default: Function to call when no predicate holds; without it that is an error of the step.
+        default: Function to call when no predicate holds. Without it the step fails then.
         exclusive: Fail the step when more than one predicate holds.
         strict: As for `cond`.
         name: Name scope.
@@ -269,7 +270,7 @@ def case(
         checks = [_at_most_one(predicates)] if exclusive and len(pairs) > 1 else []
         functions = [function for _, function in pairs]
         if default is None:
-            # The last function stands for itself and for "none holds", which is then an error.
+            # Without a default, the last function is also the branch for "none holds", and an assertion fails then.
             checks.append(Assert(reduce_any(predicates), ["case: no predicate holds:", *predicates], 10))
             default = functions.pop()
             predicates.pop()
@@ -326,7 +327,7 @@ def while_loop(
         swap_memory: Keep on the host what a GPU's forward pass saves for its backward pass.
         name: Name of the operation.
         maximum_iterations: Integer scalar after which to stop in any case.
-        return_same_structure: Return a structure of one element as it is, instead of the element.
+        return_same_structure: Keep a structure of one element. By default the element itself is returned.
 
     Returns:
         The loop variables after the last iteration, with the shapes in `shape_invariants`.
@@ -425,7 +426,7 @@ class _Loop:
     def _advance(self, parameters: list[Tensor]) -> list[Tensor]:
         returned = _call(self._body, self._user_structure(parameters))
         if not nest.is_nested(returned) and len(self._structure) == 1:
-            returned = [returned]  # as TensorFlow 1 lets a loop with one variable do
+            returned = [returned]  # as in TensorFlow 1, a body with one variable may return the bare value
         if isinstance(returned, tuple) and isinstance(self._structure, list):
             returned = list(returned)
         elif isinstance(returned, list) and type(self._structure) is tuple:
@@ -488,7 +489,7 @@ def _next_value(value: TensorLike, old: Tensor) -> Tensor:
 
 
 def _is_wider(shape: TensorShape, other: TensorShape) -> bool:
-    """Whether every tensor of shape `other` is one of shape `shape`."""
+    """Whether every tensor that fits `other` also fits `shape`."""
     if shape.rank is None:
         return True
     if other.rank != shape.rank:
@@ -533,10 +534,10 @@ def add_while(
 
 
 def stack_over_iterations(op: Operation, tensor: Tensor) -> Tensor:
-    """A further output of a While operation: the values of `tensor`, of its body, in all iterations.
+    """Add an output to a While operation: the values of `tensor`, which is in its body, from all iterations.
 
     Returns:
-        A variant, the `TensorList` of the values; the same one when asked again.
+        A variant, the `TensorList` of the values. A second call for the same tensor returns the same output.
     """
     body, variables = op.attrs["body"], op.attrs["variables"]
     for index, stacked in enumerate(body.outputs[variables:]):
@@ -547,7 +548,7 @@ def stack_over_iterations(op: Operation, tensor: Tensor) -> Tensor:
 
 
 def export_from_branch(op: Operation, branch: str, tensor: Tensor) -> Tensor:
-    """A further output of a Cond operation: `tensor`, of the region `branch`, if that branch was taken."""
+    """Add an output to a Cond operation: `tensor`, which is in the region `branch`. Unused if the other branch runs."""
     region: Region = op.attrs[branch]
     other: Region = op.attrs["orelse" if branch == "then" else "then"]
     for index, exported in enumerate(region.outputs):
@@ -563,7 +564,7 @@ def _while_kernel(ctx: KernelContext, *inputs: Array) -> list[Any]:
     with ctx.region("condition") as condition, ctx.region("body") as body:
         if ctx.step is None:
             return _repeat(ctx, condition, body, inputs)
-        # What the turns of a loop send to other devices is told apart by the number of the turn.
+        # Sends inside the body use the same edge in every turn: the turn's number tells their tensors apart.
         with ctx.step.turns() as next_turn:
 
             def counted_body(*values: TensorLike) -> tuple[Any, ...]:
@@ -618,7 +619,7 @@ WHILE = register(
 def smart_cond(
     pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """`cond`, decided at once when `pred` is a Python value or a constant.
+    """`cond`, except that a Python value or constant `pred` is decided now: only one function is then called.
 
     Args:
         pred: bool scalar: a tensor or a Python value.

@@ -1,6 +1,7 @@
 """Functions over the elements of tensors along their first axis: `map_fn`, `foldl`, `foldr` and `scan`.
 
-They are loops over TensorArrays; gradients and variables inside the functions are those of `while_loop`.
+They are built from `while_loop` and `TensorArray`. Gradients, and variables inside the functions, work as in
+`while_loop`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tfray.ops.control.tensor_array_ops import TensorArray
 
 
 class _Elements:
-    """The elements of a nested structure of tensors, which have one first axis in common.
+    """The elements of a nested structure of tensors whose first axes have the same size.
 
     Attributes:
         count: Their number, an integer where it is known, otherwise an int32 scalar.
@@ -253,8 +254,8 @@ def scan(
     Args:
         fn: ``fn(accumulated, element)`` returns the next accumulated value, in the same structure.
         elems: A tensor of shape ``[n, ...]``, or a nested structure of tensors with first axes of one size.
-        initializer: What to begin with, of any shape, which is not among the results. When None the first element,
-            which is.
+        initializer: What to begin with, of any shape; it is not among the results. When None, the first element is
+            used, and it is the first result.
         parallel_iterations: Accepted for TensorFlow 1's sake.
         back_prop: Whether gradients flow through.
         swap_memory: As for `tf.while_loop`.

@@ -1,8 +1,8 @@
 """`TensorArray`: numbered tensors of one dtype, written and read one by one in loops.
 
-A TensorArray is a value like any other: its *flow*, a variant tensor, carries all elements, and every write gives a new
-flow. So it passes through branches and loops, its gradient is a TensorArray, and nothing needs to be ordered but by
-data.
+A TensorArray is an ordinary value. Its *flow*, a variant tensor, carries all elements, and every write gives a new
+flow. So it passes through branches and loops, and its gradient is a TensorArray too. The data flow alone orders reads
+and writes: no control dependencies are needed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TensorArray:
 
     Args:
         dtype: Dtype of the elements.
-        size: int32 scalar: number of elements, the first number when it grows. 0 with `dynamic_size` when None.
+        size: int32 scalar: number of elements, at the beginning if it grows. None stands for 0, with `dynamic_size`.
         dynamic_size: Let writes beyond the end make it grow.
         clear_after_read: Accepted for TensorFlow 1's sake: elements are freed when nothing reads them any more.
         tensor_array_name: Accepted for TensorFlow 1's sake.
@@ -228,7 +228,7 @@ TENSOR_ARRAY = register(
         outputs=("flow: variant",),
         shape=_flow_shape,
         kernels=on_every_device(_tensor_array_kernel),
-        stateful=True,  # never merged with another
+        stateful=True,  # so that two equal ones are never merged into one
         gradient=not_differentiable,
     )
 )
@@ -279,7 +279,7 @@ def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array | 
 
 
 def _unwritten(ctx: KernelContext, flow: TensorList, index: int, others: Sequence[Array] = ()) -> Array:
-    """Zeros in place of an element that was never written; `others` may tell its shape."""
+    """Zeros for an element that was never written: in the shape of a written one of `others`, or the declared shape."""
     if not 0 <= index < flow.size:
         raise OutOfRangeError(f"there is no element {index}: the TensorArray has {flow.size}")
     shape = ctx.attr("element_shape")
@@ -301,7 +301,7 @@ def _element_shape(op: Operation) -> list[TensorShape]:
 def _read_gradient(op: Operation, d_value: Tensor | None) -> list[Tensor | None]:
     if d_value is None:
         return [None, None]
-    # The flow itself would be kept for nothing: a TensorArray that grows stands for one of any size.
+    # An empty growing TensorArray replaces the flow in the gradient: keeping the flow would only hold its memory.
     return [accumulated(empty(), op.inputs[1], d_value), None]
 
 
@@ -596,7 +596,7 @@ def _sum_kernel(ctx: KernelContext, *flows: TensorList) -> TensorList:
 
 
 def _sum_lists(flows: Sequence[TensorList]) -> TensorList:
-    # From the largest: the others are few elements more often than not.
+    # Add to the largest one: the others usually have few elements.
     ordered = sorted(flows, key=len, reverse=True)
     total = ordered[0]
     for flow in ordered[1:]:

@@ -1,7 +1,7 @@
 """Conditional accumulators, which add gradients up until enough have come: those of `tf.ConditionalAccumulator`.
 
-With them a program makes synchronous steps of workers that compute at their own pace: whoever is late applies a
-gradient of an old time step, which is dropped.
+They make synchronous steps out of workers that compute at their own pace. The gradient of a late worker belongs to an
+old time step and is dropped.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def conditional_accumulator(
         dtype: Dtype of the gradients.
         shape: Their shape, as far as it is known.
         reduction_type: ``"MEAN"`` or ``"SUM"``.
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
     """
     attrs = _attrs(dtype, shape, reduction_type, container, shared_name)
@@ -198,8 +198,8 @@ def sparse_conditional_accumulator(
         dtype: Dtype of the gradients.
         shape: Their shape, all rows counted, as far as it is known.
         reduction_type: ``"MEAN"``, in which a row counts as often as it is given, or ``"SUM"``.
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
     """
     attrs = _attrs(dtype, shape, reduction_type, container, shared_name)
@@ -236,7 +236,7 @@ def sparse_accumulator_apply_gradient(
 
     Args:
         handle: The accumulator.
-        local_step: As of `accumulator_apply_gradient`, an int64 scalar.
+        local_step: As for `accumulator_apply_gradient`, an int64 scalar.
         indices: int64 vector: which rows.
         values: The rows, shape ``[n, ...]``.
         dense_shape: int64 vector: the shape of the gradient, all rows counted; None when it is not known.
@@ -275,11 +275,11 @@ def sparse_accumulator_take_gradient(
     """As `accumulator_take_gradient`, of a sparse accumulator.
 
     Args:
-        handle: As of `accumulator_take_gradient`.
-        num_required: As of `accumulator_take_gradient`, an int32 scalar.
-        dtype: As of `accumulator_take_gradient`.
-        shape: As of `accumulator_take_gradient`.
-        name: As of `accumulator_take_gradient`.
+        handle: As for `accumulator_take_gradient`.
+        num_required: As for `accumulator_take_gradient`, an int32 scalar.
+        dtype: As for `accumulator_take_gradient`.
+        shape: As for `accumulator_take_gradient`.
+        name: As for `accumulator_take_gradient`.
 
     Returns:
         Indices of the rows in ascending order, ``[n]``; the rows, ``[n, ...]``; and the shape of the gradient, all rows

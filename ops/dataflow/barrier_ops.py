@@ -32,8 +32,8 @@ def barrier(
     Args:
         component_types: Dtypes of the components of an element.
         shapes: Their shapes; empty when they are not known.
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
     """
     attrs = {"component_types": list(component_types), "shapes": list(shapes)}
@@ -111,7 +111,7 @@ def barrier_take_many(
         handle: The barrier.
         num_elements: int32 scalar.
         component_types: Dtypes of the components.
-        shapes: What is known of their shapes.
+        shapes: Shapes of the components, as far as they are known.
         allow_small_batch: Of a closed barrier take what is left, if that is anything.
         name: Name of the operation.
 

@@ -1,6 +1,6 @@
-"""Datasets as values of the graph: each operation gives a dataset made of others.
+"""Datasets as values of the graph: each operation makes a dataset, most of them from other datasets.
 
-What a dataset is at run time stands in `tfray.ops.resources.dataset_values`.
+`tfray.ops.resources.dataset_values` tells what a dataset is at run time.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def _dataset(
             kernels=on_cpu(Kernel(kernel)),
             gradient=not_differentiable,
             keeps_inputs=True,
-            stateful=True,  # each has passes of its own
+            stateful=True,  # never merged with an equal one: each has its own passes
             reach=reach,
         )
     )
 
 
 _draws: Final[WeakKeyDictionary[Region, bool]] = WeakKeyDictionary()
-"""Whether a function has random operations, for those that were asked about."""
+"""A cache: whether a function has random operations."""
 
 
 def _function(ctx: KernelContext, captures: Sequence[Array], name: str = "function") -> ElementFunction:

@@ -1,4 +1,4 @@
-"""Iterators over datasets: where a program is in its input, kept on the device between steps."""
+"""Iterators over datasets. An iterator is a program's position in its input; its device keeps it between steps."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def initialize_table_from_text_file(
         key_index: Number of the column that holds the key, `WHOLE_LINE`, or `LINE_NUMBER` counted from 0.
         value_index: The same for the value.
         vocab_size: How many lines to read; -1 for all.
-        delimiter: What stands between columns.
+        delimiter: Text between two columns.
         name: Name of the operation.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Queues: their handles, and the operations that add and take elements. `tf.FIFOQueue` and its like are built on them.
+"""Queues: their handles, and the operations that add and take elements. `tf.FIFOQueue` and the other queues use them.
 
-A queue lives on a device, under its shared name, and outlives steps and sessions. Enqueues wait while it is full,
-dequeues while there is too little in it; see `tfray.ops.resources.attempts` for the order in which they are served.
+A queue lives on a device, under its shared name, and outlives steps and sessions. An enqueue waits while the queue is
+full, and a dequeue while it has too few elements. `tfray.ops.resources.attempts` tells in which order they are served.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _queue(ctx: KernelContext, kind: type[Queue], **more: Any) -> Queue:
     capacity, types, shapes = ctx.attr("capacity"), ctx.attr("component_types"), ctx.attr("shapes")
     found = shared_resource(ctx, lambda name: kind(name, capacity, types, shapes, **more))
     if type(found) is kind and found.dtypes is types and found.shapes is shapes and found.capacity == capacity:
-        return found  # made by this very operation, mostly
+        return found  # the common case: this operation made it in an earlier step
     require_same(found, ctx, kind, capacity=capacity, dtypes=types, shapes=shapes)
     return found
 
@@ -137,11 +137,11 @@ def padding_fifo_queue(
     """The handle of a first-in-first-out queue that pads elements with zeros when several are taken together.
 
     Args:
-        component_types: As of `fifo_queue`.
+        component_types: As for `fifo_queue`.
         shapes: Shape of each component, with None for sizes that may differ between elements.
-        capacity: As of `fifo_queue`.
-        container: As of `fifo_queue`.
-        shared_name: As of `fifo_queue`.
+        capacity: As for `fifo_queue`.
+        container: As for `fifo_queue`.
+        shared_name: As for `fifo_queue`.
         name: Name of the operation.
     """
     attrs = _queue_attrs(component_types, shapes, capacity, container, shared_name)
@@ -176,11 +176,11 @@ def priority_queue(
     """The handle of a queue that gives the element with the smallest first component, an int64 scalar.
 
     Args:
-        component_types: As of `fifo_queue`, that of the first component included.
-        shapes: As of `fifo_queue`, likewise.
-        capacity: As of `fifo_queue`.
-        container: As of `fifo_queue`.
-        shared_name: As of `fifo_queue`.
+        component_types: As for `fifo_queue`, that of the first component included.
+        shapes: As for `fifo_queue`, likewise.
+        capacity: As for `fifo_queue`.
+        container: As for `fifo_queue`.
+        shared_name: As for `fifo_queue`.
         name: Name of the operation.
     """
     attrs = _queue_attrs(component_types, shapes, capacity, container, shared_name)
@@ -217,13 +217,13 @@ def random_shuffle_queue(
     """The handle of a queue that gives its elements in random order.
 
     Args:
-        component_types: As of `fifo_queue`.
-        shapes: As of `fifo_queue`.
-        capacity: As of `fifo_queue`.
+        component_types: As for `fifo_queue`.
+        shapes: As for `fifo_queue`.
+        capacity: As for `fifo_queue`.
         min_after_dequeue: Number of elements that stay in the queue until it is closed.
         seeds: The graph's seed and the operation's; both 0 for another order in every process.
-        container: As of `fifo_queue`.
-        shared_name: As of `fifo_queue`.
+        container: As for `fifo_queue`.
+        shared_name: As for `fifo_queue`.
         name: Name of the operation.
     """
     attrs = _queue_attrs(component_types, shapes, capacity, container, shared_name)
@@ -416,7 +416,7 @@ def queue_dequeue_many(
         handle: The queue, made with shapes.
         n: int32 scalar.
         component_types: Dtypes of its components.
-        shapes: What is known of their shapes.
+        shapes: Shapes of the components, as far as they are known.
         name: Name of the operation.
 
     Returns:
@@ -468,10 +468,10 @@ def queue_dequeue_up_to(
     """As `queue_dequeue_many`, but take what there is when the queue is closed and holds from 1 to `n` elements.
 
     Args:
-        handle: As of `queue_dequeue_many`.
-        n: As of `queue_dequeue_many`, an int32 scalar.
-        component_types: As of `queue_dequeue_many`.
-        shapes: As of `queue_dequeue_many`.
+        handle: As for `queue_dequeue_many`.
+        n: As for `queue_dequeue_many`, an int32 scalar.
+        component_types: As for `queue_dequeue_many`.
+        shapes: As for `queue_dequeue_many`.
         name: Name of the operation.
 
     Returns:

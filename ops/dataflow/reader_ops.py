@@ -42,8 +42,8 @@ def text_line_reader(
 
     Args:
         skip_header_lines: Lines to leave out at the beginning of each file.
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
     """
     attrs = {"container": container, "shared_name": shared_name}
@@ -86,8 +86,8 @@ def fixed_length_record_reader(
         footer_bytes: The same at its end.
         hop_bytes: Distance between the beginnings of records; 0 for their length.
         encoding: ``""``, or ``"ZLIB"`` for compressed files.
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
 
     Raises:
@@ -131,8 +131,8 @@ def tf_record_reader(
 
     Args:
         compression_type: ``""``, ``"GZIP"`` or ``"ZLIB"``.
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
     """
     attrs = {"compression_type": compression_type, "container": container, "shared_name": shared_name}
@@ -161,8 +161,8 @@ def whole_file_reader(container: str = "", shared_name: str = "", name: str | No
     """The handle of a reader of files as a whole.
 
     Args:
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
     """
     return add_op(WHOLE_FILE_READER, name=name, container=container, shared_name=shared_name)
@@ -190,8 +190,8 @@ def identity_reader(container: str = "", shared_name: str = "", name: str | None
     """The handle of a reader that gives what its queue gives, as key and value.
 
     Args:
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
     """
     return add_op(IDENTITY_READER, name=name, container=container, shared_name=shared_name)

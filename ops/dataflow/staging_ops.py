@@ -59,8 +59,8 @@ def staging_area(
         component_count: Number of components of an element.
         capacity: Largest number of elements; 0 for no limit.
         memory_limit: Largest number of bytes; 0 for no limit.
-        container: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
-        shared_name: As of `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        container: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
+        shared_name: As for `tfray.ops.dataflow.queue_ops.fifo_queue`.
         name: Name of the operation.
     """
     return add_op(STAGING_AREA, name=name, **_limits(capacity, memory_limit, component_count, container, shared_name))
@@ -119,7 +119,7 @@ def unstage(handle: Tensor, types: Sequence[DType], shapes: Sequence[TensorShape
     Args:
         handle: The staging area.
         types: Dtypes of the components.
-        shapes: What is known of their shapes.
+        shapes: Shapes of the components, as far as they are known.
         name: Name of the operation.
 
     Returns:
@@ -163,7 +163,7 @@ def stage_peek(
         handle: The staging area.
         index: int32 scalar: its place from the first.
         types: Dtypes of the components.
-        shapes: What is known of their shapes.
+        shapes: Shapes of the components, as far as they are known.
         name: Name of the operation.
 
     Returns:
@@ -174,7 +174,7 @@ def stage_peek(
 
 
 def _stage_peek_kernel(ctx: KernelContext, area: StagingArea, index: Array) -> Any:
-    # Who takes the element from the area may write into it.
+    # Copy: the operation that takes the element later may write into it.
     return tuple([value.copy() for value in ctx.step.complete(ctx.op_name, area.peek, int(index))])
 
 
@@ -209,12 +209,12 @@ def map_staging_area(
     """The handle of a staging area of elements by key.
 
     Args:
-        component_count: As of `staging_area`.
+        component_count: As for `staging_area`.
         ordered: Whether the element of the smallest key comes first when any will do.
-        capacity: As of `staging_area`; incomplete elements do not count.
-        memory_limit: As of `staging_area`; incomplete elements do not count.
-        container: As of `staging_area`.
-        shared_name: As of `staging_area`.
+        capacity: As for `staging_area`; incomplete elements do not count.
+        memory_limit: As for `staging_area`; incomplete elements do not count.
+        container: As for `staging_area`.
+        shared_name: As for `staging_area`.
         name: Name of the operation.
     """
     attrs = _limits(capacity, memory_limit, component_count, container, shared_name)
@@ -246,7 +246,7 @@ def map_stage(
     Args:
         handle: The staging area.
         key: int64 scalar.
-        indices: Which components.
+        indices: Numbers of the components.
         values: The components, of any shapes.
         name: Name of the operation.
 
@@ -289,9 +289,9 @@ def map_unstage(
     Args:
         handle: The staging area.
         key: int64 scalar.
-        indices: Which components.
+        indices: Numbers of the components.
         types: Their dtypes.
-        shapes: What is known of their shapes.
+        shapes: Shapes of the components, as far as they are known.
         name: Name of the operation.
 
     Returns:
@@ -337,9 +337,9 @@ def map_unstage_no_key(
 
     Args:
         handle: The staging area.
-        indices: Which components.
+        indices: Numbers of the components.
         types: Their dtypes.
-        shapes: What is known of their shapes.
+        shapes: Shapes of the components, as far as they are known.
         name: Name of the operation.
 
     Returns:
@@ -387,12 +387,12 @@ def map_peek(
     """As `map_unstage`, without taking anything.
 
     Args:
-        handle: As of `map_unstage`.
-        key: As of `map_unstage`, an int64 scalar.
-        indices: As of `map_unstage`.
-        types: As of `map_unstage`.
-        shapes: As of `map_unstage`.
-        name: As of `map_unstage`.
+        handle: As for `map_unstage`.
+        key: As for `map_unstage`, an int64 scalar.
+        indices: As for `map_unstage`.
+        types: As for `map_unstage`.
+        shapes: As for `map_unstage`.
+        name: As for `map_unstage`.
 
     Returns:
         The components, of the shapes in `shapes`.

@@ -1,4 +1,4 @@
-"""Cutting boxes out of images and resizing them to one size, and what flows back from there."""
+"""Cutting boxes out of images and resizing them to one size, with the gradients."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Samples(NamedTuple):
         places = first[:, None] * reach + steps * ((last - first) * reach)[:, None]
         is_inside = (places >= 0) & (places <= reach)
         places = xp.clip(places, 0, reach)
-        # Half a pixel is rounded away from zero, unlike by NumPy.
+        # Halves round up, as in TensorFlow; NumPy would round them to even.
         lower = xp.floor(places + 0.5) if is_nearest else xp.floor(places)
         upper = lower if is_nearest else xp.ceil(places)
         share = xp.zeros_like(places) if is_nearest else places - lower
@@ -249,7 +249,7 @@ def _grad_boxes_kernel(ctx: KernelContext, d_crops: Array, images: Array, boxes:
     _check_images(ctx, images)
     xp, places = ctx.xp, Sampling.of(ctx, images.shape, boxes, box_ind, d_crops.shape[1:3])
     flat = images.reshape(-1, images.shape[3]).astype(boxes.dtype, copy=False)
-    # What each corner has to do with the gradient, summed over channels.
+    # For each corner pixel: its product with the gradient of the crop, summed over channels.
     upper_left, upper_right, lower_left, lower_right = (
         xp.einsum("nijc,nijc->nij", flat[pixels], d_crops) * places.is_inside for pixels in places.corners
     )

@@ -60,7 +60,7 @@ def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = Fa
             return cast(image, dtype)
         if image.dtype.is_integer:
             return multiply(cast(image, dtype), 1.0 / image.dtype.max)
-        # Half a step more, so that 1 becomes the greatest value and all of them are equally likely.
+        # Half a step more than the maximum: 1 becomes the maximum, and integers get about equal shares of [0, 1].
         return convert(multiply(image, dtype.max + 0.5), dtype)
 
 
@@ -220,7 +220,7 @@ def _map_colors(xp: ArrayModule, function: Callable[..., Sequence[Array]], color
     source, target = colors.reshape(-1, 3), out.reshape(-1, 3)
 
     def work(part: slice) -> None:
-        # Channel by channel in memory: NumPy's loops are several times as fast there.
+        # Copy each channel to contiguous memory: NumPy's loops are several times as fast there.
         channels = xp.ascontiguousarray(source[part].T)
         for index, channel in enumerate(function(*channels)):
             target[part, index] = channel

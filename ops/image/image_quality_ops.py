@@ -1,4 +1,4 @@
-"""How alike images are, and where they change."""
+"""Measures of how similar two images are, and image gradients and edges."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def check_coordinates(indices: Array, values: Array | None, sizes: Sequence[int]
         raise InvalidArgumentError(f"{list(sizes)} is not a shape: sizes cannot be negative")
     for axis, size in enumerate(sizes):
         column = indices[:, axis]
-        # As unsigned numbers the negative ones are the largest: one pass finds both kinds of error.
+        # Read as unsigned, a negative index is larger than any size: one comparison finds both kinds of error.
         if column.size and np.maximum.reduce(column.view(np.uint64)) >= size:
             row = int(np.argmax((column < 0) | (column >= size)))
             raise InvalidArgumentError(
@@ -61,7 +61,7 @@ def coordinates(places: Array, sizes: Sequence[int]) -> Array:
 
 
 def check_ascending(places: Array, indices: Array) -> None:
-    """Raise `InvalidArgumentError` unless positions ascend, no two being equal."""
+    """Raise `InvalidArgumentError` unless every position is greater than the one before it."""
     steps = places[1:] <= places[:-1]
     if steps.any():
         row = int(np.argmax(steps)) + 1
@@ -72,7 +72,7 @@ def check_ascending(places: Array, indices: Array) -> None:
 
 
 def ascending_positions(indices: Array, values: Array | None, sizes: Sequence[int]) -> Array:
-    """Positions of the elements of a sparse tensor, which are checked to be within it, in order and distinct."""
+    """Row-major positions of a sparse tensor's elements, after checking that they are in range and ascending."""
     check_coordinates(indices, values, sizes)
     places = positions(indices, sizes)
     check_ascending(places, indices)

@@ -106,7 +106,7 @@ def thread_count() -> int:
 
 
 def use_threads(count: int) -> None:
-    """Let kernels of this process use so many threads, before they use any."""
+    """Set how many threads the kernels of this process use. Call it before the first kernel runs."""
     _BLAS.use(count)
 
 
@@ -137,7 +137,7 @@ def parallel_for(work: Callable[[int], None], count: int) -> None:
         try:
             _run_all(work, indices)
         finally:
-            # One that never began has nothing left to do; the others may still be reading our arrays.
+            # A helper that never began has nothing to do. The others may still be reading the caller's arrays.
             errors = [share.finish() for share in shares]
     for error in errors:
         if error is not None:
@@ -150,10 +150,10 @@ def _run_all(work: Callable[[int], None], indices: Iterator[int]) -> None:
 
 
 class _Share:
-    """What one helper does of a `parallel_for`, unless the caller is through before it begins.
+    """One helper's part of a `parallel_for`. The helper does nothing when the caller has finished before it begins.
 
-    Made of plain locks: futures take the interpreter's lock several times more, and on a busy machine each time is
-    a wait.
+    `_claimed` decides which of the two comes first. These are plain locks because futures take the interpreter's lock
+    several more times, and each time is a wait on a busy machine.
     """
 
     __slots__ = ("_claimed", "_context", "_done", "_error", "_indices", "_work")
@@ -225,7 +225,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def scratch(slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Any:
-    """An uninitialised array that the calling thread reuses: its pages are warm, unlike those of a new one.
+    """An uninitialised array that the calling thread reuses. Its memory pages are mapped already, unlike a new one's.
 
     Args:
         slot: Which of the thread's buffers. The array is valid until the thread asks for that slot again, so it

@@ -1,7 +1,7 @@
 """Connectionist temporal classification as arrays: sums over alignments, and the search for likely labellings.
 
-Everything runs over a whole batch at once, a time step after the other. Probabilities are logarithms; `LOW` stands
-for the logarithm of 0, so that no infinities meet.
+Each time step is computed for the whole batch at once. Probabilities are kept as logarithms. The finite number `LOW`
+stands for the logarithm of 0: infinities would give NaN when they are subtracted.
 
 References:
     Graves, Fernandez, Gomez, Schmidhuber, Connectionist temporal classification: labelling unsegmented sequence
@@ -21,10 +21,10 @@ from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.row_sums import group_equal
 
 LOW: Final = -1e30
-"""The logarithm of 0: far below every sum of logarithms, and many of it still fit a float32."""
+"""Stands for the logarithm of 0. It is far below every real sum, and many of these add up without float32 overflow."""
 
 POSSIBLE: Final = -1e28
-"""What is below is impossible."""
+"""A log-probability below this stands for an impossible event: it contains `LOW` at least once."""
 
 
 def log_softmax(logits: Array) -> Array:
@@ -51,12 +51,13 @@ def softmax(logits: Array) -> tuple[Array, Array]:
 
 
 def _for_steps(run: Callable[[slice], Any], array: Array) -> None:
-    """Call `run` for parts of the first dimension of `array` that are small enough for a cache."""
+    """Call `run` with slices of the first dimension of `array`, each of about `_TILE` elements, on several threads."""
     length = max(1, _TILE * len(array) // max(array.size, 1))
     parallel_for(lambda index: run(slice(index * length, (index + 1) * length)), -(-len(array) // length))
 
 
 _TILE: Final = 1 << 16
+"""Elements of a part that one thread works on: 256 KiB in float32, which fits the second-level cache."""
 
 
 # -- sums over alignments ------------------------------------------------------------------------------
@@ -90,7 +91,8 @@ def sum_alignments(
     time, batch, classes = logits.shape
     lasts = np.array([2 * len(row) for row in labels])
     states = int(lasts.max()) + 1
-    # What follows a state is what precedes it in the reversed sequence: rows behind the batch are reversed.
+    # One pass computes both directions: the rows behind the batch hold the reversed sequences, whose prefix sums are
+    # the suffix sums.
     emitted = np.full((time, 2 * batch, states), LOW, logits.dtype)
     extended = np.full((2 * batch, states), classes - 1)
     for b, (row, length, last) in enumerate(zip(labels, lengths, lasts, strict=True)):
@@ -103,7 +105,7 @@ def sum_alignments(
     before_last = np.where(lasts > 0, ends[np.arange(batch), np.maximum(lasts - 1, 0)], LOW)
     log_ends = np.logaddexp(ends[np.arange(batch), lasts].astype(np.float64), before_last)
     log_probability = log_ends + scales[:, :batch].cumsum(axis=0)[lengths - 1, np.arange(batch)]
-    # Both halves count what a state emits.
+    # The prefix and the suffix sum both contain what the state itself emits: take it off once.
     occupied = np.subtract(prefixes[:, :batch], emitted[:, :batch], out=emitted[:, :batch])
     for b, (length, last) in enumerate(zip(lengths, lasts, strict=True)):
         occupied[:length, b, : last + 1] += prefixes[:length, batch + b, : last + 1][::-1, ::-1]
@@ -113,7 +115,11 @@ def sum_alignments(
 
 
 def _moves(extended: Array, blank: int, merge_repeated: bool, dtype: NumpyDType) -> tuple[Array, Array | None]:
-    """Logarithms (0 or `LOW`) of whether a state may follow the last but one, and may follow itself (None: always)."""
+    """Which moves are allowed: 0 where allowed, `LOW` where not.
+
+    Returns:
+        Whether a state may follow the state two before it; and whether it may follow itself (None: always).
+    """
     is_label = extended != blank
     may_skip = is_label.copy()
     may_skip[:, :2] = False
@@ -124,7 +130,9 @@ def _moves(extended: Array, blank: int, merge_repeated: bool, dtype: NumpyDType)
 
 
 def _sum_prefixes(emitted: Array, skips: Array, stays: Array | None) -> tuple[Array, Array]:
-    """Sums over all ways to be in a state at a time, relative to the largest of that time, and the largest ones.
+    """Log-probabilities of each state at each time, summed over all ways to get there, and their scales.
+
+    The sums are relative to a running scale, the largest sum of the row, so that they keep their precision.
 
     Args:
         emitted: Shape ``[time, rows, states]``: what a state emits at a time.
@@ -132,12 +140,12 @@ def _sum_prefixes(emitted: Array, skips: Array, stays: Array | None) -> tuple[Ar
         stays: Shape ``[rows, states]``: 0 where a state may follow itself; None where all may.
     """
     time, rows, states = emitted.shape
-    # Two states before the first, which nothing reaches.
+    # Two extra states before the first one, never reached: the recursion needs no special case at the border.
     padded = np.empty((time, rows, states + 2), emitted.dtype)
     padded[:, :, :2] = LOW
     scales = np.zeros((time, rows, 1))
     from_here, from_skip, top, total = (np.empty((rows, states), emitted.dtype) for _ in range(4))
-    # All begins in one of the first two states.
+    # A sequence starts in the first blank or in the first label.
     total[...] = LOW
     total[:, :2] = emitted[0, :, :2]
     for t in range(time):
@@ -158,7 +166,7 @@ def _sum_prefixes(emitted: Array, skips: Array, stays: Array | None) -> tuple[Ar
             padded[t, :, 2:] = total
             continue
         largest = total.max(axis=1, keepdims=True)
-        # Impossible sequences are left as they are, else their sums would come to 0.
+        # Impossible sequences keep their sums: subtracting the largest would make them 0, which means certain.
         largest[largest < POSSIBLE] = 0
         scales[t] = largest
         np.subtract(total, largest, out=padded[t, :, 2:])
@@ -166,7 +174,7 @@ def _sum_prefixes(emitted: Array, skips: Array, stays: Array | None) -> tuple[Ar
 
 
 _STEPS_PER_SCALE: Final = 4
-"""The largest logarithm of a row is brought back to 0 so often: sums of few stay precise."""
+"""Time steps between two rescalings, which subtract a row's largest logarithm. More steps lose digits in float32."""
 
 
 def _normalize(log_weights: Array) -> None:
@@ -175,7 +183,7 @@ def _normalize(log_weights: Array) -> None:
     def run(part: slice) -> None:
         weights = log_weights[part]
         largest = weights.max(axis=-1, keepdims=True)
-        # Numbers below the normal ones would be slow.
+        # exp(-80) is still a normal float32; arithmetic on subnormal numbers is slow.
         np.exp(np.maximum(np.subtract(weights, largest, out=weights), -80, out=weights), out=weights)
         weights /= np.where(largest < POSSIBLE, np.inf, weights.sum(axis=-1, keepdims=True))
 
@@ -183,7 +191,7 @@ def _normalize(log_weights: Array) -> None:
 
 
 def subtract_expected(y: Array, rows: Array, occupied: Array, labels: Sequence[Array]) -> None:
-    """Subtract from probabilities of classes those given the labels.
+    """Subtract from the probability of each class its probability given the labels: the gradient of the loss.
 
     Args:
         y: Shape ``[time, batch, classes]``, changed in place.
@@ -233,7 +241,7 @@ def decode_greedily(inputs: Array, lengths: Array, merge_repeated: bool) -> Deco
 class _Beams:
     """The most likely labellings so far, `width` of them for each example, in no order.
 
-    A labelling is known by a hash of 64 bits: two are the same where these are.
+    A 64-bit hash identifies a labelling: labellings with equal hashes are taken for the same one.
     """
 
     def __init__(self, batch: int, width: int, dtype: NumpyDType) -> None:
@@ -241,9 +249,9 @@ class _Beams:
         self.hash = np.zeros(shape, np.uint64)
         self.parent = np.zeros(shape, np.uint64)  # hash without the last label
         self.last = np.full(shape, -1)  # the last label
-        self.blank = np.full(shape, LOW, dtype)  # log-probability, when a blank came last
-        self.label = np.full(shape, LOW, dtype)  # and when the last label did
-        # At first there is the empty labelling alone; the others differ from all that come up.
+        self.blank = np.full(shape, LOW, dtype)  # log-probability of the alignments that end with a blank
+        self.label = np.full(shape, LOW, dtype)  # log-probability of those that end with the last label
+        # At the start only the empty labelling is possible. The other beams get hashes that no real labelling has.
         self.hash[:] = np.arange(width, dtype=np.uint64) + np.uint64(1 << 62)
         self.parent[:] = np.arange(width, dtype=np.uint64) + np.uint64(1 << 63)
         self.hash[:, 0] = 1
@@ -306,11 +314,12 @@ def _step(beams: _Beams, rows: Array, log_y: Array) -> tuple[Array, Array]:
     count, width = hashes.shape
     candidates = _likely_labels(log_y[:, :-1], width + 1)
     each = np.take_along_axis(log_y, candidates, 1)
-    # One label more: a label like the last one needs a blank between.
+    # Extend by one label. A label equal to the last one counts as new only after a blank.
     grown = total[:, :, None] + each[:, None, :]
     repeats = last[:, :, None] == candidates[:, None, :]
     grown = np.where(repeats, old_blank[:, :, None] + each[:, None, :], grown)
-    # Beams whose parent is a beam too get what that one grows into; it is no candidate of its own then.
+    # If a beam's parent is a beam too, extending the parent gives this beam again: add that probability to the beam,
+    # and drop the extension from the candidates.
     is_parent = parents[:, :, None] == hashes[:, None, :]
     parent = is_parent.argmax(axis=2)
     has_parent = np.take_along_axis(is_parent, parent[:, :, None], 2)[:, :, 0]
@@ -327,7 +336,7 @@ def _step(beams: _Beams, rows: Array, log_y: Array) -> tuple[Array, Array]:
     place = taken.argmax(axis=1)
     there = taken.any(axis=1)
     grown[example[there], parent[example[there], beam[there]], place[there]] = LOW
-    # The best of all.
+    # Keep the `width` best of the old beams and the candidates.
     scores = np.concatenate([np.logaddexp(new_blank, new_label), grown.reshape(count, -1)], 1)
     chosen = np.argpartition(-scores, width - 1, axis=1)[:, :width]
     beams.blank[rows], beams.label[rows] = new_blank, new_label
@@ -335,7 +344,7 @@ def _step(beams: _Beams, rows: Array, log_y: Array) -> tuple[Array, Array]:
 
 
 def _likely_labels(log_y: Array, count: int) -> Array:
-    """The `count` most likely labels of each example: no other one can be among the best of a beam."""
+    """The `count` most likely labels of each example, in no order: a less likely one cannot be among the best beams."""
     classes = log_y.shape[1]
     if classes <= count:
         return np.broadcast_to(np.arange(classes), log_y.shape)

@@ -1,7 +1,8 @@
 """Reading features out of serialised `tf.train.Example`s into arrays.
 
-A batch of examples that are laid out as usual is read in step: each operation of NumPy takes one field of every
-example. What is laid out in another way, and what is broken, is read one by one, which also finds out what is wrong.
+There are two readers. The fast one reads a whole batch in step: each NumPy operation takes the same field of every
+example. It handles only the layout that protobuf libraries usually write. The slow one reads one example at a time. It
+handles every valid layout, and it says what is wrong with a broken example.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _NUMPY: Final = {BYTES_LIST: np.dtype(object), FLOAT_LIST: np.dtype(np.float32),
 _NAMES: Final = {BYTES_LIST: "string", FLOAT_LIST: "float32", INT64_LIST: "int64"}
 
 FEW_EXAMPLES: Final = 12
-"""Smaller batches are read one by one."""
+"""Least number of examples to read in step. For fewer, NumPy's cost per call exceeds that of reading one by one."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def empty(kind: int) -> Any:
 
 
 def _joined(kind: int, parts: Sequence[Array]) -> ColumnValues:
-    """One column of the values in each example, None where it is missing."""
+    """Join the values of one feature: `parts` has an array for each example, None where the feature is missing."""
     lengths = np.array([-1 if part is None else len(part) for part in parts], np.int64)
     there = [part for part in parts if part is not None]
     return ColumnValues(there[0] if len(there) == 1 else np.concatenate([empty(kind), *there]), lengths)
@@ -93,7 +94,7 @@ def _joined(kind: int, parts: Sequence[Array]) -> ColumnValues:
 
 
 def _read_row(data: bytes, index: int, columns: Sequence[Column]) -> list[Any]:
-    """For each column the values in one example, None where it is missing."""
+    """The values of one example, in the order of `columns`; None for a missing feature."""
     try:
         features: dict[bytes, tuple[int, int]] = {}
         for number, kind, start, end in wire.read_fields(data):
@@ -165,25 +166,29 @@ def _objects(items: list[bytes]) -> Any:
 
 
 class _Unusual(Exception):
-    """Something that is better read one by one."""
+    """The batch has a layout that the reading in step does not handle: read its examples one by one."""
 
 
 _PADDING: Final = bytes(16)
 _LONG_ROW: Final = 48
+"""Longest list of floats that is gathered element by element. Longer ones are copied one list at a time."""
+
 _MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
 _MAX_ROUNDS: Final = 64
+"""After this many rounds, reading goes on in step only while at least as many messages have fields left."""
+
 _ENTRY, _KEY, _VALUE = 0x0A, 0x0A, 0x12
 
 
 class _Batch:
-    """Examples one behind the other, and where the features of each are."""
+    """Serialised examples in one buffer, and where the features of each are. Raises `_Unusual` for other layouts."""
 
     def __init__(self, serialized: Sequence[bytes]) -> None:
         self._count = len(serialized)
         sizes = np.fromiter(map(len, serialized), np.int64, self._count)
         self._data = b"".join([*serialized, _PADDING])
         self._octets = np.frombuffer(self._data, np.uint8)
-        # The eight bytes from each position on: NumPy reads them where they lie.
+        # Element i is the 8-byte word at byte i: a view with a stride of one byte, so the words overlap.
         self._words = np.ndarray((len(self._data) - 8,), "<u8", self._data, 0, (1,))
         ends = np.cumsum(sizes)
         filled = np.flatnonzero(sizes)
@@ -192,7 +197,7 @@ class _Batch:
         self._split_entries(owner, starts, ends)
 
     def _varints(self, at: Array) -> tuple[Any, Any]:
-        """The small numbers at these positions, and the positions behind them."""
+        """The varints of up to five bytes at these positions, and the positions behind them."""
         value = self._octets[at].astype(np.int64)
         if not (value >= 0x80).any():
             return value, at + 1
@@ -209,7 +214,7 @@ class _Batch:
         raise _Unusual
 
     def _delimited(self, at: Array, ends: Array, tag: int) -> tuple[Any, Any]:
-        """Start and end of fields that begin at these positions with this tag, and end in time."""
+        """Start and end of the contents of the fields at these positions, with this tag. They must not pass `ends`."""
         if (self._octets[at] != tag).any():
             raise _Unusual
         length, start = self._varints(at + 1)
@@ -219,14 +224,17 @@ class _Batch:
         return start, end
 
     def _sole_field(self, at: Array, ends: Array, tag: int) -> tuple[Any, Any]:
-        """The same for messages that consist of one field."""
+        """As `_delimited`, for messages that consist of this one field: it ends exactly at `ends`."""
         start, end = self._delimited(at, ends, tag)
         if (end != ends).any():
             raise _Unusual
         return start, end
 
     def _repeated(self, owner: Array, at: Array, ends: Array) -> tuple[Any, Any, Any]:
-        """All the fields of messages that repeat one: whose they are, starts and ends, in rounds."""
+        """All fields of messages that consist of one repeated field: their owners, starts and ends.
+
+        Round i reads field i of every message that has one.
+        """
         rounds: list[tuple[Any, Any, Any]] = []
         while True:
             left = np.flatnonzero(at < ends)
@@ -238,7 +246,7 @@ class _Batch:
             rounds.append((owner, start, end))
             at = end
             if len(rounds) > _MAX_ROUNDS and owner.size < _MAX_ROUNDS:
-                raise _Unusual  # a few long ones
+                raise _Unusual  # few long messages: a round costs more than its fields are worth
         if len(rounds) == 1:
             return rounds[0]
         nothing = np.empty(0, np.int64)
@@ -246,10 +254,10 @@ class _Batch:
         return np.concatenate(owners), np.concatenate(starts), np.concatenate(stops)
 
     def _split_entries(self, owner: Array, starts: Array, ends: Array) -> None:
-        """Find key, kind and list of every feature; those without a list count as missing."""
+        """Find the key, kind and list of values of every feature. A feature without a list counts as missing."""
         key, key_end = self._delimited(starts, ends, _KEY)
         if (key_end >= ends).any():
-            raise _Unusual  # nothing but a key
+            raise _Unusual  # an entry with a key and no value
         value, value_end = self._sole_field(key_end, ends, _VALUE)
         filled = np.flatnonzero(value < value_end)
         if filled.size < value.size:
@@ -297,7 +305,7 @@ class _Batch:
         return found
 
     def _packed(self, starts: Array, ends: Array) -> tuple[Any, Any]:
-        """Start and size in bytes of packed numbers in lists; empty lists have none."""
+        """Start and size, in bytes, of the packed numbers of each list; size 0 for an empty list."""
         filled = np.flatnonzero(starts < ends)
         if filled.size == starts.size:
             start, end = self._sole_field(starts, ends, _ENTRY)
@@ -347,7 +355,7 @@ class _Batch:
 
 
 def _ranges(starts: Array, counts: Array, step: int) -> Any:
-    """``start, start + step, ...`` for each start, as many as its count, in a row."""
+    """For each start, `count` numbers ``start, start + step, ...``; all in one vector."""
     if counts.size and (counts == counts[0]).all():
         count = int(counts[0])
         return starts if count == 1 else (starts[:, None] + np.arange(0, count * step, step)).reshape(-1)
@@ -390,7 +398,9 @@ def dense_column(column: ColumnValues, shape: Sequence[int], default: Any | None
 
 
 def padded_column(column: ColumnValues, shape: Sequence[int], padding: Any, what: str) -> Any:
-    """A column whose examples have sequences of values of one shape, filled up to the longest; missing ones are empty.
+    """A column of sequences, padded to the longest. The elements of each sequence have one shape.
+
+    A missing feature is an empty sequence.
 
     Raises:
         InvalidArgumentError: The values of an example do not divide into the shape.
@@ -405,7 +415,7 @@ def padded_column(column: ColumnValues, shape: Sequence[int], padding: Any, what
 
 
 def whole_steps(lengths: Array, shape: Sequence[int], what: str) -> Any:
-    """How many times each number of values holds a shape. Raises as `padded_column`."""
+    """Length of each sequence: its number of values divided by the size of `shape`. Raises as `padded_column`."""
     count = int(np.prod(shape, dtype=np.int64))
     lengths = np.maximum(lengths, 0)
     wrong = np.flatnonzero(lengths % count) if count else np.flatnonzero(lengths)
@@ -418,7 +428,7 @@ def whole_steps(lengths: Array, shape: Sequence[int], what: str) -> Any:
 
 
 def sparse_column(column: ColumnValues) -> tuple[Any, Any, Any]:
-    """Indices, values and shape of a column as a sparse matrix, an example a row."""
+    """Indices, values and shape of a column as a sparse matrix with one row for each example."""
     values, lengths = column
     lengths = np.maximum(lengths, 0)
     indices = np.empty((len(values), 2), np.int64)

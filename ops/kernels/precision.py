@@ -1,4 +1,4 @@
-"""Kernels for 16-bit floats: compute in float32, round once at the end."""
+"""Kernels for 16-bit floats: they compute in float32 and round once, at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def assign(ctx: KernelContext, value: Array, dtype: NumpyDType, out: Array | Non
 
 
 def widened(function: KernelFunction) -> KernelFunction:
-    """Give a kernel that takes ``out=`` float32 in place of 16-bit floats, and round what it returns."""
+    """Wrap a kernel that takes ``out=``: it gets 16-bit floats as float32, and its result is rounded back."""
 
     @wraps(function)
     def kernel(ctx: KernelContext, *arrays: Array, out: Array | None = None) -> Array:

@@ -1,8 +1,8 @@
-"""Products of matrices on a CPU: BLAS on one thread, and large products in parts on several.
+"""Matrix products on a CPU: small ones on one BLAS thread, large ones cut into parts that our own threads compute.
 
-OpenBLAS's own threads spin while they wait for each other. On a machine that does anything else at the same time they
-make a product of a millisecond last for tens; parts on threads that sleep while they wait lose next to nothing, and on
-an idle machine they are as fast.
+OpenBLAS's own threads spin while they wait for each other. On a busy machine that turns a product of one millisecond
+into tens of milliseconds. Our threads sleep while they wait: they lose little on a busy machine, and are as fast on an
+idle one.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, thread_
 _BLAS_DTYPES: Final = "fdFD"
 
 _THREADED_ELEMENTS: Final = 8192
-"""From about so many elements of a matrix on, BLAS would use threads even for its product with a vector."""
+"""A matrix of about this many elements makes OpenBLAS start threads, even for a product with a vector."""
 
 _PART_FLOPS: Final = 2.5e7
-"""What a thread should find to do: a quarter of a millisecond."""
+"""Least work of a part, in floating-point operations: about a quarter of a millisecond on one core."""
 
 _GRAIN: Final = 16
-"""Parts begin at multiples of this: BLAS computes blocks of so many rows at its full speed."""
+"""Parts begin at multiples of this number of rows or columns: BLAS is at full speed on whole blocks of this size."""
 
 
 def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
-    """``xp.matmul(a, b, out=out)``, at the same speed on a busy machine.
+    """``xp.matmul(a, b, out=out)`` without OpenBLAS's spinning threads.
 
     Args:
         xp: The array module.
@@ -75,5 +75,5 @@ def _in_parts(a: Array, b: Array, out: Array, parts: int) -> Array:
 
 
 def _batch_part(array: Array, rank: int, part: slice) -> Array:
-    """A part of the first dimension of a batch of that rank, or all of an array that is broadcast along it."""
+    """`array` cut to `part` of a batch's first dimension; all of it where it is broadcast along that dimension."""
     return array[part] if array.ndim == rank and array.shape[0] != 1 else array

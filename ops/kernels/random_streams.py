@@ -15,13 +15,17 @@ from tfray.framework.op_def import Array, KernelContext
 from tfray.ops.kernels.cpu_threads import parallel_for
 
 CHUNK: Final = 1 << 17
-"""Elements that one thread fills at a time. Part of the definition of the numbers: not to be tuned per machine."""
+"""Elements that one thread fills at a time. Do not tune it: another value gives other numbers for the same seed."""
 
 STATE_WORDS: Final = 14
-"""Numbers that tell where a stream is: key, counter, what is left of the last block, and how it is used."""
+"""Number of uint64 words in the state of a stream.
+
+The key (2), the counter (4), the last Philox block (4), the position in it, a 32-bit half that is left over and whether
+there is one, and the number of large requests.
+"""
 
 RANDOM_STATE: Final = "random_state@"
-"""Begins the names of streams in checkpoints of training; the device and the stream's own name follow."""
+"""Prefix of the names of streams in training checkpoints. The device and the stream's own name follow."""
 
 Result = TypeVar("Result")
 if TYPE_CHECKING:  # importing numpy.random takes longer than the rest of numpy's first use
@@ -29,14 +33,14 @@ if TYPE_CHECKING:  # importing numpy.random takes longer than the rest of numpy'
 
 
 class RandomStream:
-    """The random numbers of one operation on one device: every run takes up where the last one ended.
+    """The random numbers of one operation on one device. Each run continues where the last one ended.
 
-    They follow from the seeds alone, on every machine and for any number of threads: Philox computes them
-    from a key, the seeds, and a counter. Small requests take them in sequence. A large request is cut into
-    chunks, each with a part of the counter's range to itself.
+    The numbers depend on the seeds alone, not on the machine or the number of threads. Philox computes them from a key
+    (the seeds) and a counter. Small requests take them in sequence. A large request is cut into chunks, and each chunk
+    has its own range of the counter.
 
     Args:
-        seed: First seed. With both 0 the numbers differ from process to process.
+        seed: First seed. When both seeds are 0, the numbers differ from process to process.
         seed2: Second seed.
         key: Two numbers of 64 bits in place of the seeds.
     """
@@ -51,7 +55,7 @@ class RandomStream:
         self._large_requests = 0
 
     def _generator(self, request: int, chunk: int) -> np.random.Generator:
-        # The low words of the counter are left for the numbers of one chunk.
+        # The high words of the counter tell request and chunk; the low words count the numbers within a chunk.
         return np.random.Generator(np.random.Philox(key=self._key, counter=[0, 0, chunk, request]))
 
     def draw(self, function: Callable[[np.random.Generator], Result]) -> Result:
@@ -86,7 +90,7 @@ class RandomStream:
         """Put the stream where it was when `state` gave `arrays`. Raises `DataLossError` for anything else."""
         words = np.asarray(arrays.get("stream"))
         if words.shape != (STATE_WORDS,) or words.dtype != np.uint64 or int(words[10]) > 4:
-            raise DataLossError("what was saved of a random stream is no state of one")
+            raise DataLossError("the saved state of a random stream is damaged")
         with self._lock:
             self._key = words[:2].copy()
             self._large_requests = int(words[13])
@@ -108,7 +112,7 @@ def states_of(resources: Any) -> dict[str, Array]:
 
 
 def restore_states(resources: Any, states: Mapping[str, Array]) -> None:
-    """Put the streams of a device where they were when `states_of` gave `states`; all others begin anew."""
+    """Restore the streams of a device from what `states_of` gave. Streams that are not in `states` begin anew."""
     for key in [key for key in resources if isinstance(key, tuple) and key[0] == "random"]:
         resources.remove(key)
     for name, array in states.items():
@@ -125,7 +129,7 @@ def stream_of(ctx: KernelContext) -> RandomStream:
 
 
 def stream_for(ctx: KernelContext, op_name: str, seed: int, seed2: int) -> RandomStream:
-    """The stream of an operation: that of the `RandomStreams` in use, or else that of the device of `ctx`."""
+    """The stream of an operation: from the `RandomStreams` in use on this thread, or else from the device of `ctx`."""
     seeds = seed, seed2
     streams = _in_use.get() or ctx.resources
     stream: RandomStream = streams.lookup_or_create(("random", op_name, *seeds), lambda: RandomStream(*seeds))
@@ -133,7 +137,7 @@ def stream_for(ctx: KernelContext, op_name: str, seed: int, seed2: int) -> Rando
 
 
 class RandomStreams:
-    """Streams that are not the device's: those of one iterator over a dataset, which begin when it does."""
+    """The streams of one iterator over a dataset, separate from the device's. They begin when the iterator begins."""
 
     def __init__(self) -> None:
         self._streams: dict[Any, RandomStream] = {}
@@ -166,7 +170,7 @@ def uniform(generator: np.random.Generator, out: Array) -> None:
     elif out.dtype == np.float32:
         _uniform_float32(generator.bit_generator, out)
     else:
-        # As many bits as the type can hold below 1, so that rounding does not reach 1.
+        # Keep only as many random bits as the type resolves below 1: with more, rounding could give 1.
         wide = np.empty(out.shape, np.float32)
         _uniform_float32(generator.bit_generator, wide)
         steps = np.float32(2**11 if out.dtype == np.float16 else 2**8)

@@ -1,7 +1,8 @@
-"""How images are resized: every output is a weighted sum of some inputs, first along one axis, then the other.
+"""How images are resized: each output is a weighted sum of a few inputs, first along one axis, then along the other.
 
-An axis is described by its `Taps`: which inputs each output takes, and with which weights. The gradient of a resizing
-is a resizing too, with the transposed taps.
+`Taps` describe an axis: which inputs each output takes, and their weights. The gradient of a resizing is a resizing
+with the transposed taps. An axis is applied in one of two ways: as phases (a few strided additions, when the ratio of
+the sizes is simple) or as bands (a matrix product for each run of neighbouring outputs).
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
 
 _FEW_CHANNELS: Final = 12
-"""Up to this a row is one vector of numbers; above, every pixel is one."""
+"""Up to this many channels a row of the image is treated as one vector. With more, each pixel is a vector."""
 
 _MOST_PHASES: Final = 12
-"""With more, matrix products are faster."""
+"""Most phases of an axis. With more, bands (matrix products) are faster."""
 
 _BAND_INPUTS: Final = 24
-"""Inputs of a band: more mean products with more zeros, fewer mean more products."""
+"""Inputs that a band aims at. Wider bands multiply by more zeros; narrower ones need more matrix products."""
 
 
 class Taps(NamedTuple):
@@ -50,7 +51,7 @@ def _scale(size: int, count: int, align_corners: bool) -> np.float32:
 
 
 def _places(size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """Where the outputs lie among the inputs. In 32 bits, as TensorFlow, so that no pixel goes another way."""
+    """Positions of the outputs, in inputs. Computed in float32 as in TensorFlow: both then pick the same pixels."""
     steps, scale = np.arange(count, dtype=np.float32), _scale(size, count, align_corners)
     if half_pixel_centers:
         return (steps + np.float32(0.5)) * scale - np.float32(0.5)
@@ -68,18 +69,18 @@ def _bilinear(size: int, count: int, align_corners: bool, half_pixel_centers: bo
 def _nearest(size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     scale = _scale(size, count, align_corners)
     places = (np.arange(count, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
-    # Rounded half away from zero, which NumPy's own rounding is not.
+    # Halves round away from zero, as in TensorFlow; NumPy would round them to even.
     nearest = np.floor(places + np.float32(0.5)) if align_corners else np.floor(places)
     indices = np.clip(nearest, 0, size - 1).astype(np.int64)[None]
     return Taps(indices, np.ones(indices.shape, np.float32))
 
 
 _CUBIC_STEPS: Final = 1024
-"""TensorFlow takes the cubic's values from a table of so many steps between two pixels."""
+"""Steps of the cubic's table between two pixels. TensorFlow's table has this many, so results agree."""
 
 
 def _cubic_weights(share: Array, sharpness: float) -> Array:
-    """Weights of the four pixels around, by the cubic convolution of Keys (1981) with a = `sharpness`."""
+    """Weights of the four nearest pixels, by the cubic convolution of Keys (1981) with a = `sharpness`."""
     share = np.rint(share * _CUBIC_STEPS) / _CUBIC_STEPS
     near = [((sharpness + 2) * x - (sharpness + 3)) * x * x + 1 for x in (share, 1 - share)]
     far = [((sharpness * x - 5 * sharpness) * x + 8 * sharpness) * x - 4 * sharpness for x in (share + 1, 2 - share)]
@@ -92,7 +93,7 @@ def _bicubic(size: int, count: int, align_corners: bool, half_pixel_centers: boo
     weights = _cubic_weights((places - below).astype(np.float64), -0.5 if half_pixel_centers else -0.75)
     wanted = below.astype(np.int64) + np.arange(-1, 3)[:, None]
     indices = np.clip(wanted, 0, size - 1)
-    if half_pixel_centers:  # pixels beyond the border do not count, and the others make up for them
+    if half_pixel_centers:  # pixels beyond the border get weight 0, and the other weights are scaled to add up to 1
         weights = np.where(indices == wanted, weights, 0)
         weights /= weights.sum(axis=0)
     return Taps(indices, weights.astype(np.float32))
@@ -128,7 +129,7 @@ def taps_of(method: str, size: int, count: int, align_corners: bool, half_pixel_
 
 @lru_cache(maxsize=256)
 def transposed_taps(method: str, size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
-    """Taps of the gradient: from the outputs of `taps_of` back to its inputs."""
+    """Taps of the gradient, which go from the outputs of `taps_of` back to its inputs."""
     taps = taps_of(method, size, count, align_corners, half_pixel_centers)
     sources, outputs = taps.indices.ravel(), np.tile(np.arange(count), len(taps.indices))
     order = np.argsort(sources, kind="stable")
@@ -145,11 +146,11 @@ def transposed_taps(method: str, size: int, count: int, align_corners: bool, hal
 
 
 class Phase(NamedTuple):
-    """Outputs at equal distances, each the same weighted sum of inputs that stand alike to it.
+    """Equally spaced outputs with the same weights: for an enlargement by 2, all even or all odd outputs.
 
     Attributes:
-        outputs: Where they are.
-        inputs: Where each tap's inputs are.
+        outputs: Their positions.
+        inputs: For each tap, the positions of its inputs.
         weights: The weight of each tap.
     """
 
@@ -167,7 +168,7 @@ class Band(NamedTuple):
 
 
 class AxisMap(NamedTuple):
-    """How one axis is resized: the arguments of `taps_of`, and whether backwards."""
+    """How one axis is resized: the arguments of `taps_of`, and whether the taps are transposed (for a gradient)."""
 
     method: str
     source: int
@@ -193,7 +194,7 @@ class AxisMap(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _bands(axis: AxisMap, dtype: NumpyDType, repeat: int) -> list[Band]:
-    """The whole axis as bands; with `repeat`, of rows of pixels with so many channels each."""
+    """The whole axis as bands. With `repeat` above 1 the axis is a row of pixels with `repeat` channels each."""
     taps = axis.taps()
     widest = int(np.clip(_BAND_INPUTS * axis.outputs / max(axis.inputs, 1), 4, 16)) if repeat == 1 else 24 // repeat
     bands = []
@@ -211,7 +212,10 @@ def _bands(axis: AxisMap, dtype: NumpyDType, repeat: int) -> list[Band]:
 
 @lru_cache(maxsize=256)
 def _phases(axis: AxisMap) -> list[Phase] | None:
-    """The axis as phases, when the ratio of its sizes makes them few: 2 and the borders for an enlargement by 2."""
+    """The axis as phases; None when there are more than `_MOST_PHASES`.
+
+    An enlargement by 2 has two phases, and one more for each output at the border.
+    """
     common = gcd(axis.inputs, axis.outputs)
     period, step = axis.outputs // common, axis.inputs // common
     if period > _MOST_PHASES:
@@ -233,7 +237,7 @@ def _phases(axis: AxisMap) -> list[Phase] | None:
 
 
 def _tap_list(taps: Taps, output: int) -> list[tuple[int, float]]:
-    """The inputs of an output and their weights, those of one input added up."""
+    """The inputs of an output and their weights. Weights of the same input are added up."""
     weights: dict[int, float] = {}
     for index, weight in zip(taps.indices[:, output], taps.weights[:, output], strict=True):
         if weight:
@@ -267,7 +271,7 @@ def _scaled_sum(parts: list[Array], weight: float, total: Array) -> None:
     if len(parts) == 1:
         np.multiply(parts[0], total.dtype.type(weight), out=total) if weight != 1 else np.copyto(total, parts[0])
         return
-    # Not in `total`, whose elements may lie apart: that is written once.
+
     between = buffer(np, "sum", total.shape, total.dtype)
     np.add(parts[0], parts[1], out=between)
     for part in parts[2:]:
@@ -292,7 +296,7 @@ def resample(
         part = slice(image, image + 1)
         if _resize_image(images[image], rows, columns, out[image]):
             return
-        # A band multiplies what is not finite by 0 for outputs that have no part in it.
+        # A band multiplies by zeros too: an infinite or NaN input would make NaN of outputs that do not depend on it.
         if not _is_finite(min(images[image], out[image], key=np.size)):
             _by_taps(np, images[part], rows.taps(), columns.taps(), out[part])
 
@@ -307,7 +311,11 @@ def _is_finite(array: Array) -> bool:
 
 
 def _resize_image(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> bool:
-    """Resize one image: the axis first after which less is left. Returns whether no weight 0 was multiplied by."""
+    """Resize one image, first along the axis that leaves fewer elements.
+
+    Returns:
+        Whether the result is exact for inputs that are not finite: no input was multiplied by a weight of 0.
+    """
     height, width, channels = image.shape
     source = image.astype(out.dtype, copy=False)
     if rows.outputs * width < height * columns.outputs:
@@ -361,7 +369,7 @@ def _by_taps(xp: ArrayModule, images: Array, rows: Taps, columns: Taps, out: Arr
 
 
 def _apply(xp: ArrayModule, source: Array, taps: Taps, out: Array) -> None:
-    """Write the sums along axis 1 of `source` to `out`. Taps of weight 0 do not count, whatever they hold."""
+    """Write the sums along axis 1 of `source` to `out`. An input of weight 0 is left out, even if it is NaN."""
     out[...] = 0
     for indices, weights in zip(taps.indices, taps.weights, strict=True):
         weight = xp.asarray(weights.astype(out.dtype, copy=False)[:, None])

@@ -10,7 +10,7 @@ import numpy as np
 from tfray.framework.op_def import Array
 
 _FEW: Final = 256
-"""So many indices are sooner compared one by one than sorted."""
+"""Up to this many indices, comparing all pairs is faster than sorting."""
 
 
 @lru_cache(maxsize=1)
@@ -50,7 +50,7 @@ def sum_groups(values: Array, order: Array, starts: Array) -> Array:
     if wide.dtype.kind not in "fc" or wide.ndim == 1:
         sums = np.add.reduceat(wide[order], starts[:-1], axis=0)
     else:
-        # A sparse matrix of ones times the rows: one pass, and no sorted copy of them.
+        # Multiply the rows by a sparse matrix of ones: one pass, without a sorted copy of the rows.
         shape = starts.size - 1, order.size
         ones = np.ones(order.size, wide.dtype)
         sums = (_csr_array()((ones, order, starts), shape=shape) @ wide.reshape(order.size, -1)).reshape(

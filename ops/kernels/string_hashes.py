@@ -19,7 +19,7 @@ _BITS: Final = (1 << 64) - 1
 
 
 class _Strings:
-    """Strings one behind the other, and eight bytes from any position."""
+    """Strings in one buffer, from which 8-byte words can be read at any position."""
 
     def __init__(self, strings: Sequence[bytes]) -> None:
         self.sizes = np.fromiter(map(len, strings), np.int64, len(strings))
@@ -124,7 +124,7 @@ def _weak_hash_32(text: _Strings, at: Array, a: Words, b: Words) -> tuple[Words,
 
 
 def _hash_long(text: _Strings, at: Array, size: int) -> Words:
-    """One string of more than 64 bytes. Its position is an array of one, as words are."""
+    """The hash of one string of more than 64 bytes. `at` is an array with its one position, as `_Strings` takes it."""
     x = np.array([81], np.uint64)
     y = x * _K1 + np.uint64(113)
     z = _mixed(y * _K2 + np.uint64(113)) * _K2

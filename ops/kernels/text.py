@@ -13,7 +13,7 @@ UNITS = ("BYTE", "UTF8_CHAR")
 
 
 def as_strings(value: Array) -> Array:
-    """A kernel's input as an array of bytes objects: scalars may come as such."""
+    """A kernel's input as an array of bytes objects. A scalar input may be a plain bytes object."""
     return value if isinstance(value, np.ndarray) else np.array(value, object)
 
 

@@ -13,14 +13,14 @@ from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, scratch
 from tfray.ops.kernels.windows import as_nhwc, image_shape
 
 CPU_TILE_BYTES: Final = 5 << 19
-"""Working memory of a tile. The second-level cache would ask for less, fewer calls from Python for more."""
+"""Bytes of working memory of a tile on a CPU. Less would fit the second-level cache better; more needs fewer calls."""
 
 GPU_TILE_BYTES: Final = 1 << 28
-"""On a GPU tiles only bound the memory."""
+"""Bytes of working memory of a tile on a GPU. It bounds the memory that a kernel takes; speed does not depend on it."""
 
 
 LARGE_ELEMENTS: Final = 1 << 20
-"""From about so many elements on, a pass over memory is worth a second thread."""
+"""Elements from which a second thread makes a simple pass over memory faster."""
 
 
 class Tile(NamedTuple):
@@ -58,7 +58,7 @@ def cut_tiles(batch: int, rows: int, row_bytes: int, tile_bytes: float, threads:
         rows: Rows in each image.
         row_bytes: Working memory for one row.
         tile_bytes: Working memory that a tile should not exceed.
-        threads: Number of threads that share the tiles: each is to get as many.
+        threads: Number of threads that share the tiles. Each gets the same number of tiles.
     """
     if batch == 0 or rows == 0:
         return []
@@ -91,7 +91,10 @@ def run_tiles(work: Callable[[int], None], count: int, threads: int) -> None:
 
 
 FLAT_TILE: Final = 1 << 16
-"""Elements of a tile of an elementwise kernel that passes over its data several times."""
+"""Elements of a tile of an elementwise kernel that passes over its data several times: the passes stay in the cache.
+
+Tiles below 16,000 elements lose to the cost of calls and of the interpreter's lock.
+"""
 
 
 def map_flat(xp: ArrayModule, function: Callable[..., None], out: Array, *arrays: Array) -> Array:
@@ -124,13 +127,13 @@ def map_flat(xp: ArrayModule, function: Callable[..., None], out: Array, *arrays
 def for_each_rows(
     xp: ArrayModule, work: Callable[[slice], None], matrix: Array, large_elements: int = LARGE_ELEMENTS
 ) -> None:
-    """Call `work` on ranges of the rows of a matrix, on a CPU of a size for the cache.
+    """Call `work` on ranges of the rows of a matrix. On a CPU a range fits the cache; on a GPU it is all rows.
 
     Args:
         xp: The array module.
         work: Called once per range, from several threads at once when the matrix is large.
         matrix: The rows; three more arrays of the same size should fit the cache.
-        large_elements: From how many elements on several threads pay.
+        large_elements: Number of elements from which several threads are used.
     """
     rows = len(matrix)
     if xp is not np:
@@ -142,7 +145,7 @@ def for_each_rows(
 
 
 def buffer(xp: ArrayModule, slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Array:
-    """Working memory within a kernel: on a CPU the thread's own, reused by its next request for `slot`."""
+    """Working memory within a kernel. On a CPU it belongs to the thread, whose next request for `slot` reuses it."""
     return scratch(slot, shape, dtype) if xp is np else xp.empty(shape, dtype)
 
 

@@ -56,7 +56,7 @@ class Axis(NamedTuple):
         return self.stride == self.window == self.extent and self.steps * self.stride == self.size and not self.before
 
     def clipped(self, index: int) -> tuple[slice, slice]:
-        """Which windows find their element `index` within the image, and where: (windows, image positions)."""
+        """The windows whose element `index` lies within the image, and the positions of these elements in the image."""
         offset = index * self.dilation - self.before
         first = max(0, -(offset // self.stride))
         last = min(self.steps, (self.size - 1 - offset) // self.stride + 1)

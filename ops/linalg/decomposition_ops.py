@@ -83,7 +83,8 @@ def _lapack_functions() -> Any:
 def _cholesky_kernel(ctx: KernelContext, input: Array) -> Array:
     if ctx.xp is not np or input.shape[-1] < _LAPACK_ROWS:
         return ctx.xp.linalg.cholesky(input)
-    # Seen in Fortran's order, the lower triangle is the upper one, for which LAPACK is many times as fast.
+    # A matrix in C order is its transpose in Fortran order: the lower triangle is then the upper one, for which LAPACK
+    # is many times as fast.
     (potrf,) = _lapack_functions()(("potrf",), dtype=input.dtype)
     out = np.empty(input.shape, input.dtype)
     for place in np.ndindex(input.shape[:-2]):
@@ -96,7 +97,7 @@ def _cholesky_kernel(ctx: KernelContext, input: Array) -> Array:
 
 
 _LAPACK_ROWS: Final = 16
-"""From so many rows on, calls from Python for each matrix of a batch are worth it."""
+"""Rows from which LAPACK is called for each matrix: for smaller ones the calls cost more than NumPy's batched form."""
 
 
 def _cholesky_shape(op: Operation) -> list[TensorShape]:
@@ -298,7 +299,7 @@ def _self_adjoint_eig_gradient(op: Operation, d_e: Tensor | None, d_v: Tensor | 
     if d_v is not None and op.attr("compute_v"):
         middle = add(middle, multiply(_reciprocal_gaps(e), matmul(v, d_v, adjoint_a=True)))
     d_input = matmul(v, matmul(middle, v, adjoint_b=True))
-    # The kernel reads the lower triangle: to it goes what is due to both.
+    # The kernel reads only the lower triangle: it gets the gradient of both triangles.
     d_input = matrix_band_part(add(d_input, adjoint(d_input)), -1, 0)
     return [matrix_set_diag(d_input, multiply(matrix_diag_part(d_input), 0.5))]
 

@@ -241,7 +241,7 @@ def _fitted(tensor: Tensor, sizes: TensorLike, rank: int) -> Tensor:
 
 
 def _real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor:
-    """Of a real transform: the complex transform of the half, the other half being 0, and of that the real part."""
+    """Gradient of a real transform: fill the missing half with zeros, transform, and take the real part."""
     source, lengths = op.inputs
     whole = _fitted(d_output, lengths, rank)
     d_fitted = real(multiply(add_op(_INVERSE_COMPLEX[rank], whole), cast(reduce_prod(lengths), whole.dtype)))
@@ -254,7 +254,7 @@ def _as_source(gradient: Tensor, source: Tensor) -> Tensor:
 
 
 def _inverse_real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor:
-    """Of an inverse real transform: the real transform, twice where the half stands for both halves."""
+    """Gradient of an inverse real transform: the real transform, doubled where an element stands for both halves."""
     source, lengths = op.inputs
     half = add_op(_REAL[rank], d_output, lengths, Tcomplex=source.dtype)
     n = lengths[-1]

@@ -1,4 +1,4 @@
-"""Functions of matrices: exponential, logarithm, square root; and what is made of decompositions."""
+"""Functions of matrices: exponential, logarithm, square root; and functions that use decompositions, such as `pinv`."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _check_square(ctx: KernelContext, matrices: Array) -> None:
 def _by_blocks(name: str) -> GradientFunction:
     """Gradient of the function of matrices that is the operation `name`.
 
-    The derivative of f at A in the direction E is the upper right block of f of ``[[A, E], [0, A]]``
-    (Mathias 1996), and the gradient is that at the adjoint of A in the direction of what flows in.
+    The derivative of f at A in the direction E is the upper right block of f of ``[[A, E], [0, A]]`` (Mathias 1996).
+    The gradient is this derivative at the adjoint of A, in the direction of the incoming gradient.
     """
 
     def gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

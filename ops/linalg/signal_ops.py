@@ -108,7 +108,8 @@ def _overlap_and_add_kernel(ctx: KernelContext, signal: Array, frame_step: Array
         )
     xp, (frames, length) = ctx.xp, signal.shape[-2:]
     outer = signal.shape[:-2]
-    # Samples of a frame that lie within one step do not meet those of the next: whole steps are added at once.
+    # Cut frames into pieces of one step: pieces at the same place of different frames do not overlap, so one addition
+    # takes them all.
     steps = -(-length // step)
     total = xp.zeros((*outer, max(frames + steps - 1, 0), step), signal.dtype)
     for index in range(steps):
@@ -207,7 +208,7 @@ def hamming_window(
 def _raised_cosine(name: str, periodic: bool, length: TensorLike, dtype: DType, a: float, b: float) -> Tensor:
     with get_default_graph().name_scope(name):
         length = index_tensor(length)
-        # A periodic window of even length is a symmetric one of one sample more, without the last.
+        # A periodic window of even length is a symmetric window that is one sample longer, without its last sample.
         period = length - length % 2 if periodic else length - 1
         steps = maximum(period, 1)
         angles = cast(range_(length), dtypes.float64) * (2 * math.pi) / cast(steps, dtypes.float64)

@@ -31,8 +31,8 @@ DECOMPOSABLE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex
 def refuses_bad_matrices(function: KernelFunction) -> KernelFunction:
     """Let a kernel raise `InvalidArgumentError` where LAPACK finds a matrix singular or not definite.
 
-    LAPACK runs on one thread: those of OpenBLAS wait for each other more than they compute, up to matrices of many
-    hundred rows, and a decomposition of 512 rows takes 30 times as long with them.
+    LAPACK runs on one thread. OpenBLAS's threads wait for each other more than they compute, up to matrices of many
+    hundred rows: with them a decomposition of 512 rows takes 30 times as long.
     """
 
     @wraps(function)
@@ -107,7 +107,7 @@ def _matrix_inverse_kernel(ctx: KernelContext, input: Array) -> Array:
 def _matrix_inverse_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     inverse = op.outputs[0]
     if op.attr("adjoint"):
-        # The output is the inverse of the adjoint: what stands right and left of the gradient changes places.
+        # Here the output is the inverse of the adjoint: the factors to the left and right of the gradient swap places.
         return [negative(matmul(inverse, matmul(d_output, inverse, adjoint_a=True)))]
     return [negative(matmul(inverse, matmul(d_output, inverse, adjoint_b=True), adjoint_a=True))]
 

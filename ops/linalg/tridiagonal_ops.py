@@ -1,4 +1,4 @@
-"""Matrices with entries on the diagonal and next to it alone."""
+"""Tridiagonal matrices, whose entries are zero except on the diagonal and next to it."""
 
 from __future__ import annotations
 

@@ -599,14 +599,14 @@ _CHEAP_POWERS: Final[dict[Any, Callable[..., Array]]] = {
     3: _cube,
     4: _fourth_power,
 }
-"""The common powers: the general one takes up to fifty times as long."""
+"""Faster functions for common exponents: the general power takes up to fifty times as long."""
 
 
 def _pow_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     x, y = op.inputs
     conj_x, conj_y = conj(x), conj(y)
     d_x = multiply(d_z, multiply(conj_y, pow(conj_x, subtract(conj_y, 1))))
-    # The logarithm of what is not positive is taken as 0: the power is 0 there, or has no derivative.
+    # Use 0 as the logarithm of numbers that are not positive: the power is 0 there, or has no derivative.
     has_log = not_equal(x, 0) if x.dtype.is_complex else greater(x, 0)
     positive = where(has_log, conj_x, ones_like(conj_x))
     d_y = multiply(d_z, multiply(conj(op.outputs[0]), log(positive)))
@@ -699,7 +699,7 @@ def _sign_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     x, direction = op.inputs[0], op.outputs[0]
     if not x.dtype.is_complex:
         return [zeros_like(d_y)]
-    # The modulus does not matter, so only what is across the direction flows back.
+    # The result does not depend on the modulus: only the gradient's part across the direction flows back.
     along = cast(cast(multiply(conj(d_y), direction), x.dtype.real_dtype), x.dtype)
     across = subtract(d_y, multiply(direction, along))
     return [div_no_nan(across, cast(complex_abs(x), x.dtype))]

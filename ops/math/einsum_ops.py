@@ -187,11 +187,11 @@ def _spelled_out(equation: str, *ranks: int) -> tuple[str, ...]:
     return (*spelled, result.replace(".", names))
 
 
-def _multiply(xp: ArrayModule, a: Array, b: Array, plan: _Product) -> Array:
-    a = a.sum(axis=plan.sums[0], dtype=a.dtype) if plan.sums[0] else a
-    b = b.sum(axis=plan.sums[1], dtype=b.dtype) if plan.sums[1] else b
-    a, b = a.transpose(plan.orders[0]), b.transpose(plan.orders[1])
-    shared, free_a, free_b, summed = plan.counts
+def _multiply(xp: ArrayModule, a: Array, b: Array, product: _Product) -> Array:
+    a = a.sum(axis=product.sums[0], dtype=a.dtype) if product.sums[0] else a
+    b = b.sum(axis=product.sums[1], dtype=b.dtype) if product.sums[1] else b
+    a, b = a.transpose(product.orders[0]), b.transpose(product.orders[1])
+    shared, free_a, free_b, summed = product.counts
     if a.shape[shared + free_a :] != b.shape[shared : shared + summed]:
         a, b = _sum_repeated(a, b, shared + free_a, shared, summed)
     rows, terms = a.shape[shared : shared + free_a], a.shape[shared + free_a :]
@@ -206,7 +206,7 @@ def _multiply(xp: ArrayModule, a: Array, b: Array, plan: _Product) -> Array:
     else:
         result = matrix_product(xp, a, b)
     sizes = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return result.reshape(sizes + rows + columns).transpose(plan.order)
+    return result.reshape(sizes + rows + columns).transpose(product.order)
 
 
 def _sum_repeated(a: Array, b: Array, first_of_a: int, first_of_b: int, summed: int) -> tuple[Array, Array]:

@@ -46,7 +46,7 @@ def _random_gamma_grad_kernel(ctx: KernelContext, alpha: Array, sample: Array) -
 
 
 _STEP: Final = 2e-3
-"""Of central differences of order four, relative to the parameter: errors are about 1e-10."""
+"""Step of the central differences of order four, relative to the parameter. Their errors are about 1e-10."""
 
 
 def _same_shape(op: Operation) -> list[TensorShape]:

@@ -140,13 +140,13 @@ def _remaining(sizes: Sequence[int | None], axes: tuple[int, ...], keep: bool) -
 
 
 class Layout(NamedTuple):
-    """How a reduction sees an array.
+    """An array as a reduction treats it, with neighbouring dimensions merged.
 
     Attributes:
         axes: The reduced dimensions, ascending.
         result: Shape of the result.
-        blocks: Neighbouring dimensions of the same fate as one: its size, and whether it is reduced.
-        reduced_size: How many elements make one of the result.
+        blocks: Runs of neighbouring dimensions that are all reduced or all kept: the size of each, and whether reduced.
+        reduced_size: How many elements are reduced to one element of the result.
     """
 
     axes: tuple[int, ...]
@@ -272,38 +272,38 @@ def _sum_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
     return _sum(ctx, input, layout(ctx, input, axis), out)
 
 
-def _sum(ctx: KernelContext, input: Array, plan: Layout, out: Array | None) -> Array:
+def _sum(ctx: KernelContext, input: Array, spec: Layout, out: Array | None) -> Array:
     dtype = input.dtype
     if is_half(dtype):
-        return assign(ctx, _sum(ctx, input.astype(np.float32), plan, None), dtype, out)
-    if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and plan.axes and input.size:
-        return _blas_sum(input, plan, out)
-    return ctx.xp.sum(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
+        return assign(ctx, _sum(ctx, input.astype(np.float32), spec, None), dtype, out)
+    if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and spec.axes and input.size:
+        return _blas_sum(input, spec, out)
+    return ctx.xp.sum(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
 
 
 _RUN: Final = 1024
-"""Longest run of a total that is added up one by one; runs are then added pairwise, which rounds less."""
+"""Most elements that are added one by one. The sums of such runs are then added pairwise, which rounds less."""
 
 _TILE: Final = 1 << 18
-"""Most elements in one product: for more OpenBLAS starts threads, which gain nothing where memory is the limit."""
+"""Most elements in one product. For more, OpenBLAS starts threads, which gain nothing when memory is the limit."""
 
 
-def _blas_sum(input: Array, plan: Layout, out: Array | None) -> Array:
+def _blas_sum(input: Array, spec: Layout, out: Array | None) -> Array:
     """Sum by products with ones: BLAS adds 2 to 15 times as fast as NumPy's reductions."""
-    if len(plan.blocks) == 1:
+    if len(spec.blocks) == 1:
         total = _total(input.reshape(-1))
         if out is None:
-            return total if not plan.result else total.reshape(plan.result)
+            return total if not spec.result else total.reshape(spec.result)
         out[...] = total
         return out
-    sizes = [extent for extent, _ in plan.blocks]
-    reduced = [i for i, block in enumerate(plan.blocks) if block[1]]
+    sizes = [extent for extent, _ in spec.blocks]
+    reduced = [i for i, block in enumerate(spec.blocks) if block[1]]
     for i in reversed(reduced):
         outer, count, inner = prod(sizes[:i]), sizes[i], prod(sizes[i + 1 :])
         last = None if out is None or i != reduced[0] else out.reshape(outer * inner)
         input = _sum_middle(input, outer, count, inner, last)
         del sizes[i]
-    return input.reshape(plan.result) if out is None else out
+    return input.reshape(spec.result) if out is None else out
 
 
 def _sum_middle(array: Array, outer: int, count: int, inner: int, out: Array | None) -> Array:
@@ -394,33 +394,33 @@ def reduce_mean(
 
 
 def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    plan = layout(ctx, input, axis)
+    spec = layout(ctx, input, axis)
     dtype = input.dtype
     if dtype.kind in "iu":
-        return assign(ctx, _whole_mean(ctx, input, plan), dtype, out)
+        return assign(ctx, _whole_mean(ctx, input, spec), dtype, out)
     if is_half(dtype):
-        mean = _sum(ctx, input.astype(np.float32), plan, None) / np.float32(plan.reduced_size)
+        mean = _sum(ctx, input.astype(np.float32), spec, None) / np.float32(spec.reduced_size)
         return assign(ctx, mean, dtype, out)
-    total = _sum(ctx, input, plan, out)
-    return ctx.xp.divide(total, dtype.type(plan.reduced_size), out=total if out is None and total.ndim else out)
+    total = _sum(ctx, input, spec, out)
+    return ctx.xp.divide(total, dtype.type(spec.reduced_size), out=total if out is None and total.ndim else out)
 
 
-def _whole_mean(ctx: KernelContext, input: Array, plan: Layout) -> Array:
+def _whole_mean(ctx: KernelContext, input: Array, spec: Layout) -> Array:
     wide = np.uint64 if input.dtype.kind == "u" else np.int64
-    total = ctx.xp.sum(input, axis=plan.axes, dtype=wide, keepdims=ctx.attr("keep_dims"))
-    quotient = ctx.xp.abs(total) // wide(max(plan.reduced_size, 1))
+    total = ctx.xp.sum(input, axis=spec.axes, dtype=wide, keepdims=ctx.attr("keep_dims"))
+    quotient = ctx.xp.abs(total) // wide(max(spec.reduced_size, 1))
     return ctx.xp.sign(total) * quotient
 
 
 def _mean_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     count, dtype = _reduced_count(op), op.inputs[0].dtype
-    # By the reciprocal: large counts have no float16.
+    # Multiply by the reciprocal: a large count is beyond the range of float16.
     share = multiply(d_output, 1.0 / max(count, 1)) if isinstance(count, int) else realdiv(d_output, cast(count, dtype))
     return [_expand_like_input(op, share), None]
 
 
 def _reduced_count(op: Operation) -> int | Tensor:
-    """How many elements made one of the result; a tensor where the shapes do not tell."""
+    """How many elements each element of the result is reduced from; a tensor where static shapes do not tell."""
     before, after = (tensor.shape.num_elements() for tensor in (op.inputs[0], op.outputs[0]))
     if before is not None and after:
         return before // after
@@ -464,17 +464,17 @@ def _max_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
 
 
 def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, ufunc: str, sign: int) -> Array:
-    plan = layout(ctx, input, axis)
-    if plan.reduced_size == 0:
-        nothing = ctx.xp.full(plan.result, _bound(input.dtype, sign), input.dtype)
+    spec = layout(ctx, input, axis)
+    if spec.reduced_size == 0:
+        nothing = ctx.xp.full(spec.result, _bound(input.dtype, sign), input.dtype)
         return nothing if out is None else assign(ctx, nothing, input.dtype, out)
     if ctx.xp is not np:
         function = ctx.xp.max if sign < 0 else ctx.xp.min
-        return function(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
+        return function(input, axis=spec.axes, out=out, keepdims=ctx.attr("keep_dims"))
     function = getattr(np, ufunc)
-    if len(plan.blocks) == 2 and plan.blocks[0][1] and input.flags.c_contiguous:
-        return _fold_rows(function, input.reshape(plan.blocks[0][0], -1), plan.result, out)
-    return function.reduce(input, axis=plan.axes, out=out, keepdims=ctx.attr("keep_dims"))
+    if len(spec.blocks) == 2 and spec.blocks[0][1] and input.flags.c_contiguous:
+        return _fold_rows(function, input.reshape(spec.blocks[0][0], -1), spec.result, out)
+    return function.reduce(input, axis=spec.axes, out=out, keepdims=ctx.attr("keep_dims"))
 
 
 def _bound(dtype: NumpyDType, sign: int) -> Any:
@@ -557,16 +557,16 @@ def reduce_prod(
 
 
 def _prod_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    plan = layout(ctx, input, axis)
+    spec = layout(ctx, input, axis)
     dtype = input.dtype
     if is_half(dtype):
-        product = ctx.xp.prod(input.astype(np.float32), axis=plan.axes, keepdims=ctx.attr("keep_dims"))
+        product = ctx.xp.prod(input.astype(np.float32), axis=spec.axes, keepdims=ctx.attr("keep_dims"))
         return assign(ctx, product, dtype, out)
-    return ctx.xp.prod(input, axis=plan.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
+    return ctx.xp.prod(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
 
 
 def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    # Products of the others, not the product divided by each: right where elements are 0.
+    # Multiply the other elements, instead of dividing the product by each: that is right for zeros too.
     if op.inputs[1].op.op_def is REVERSED_AXES:
         others = reshape_like(_others(reshape(op.inputs[0], [-1]), [0]), op.inputs[0])
     else:
@@ -679,7 +679,7 @@ def reduce_logsumexp(
     input_tensor = convert_to_tensor(input_tensor)
     axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
     greatest = reduce_max(input_tensor, axis, keepdims=True)
-    # An infinite greatest element must not turn into inf - inf.
+    # Do not subtract an infinite maximum: inf - inf would be NaN.
     pivot = stop_gradient(where(is_finite(greatest), greatest, zeros_like(greatest)))
     total = reduce_sum(exp(subtract(input_tensor, pivot)), axis, keepdims, keep_dims=keep_dims)
     return add(log(total), reshape(pivot, shape(total)), name)

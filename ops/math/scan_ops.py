@@ -178,7 +178,7 @@ def _cumulative_logsumexp_gradient(op: Operation, d_out: Tensor) -> list[Tensor 
     result, least = op.outputs[0], d_out.dtype.min
     exclusive, reverse = op.attr("exclusive"), op.attr("reverse")
     parts = []
-    # Positive and negative gradients apart, as there are no logarithms of negative numbers.
+    # Positive and negative gradients are summed apart, because sums are made of logarithms.
     for part in (d_out, negative(d_out)):
         is_positive = greater(part, 0)
         logs = where(is_positive, log(where(is_positive, part, ones_like(part))), ones_like(part) * least)

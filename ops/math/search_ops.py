@@ -1,4 +1,4 @@
-"""Where values are: positions of extremes, the greatest k, how often each number occurs."""
+"""Searching values: positions of extremes, the greatest k, and how often each number occurs."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ ARG_MIN = register(_position_def("ArgMin", _arg_min_kernel))
 
 
 def _is_wide(input: Array, along: int) -> bool:
-    """Whether NumPy would search with long strides, element by element, and a comparison row by row is faster."""
+    """Whether the search would take elements a long stride apart: comparing whole rows is faster then."""
     return input.strides[along] >= 64 * input.itemsize and input.shape[along] < 2**16 and input.size > 4096
 
 
@@ -220,7 +220,7 @@ def _top_k_kernel(ctx: KernelContext, input: Array, k: Array) -> tuple[Array, Ar
 
 
 def _descending_order(xp: ArrayModule, input: Array) -> Array:
-    # Sorted backwards and read backwards, so that a stable sort leaves the first of equals first.
+    # Sort the reversed line and reverse the result: of equal elements the first then stays first.
     ascending = xp.argsort(input[..., ::-1], axis=-1, kind="stable")
     return input.shape[-1] - 1 - ascending[..., ::-1]
 
@@ -232,7 +232,7 @@ def _partial_order(input: Array, count: int) -> Array:
     values = np.take_along_axis(rows, chosen, axis=-1)
     least = values.min(axis=-1, keepdims=True)
     indices = np.take_along_axis(chosen, _descending_order(np, values), axis=-1)
-    # Where the least value chosen occurs among the others too, an arbitrary one of them was chosen.
+    # If the least chosen value also occurs among the others, the choice between equals was arbitrary: sort those rows.
     unsure = np.flatnonzero((rows == least).sum(axis=-1) != (values == least).sum(axis=-1))
     if unsure.size:
         indices[unsure] = _descending_order(np, rows[unsure])[:, :count]

@@ -203,7 +203,7 @@ def _extreme_gradient(op: Operation, d_output: Tensor, total: SegmentReduction) 
 
 
 def _prod_gradient(op: Operation, d_output: Tensor, total: SegmentReduction, product: SegmentReduction) -> Tensor:
-    # The product of the others: by division, except next to a zero, where it is the product of what is not zero.
+    # The product of the other rows: the total divided by the row; for a single zero, the product of the nonzero rows.
     data, ids = op.inputs[:2]
     is_zero = equal(data, 0)
     zeros = total(cast(is_zero, data.dtype))

@@ -102,7 +102,7 @@ def _order(xp: ArrayModule, values: Array, descending: bool) -> Array:
     if xp is np and values.dtype in _KEYS and values.shape[-1] > 16:
         return _order_by_keys(values, descending)
     if descending:
-        # Sorted backwards and read backwards, so that equal elements keep their order.
+        # Sort the reversed line and reverse the result: equal elements then keep their order.
         return values.shape[-1] - 1 - xp.argsort(values[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     return xp.argsort(values, axis=-1, kind="stable")
 

@@ -1,7 +1,8 @@
-"""Products of what the turns of a loop leave behind: one large product in place of a small one in every turn.
+"""One large matrix product after a loop, in place of a small one in every turn.
 
-The gradient of a matrix that a loop's body multiplies by is the sum of a product over all turns. To add it up turn by
-turn, the backward loop would pass over the whole matrix each time. Here the factors of all turns meet at the end.
+A loop's body may multiply by a matrix. The gradient of that matrix is a sum of products, one from each turn. Adding
+them up turn by turn would pass over the whole matrix each time. Instead the backward loop keeps the factors of all
+turns, and one product at the end joins them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.kernels.products import matrix_product
 
 _JOINED_BYTES: Final = 1 << 26
-"""So much of the factors is joined at a time."""
+"""Bytes of factors that are joined at a time: it bounds the memory of the joined copy."""
 
 
 def product_of_stacks(left: Tensor, right: Tensor, like: Tensor) -> Tensor:
@@ -45,7 +46,7 @@ def _product_kernel(ctx: KernelContext, left: TensorList, right: TensorList, lik
 
 
 def _joined_parts(pairs: Sequence[tuple[Any, Any]]) -> list[list[tuple[Any, Any]]]:
-    """The pairs in groups that may be joined at once."""
+    """The pairs in groups, each of at least `_JOINED_BYTES` but the last: a group is joined for one product."""
     parts: list[list[tuple[Any, Any]]] = []
     size = _JOINED_BYTES
     for a, b in pairs:

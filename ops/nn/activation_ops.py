@@ -124,7 +124,7 @@ def _relu_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Arr
 
 
 def _relu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
-    # Gate by the output: the input need not stay alive until the backward pass.
+    # Use the output, not the input: then the input's memory is free before the backward pass.
     return [relu_grad(d_activations, op.outputs[0])]
 
 

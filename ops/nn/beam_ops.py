@@ -1,4 +1,4 @@
-"""What beam search needs besides ordinary operations: reading sequences off the tree that it grew."""
+"""Operations for beam search: they read whole sequences from the tree of steps that the search has built."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def gather_tree(
         Same shape as `step_ids`: the whole sequences.
 
     Raises:
-        InvalidArgumentError: At run time, a parent is no beam.
+        InvalidArgumentError: At run time, a parent is not a beam.
     """
     return add_op(GATHER_TREE, step_ids, parent_ids, max_sequence_lengths, end_token, name=name)
 
@@ -76,7 +76,7 @@ GATHER_TREE = register(
 
 
 def gather_tree_from_array(values: TensorLike, parent_ids: TensorLike, sequence_length: TensorLike) -> Tensor:
-    """Values of the steps of each beam's sequence, such as its attention, from those of the steps as they were made.
+    """Reorder values of single steps, such as attention, so that each beam has those of its own final sequence.
 
     Args:
         values: ``[time, batch, beam, ...]``.

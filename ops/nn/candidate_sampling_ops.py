@@ -1,4 +1,4 @@
-"""Candidate sampling: a few classes drawn to stand for all of them in a loss, and how often each was expected.
+"""Candidate sampling: draw a few classes that stand for all classes in a loss, with the expected count of each.
 
 References:
     Jean, Cho, Memisevic, Bengio, On using very large target vocabulary for neural machine translation (2014).
@@ -75,7 +75,7 @@ def _draw_candidates(ctx: KernelContext, classes: int, draw: Draw) -> tuple[Arra
 
 
 def _draw_distinct(generator: np.random.Generator, draw: Draw, count: int) -> tuple[Array, int]:
-    """Draw until there are `count` different classes, in the order in which they came; and the number of draws."""
+    """Draw until there are `count` different classes. Returns them in the order drawn, and the number of draws."""
     drawn = draw(generator, count + count // 4 + 8)
     while True:
         _, first = np.unique(drawn, return_index=True)
@@ -86,9 +86,9 @@ def _draw_distinct(generator: np.random.Generator, draw: Draw, count: int) -> tu
 
 
 def _expected_counts(probability: Array, count: int, draws: int) -> Array:
-    if draws == count:  # with replacement, or nothing came twice
+    if draws == count:  # drawn with replacement, or no class came twice
         return (probability * count).astype(np.float32)
-    # The chance that a class is among so many draws.
+    # The probability that a class comes up at least once in `draws` draws.
     with np.errstate(divide="ignore"):
         return (-np.expm1(draws * np.log1p(-probability))).astype(np.float32)
 
@@ -229,7 +229,7 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> SampledCandidates:
-    """All classes from 0 to ``num_sampled - 1``, each expected once: to compare a sampled loss with the full one.
+    """Return all classes from 0 to ``num_sampled - 1``, each expected once. For comparing a sampled loss with the full.
 
     `true_classes` has the shape ``[batch, num_true]``; arguments and result are as for `uniform_candidate_sampler`.
     """
@@ -301,9 +301,9 @@ def fixed_unigram_candidate_sampler(
         range_max: Number of classes.
         vocab_file: A file with a line for each class, of which the last column, behind a comma, is its count.
         distortion: The counts are raised to this power: 0 makes all classes as likely.
-        num_reserved_ids: So many classes come before those of the file, and are never drawn.
-        num_shards: Of the classes every `num_shards`-th is drawn by this operation, ...
-        shard: ... from this one on.
+        num_reserved_ids: Number of classes that come before those of the file, and are never drawn.
+        num_shards: Number of shards. This operation draws every `num_shards`-th class.
+        shard: The first class that this operation draws.
         unigrams: The counts, instead of a file.
         seed: Seed of the operation.
         name: Name of the operation.
@@ -380,7 +380,7 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> SampledCandidates:
-    """Draw classes as often as they were true classes of earlier steps, counting each once to begin with.
+    """Draw classes in proportion to how often they were true classes in earlier steps. Every count starts at 1.
 
     `true_classes` has the shape ``[batch, num_true]``; arguments, result and errors are as for
     `uniform_candidate_sampler`.

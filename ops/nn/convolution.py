@@ -34,9 +34,9 @@ from tfray.ops.kernels.tiles import (
 from tfray.ops.kernels.windows import Axis, WindowAttrs, as_nhwc, image_shape, image_sizes
 
 _SERIAL_FLOPS: Final = 5e7
-"""Below this a convolution takes half a millisecond, and a second thread does not pay."""
+"""Operations below which a convolution takes half a millisecond or less, too short for a second thread to pay."""
 _FEW_CHANNELS: Final = 8
-"""Below this a product with as many columns as channels is slower than adding windows up."""
+"""Below this many channels, the images' gradient is faster by adding windows up than by a product so narrow."""
 
 
 class Geometry(NamedTuple):
@@ -73,7 +73,7 @@ class Geometry(NamedTuple):
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each output position sees the input position of the same place alone."""
+        """Whether each output depends only on the pixel at the same position: a 1x1 window with stride 1."""
         return all(axis.window == axis.stride == 1 and not axis.is_padded for axis in (self.height, self.width))
 
     @property
@@ -238,7 +238,7 @@ def convolve_backward_filters(
         return out
     dtype = accumulator_dtype(images.dtype)
     threads = _threads(xp, geo)
-    # Each tile adds K * F elements to the sum: a tile of many windows makes that cheap.
+    # Each tile adds a matrix of K * F elements to the sum. Tiles of many windows make few such additions.
     tiles = _tiles(xp, geo, threads, dtype, least_windows=512)
     shares = cut(len(tiles), min(threads, len(tiles)))
     sums = xp.zeros((len(shares), geo.depth, geo.filters), dtype)
@@ -286,7 +286,7 @@ def convolve_backward_images(
     dtype = accumulator_dtype(d_outputs.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
     threads = min(_threads(xp, geo), geo.batch)
-    # Windows of neighbouring rows overlap in the images: one thread takes all tiles of an image.
+    # Windows of neighbouring rows add to the same pixels: one thread must take all tiles of an image.
     groups = _by_images(_tiles(xp, geo, threads, dtype))
 
     def work(index: int) -> None:
@@ -320,7 +320,7 @@ def _by_images(tiles: Sequence[Tile]) -> list[list[Tile]]:
 def _scatter(
     xp: ArrayModule, d_outputs: Array, matrix: Array, geo: Geometry, tiles: Sequence[Tile], out: Array
 ) -> None:
-    """Add the windows of `tiles`, which are all those of some images, up to the gradient of these images."""
+    """Add up the windows of `tiles` to the gradient of their images. `tiles` has all tiles of these images."""
     images, height, width = tiles[0].images, geo.height, geo.width
     reach_y = max((height.steps - 1) * height.stride + height.extent, height.before + height.size)
     reach_x = max(width.steps * width.stride + width.extent - 1, width.before + width.size)
@@ -340,7 +340,7 @@ def _scatter(
 def _add_window_rows(xp: ArrayModule, images: Array, windows: Array, width: Axis) -> None:
     """Add ``windows [images, rows, columns, window width, channels]`` to the image rows they came from."""
     batch, rows, _, channels = images.shape
-    # Elements of a window that lie within one stride of each other do not overlap the next window's.
+    # Within a piece of one stride, windows do not overlap: one addition takes this piece of all windows.
     step = width.stride if width.dilation == 1 else 1
     for j in range(0, width.window, step):
         left = j * width.dilation

@@ -31,7 +31,7 @@ from tfray.ops.math.transcendental_ops import sigmoid
 from tfray.ops.nn.activation_ops import log1p_exp_formula, softplus, zeros_for
 
 _LARGE_ELEMENTS: Final = 1 << 18
-"""Exponentials are worth a second thread earlier than passes over memory are."""
+"""Elements from which a second thread pays. It is below `LARGE_ELEMENTS` because exponentials cost more than copies."""
 
 
 def _at_least_vector(op: Operation) -> list[TensorShape]:
@@ -49,7 +49,7 @@ def _row_max(xp: ArrayModule, rows: Array) -> Array:
     """The greatest of each row, [rows, 1]."""
     if xp is not np or rows.shape[1] > 32 or len(rows) < 512:
         return rows.max(axis=1, keepdims=True)
-    # For short rows NumPy's reduction is slow: fold the columns instead.
+    # NumPy's reduction is slow for many short rows: take the elementwise maximum of the columns instead.
     greatest = rows[:, 0].copy()
     for column in range(1, rows.shape[1]):
         np.maximum(greatest, rows[:, column], out=greatest)
@@ -449,7 +449,7 @@ def _softmax_cross_entropy_gradient(
 
 
 def _d_logits(op: Operation, d_losses: Tensor | None, d_backprop: Tensor | None) -> Tensor | None:
-    """Gradient of the logits. A gradient of `backprop`, which is softmax minus labels, is a second derivative."""
+    """Gradient of the logits. The output `backprop` is softmax minus labels: its gradient makes second derivatives."""
     d_logits = None if d_losses is None else multiply(expand_dims(d_losses, -1), op.outputs[1])
     if d_backprop is None:
         return d_logits
@@ -543,13 +543,13 @@ def _sparse_softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labe
 
     for_each_rows(xp, work, logits, _LARGE_ELEMENTS)
     if xp is not np:
-        # A GPU is not made to wait for a check: a wrong label shows as NaN.
+        # On a GPU nothing is checked, because the host would have to wait: a wrong label gives NaN.
         losses[columns != labels] = np.nan
     return losses, backprop
 
 
 def _check_labels(labels: Array, classes: int) -> None:
-    # Seen as unsigned numbers, negative ones are the largest.
+    # Read as unsigned, a negative label is larger than any class: one comparison finds both kinds of error.
     if labels.size and labels.view(f"u{labels.itemsize}").max() >= classes:
         wrong = labels[(labels < 0) | (labels >= classes)][0]
         raise InvalidArgumentError(f"sparse cross entropy: label {wrong} is not one of the {classes} classes from 0 on")
@@ -614,7 +614,7 @@ def _sigmoid_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Arr
         out = xp.empty(logits.shape, logits.dtype)
 
     def formula(out: Array, logits: Array, labels: Array) -> None:
-        # max(x, 0) - x * z + log(1 + exp(-abs(x))): the first two cancel exactly where they should.
+        # max(x, 0) - x * z + log(1 + exp(-abs(x))): for z = 1 and a large x the first two terms cancel exactly.
         log1p_exp_formula(xp, out, logits)
         linear, product = (buffer(xp, slot, logits.shape, logits.dtype) for slot in ("linear", "product"))
         xp.maximum(logits, zeros_for(xp, logits), out=linear)

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: training on labels of which no one knows when they occur, and decoding."""
+"""Connectionist temporal classification: training on labels whose times are not known, and decoding."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ctc_loss(
         sequence_length: int32, shape ``[batch]``: number of time steps of each example.
         preprocess_collapse_repeated: Merge equal neighbours among the labels first.
         ctc_merge_repeated: A label may last for several time steps; equal neighbours need a blank between them.
-            Without, every step that is not blank is a label of its own.
+            When False, every step that is not blank is a label of its own.
         ignore_longer_outputs_than_inputs: Examples with more labels than time steps get loss 0 instead of an error.
         time_major: Whether time is the first dimension of `inputs`, which is faster.
         logits: Another spelling of `inputs`.
@@ -290,7 +290,7 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> BeamDecoding:
-    """`ctc_beam_search_decoder` that leaves equal neighbours alone: what a blank separates stays apart.
+    """As `ctc_beam_search_decoder`, but equal labels that a blank separates are not merged.
 
     `inputs` has the shape ``[time, batch, num_classes]``, `sequence_length` ``[batch]``; the result is as there.
     """

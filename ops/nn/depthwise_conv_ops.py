@@ -1,6 +1,6 @@
-"""Depthwise convolution, which gives every channel filters of its own, and separable convolution.
+"""Depthwise convolution, in which every channel has its own filters, and separable convolution.
 
-The kernels add up shifted images, one product per element of the window: there is no matrix product in it.
+The kernels need no matrix product: for each element of the window they add the shifted image times that weight.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _tiles(xp: ArrayModule, geo: Geometry, dtype: NumpyDType) -> tuple[list[Tile
 
 
 def _sources(xp: ArrayModule, images: Array, geo: Geometry, tile: Tile, dtype: NumpyDType) -> Array:
-    """What the windows of a tile see, each channel repeated for its filters: [images, rows, columns, outputs]."""
+    """The pixels under a tile's windows, each channel repeated once per filter: [images, rows, columns, outputs]."""
     part = padded_part(xp, images, geo, tile, dtype)
     if geo.filters == geo.channels and part.strides[2:] == (geo.channels * dtype.itemsize, dtype.itemsize):
         return part
@@ -88,7 +88,7 @@ def _sources(xp: ArrayModule, images: Array, geo: Geometry, tile: Tile, dtype: N
 
 
 def _strips(sources: Array, geo: Geometry, rows: int) -> Iterator[tuple[int, int, Array]]:
-    """For each element (i, j) of the window, the part of the sources that all windows of `rows` rows see there."""
+    """For each element (i, j) of the window, the part of the sources that this element takes over all windows."""
     height, width = geo.height, geo.width
     for i in range(height.window):
         top = i * height.dilation
@@ -200,7 +200,7 @@ def _backward_filters(xp: ArrayModule, images: Array, d_outputs: Array, geo: Geo
         out = xp.empty((*window, geo.channels, multiplier), images.dtype)
     dtype = accumulator_dtype(images.dtype)
     tiles, threads = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
-    # One sum per thread, added up in order: the result does not depend on who was faster.
+    # One sum per thread, added up in a fixed order: the result does not depend on which thread was faster.
     shares = cut(len(tiles), min(threads, len(tiles)))
     sums = xp.zeros((len(shares), *window, geo.width.steps, geo.filters), dtype)
     images, d_outputs = as_nhwc(images, geo.layout), as_nhwc(d_outputs, geo.layout)

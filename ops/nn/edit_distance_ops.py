@@ -1,4 +1,4 @@
-"""How far sequences are apart: insertions, deletions and replacements."""
+"""The edit distance of sequences: the number of insertions, deletions and replacements between them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def _distance(first: Array, second: Array) -> int:
         changed = np.empty_like(row)
         changed[0] = index + 1
         np.minimum(row[1:] + 1, row[:-1] + (second != item), out=changed[1:])
-        # An insertion costs 1 more than the entry before: the least over all entries before, by their distance.
+        # Insertions: an entry is at most any earlier entry of its row plus the distance to it, so a running minimum
+        # of (entry - position) gives the whole row at once.
         row = np.minimum.accumulate(changed - along) + along
     return int(row[-1])
 

@@ -50,7 +50,7 @@ def embedding_lookup_sparse(
         Shape ``[batch, ...]``. Each shard's gradient is an `IndexedSlices` of the rows that were used.
 
     Raises:
-        TypeError: `sp_ids` or `sp_weights` is no sparse tensor.
+        TypeError: `sp_ids` or `sp_weights` is not a sparse tensor.
         ValueError: An unknown combiner, or ids and weights that do not fit each other.
     """
     combiner = "mean" if combiner is None else combiner

@@ -1,8 +1,8 @@
 """Looking up rows of a table that may be cut into shards, each on a device of its own.
 
-The ids are split by shard and go to the shards; the rows come back and are put in order:
-dynamic_partition, one gather beside each shard, dynamic_stitch. The gradient takes the same way back and
-arrives at each shard as `IndexedSlices` of the rows that were used. Nothing as large as the table moves.
+`dynamic_partition` splits the ids by shard, a gather on each shard's device reads the rows, and `dynamic_stitch` puts
+them in order. The gradient goes the same way back and reaches each shard as `IndexedSlices` of the rows that were used.
+So only ids and used rows move between devices, never the table.
 
 References:
     Abadi et al., TensorFlow: A system for large-scale machine learning (2016), section 4.2.
@@ -36,8 +36,8 @@ def embedding_lookup(
             partitioned variable.
         ids: The rows, an integer tensor of any shape.
         partition_strategy: How rows are spread over n shards. ``mod``: row i is row ``i // n`` of shard ``i % n``.
-            ``div``: the shards hold consecutive rows, as many each, the first ones one more where the number does
-            not divide. Parts of a partitioned variable are cut that way.
+            ``div``: each shard holds a run of consecutive rows. All runs have the same length, except that the first
+            ones are longer by one where the number does not divide. Partitioned variables are cut in this way.
         name: Name scope of the operations.
         validate_indices: Accepted for TensorFlow 1's sake: rows are always checked on a CPU.
         max_norm: Scale rows down to this l2 norm where they exceed it.
@@ -106,7 +106,7 @@ def _lookup_in_shards(shards: Sequence[Any], ids: Tensor, strategy: str) -> Tens
 
 
 def split_by_shard(shards: Sequence[Any], ids: Tensor, strategy: str) -> tuple[list[Tensor], list[Tensor]]:
-    """For each shard, the places in the vector `ids` of the rows that it has, and their numbers there."""
+    """For each shard, the positions in the vector `ids` that refer to it, and their row numbers in the shard."""
     shard_of, row = _by_mod(shards, ids) if strategy == "mod" else _by_div(shards, ids)
     shard_of = array_ops.cast(shard_of, dtypes.int32)
     places = array_ops.dynamic_partition(array_ops.range(array_ops.size(ids)), shard_of, len(shards))
@@ -139,7 +139,7 @@ def _total_rows(shards: Sequence[Any], ids: Tensor) -> Any:
 
 
 def _clip(rows: Tensor, row_rank: int, max_norm: float) -> Tensor:
-    """Rows scaled down to at most `max_norm`. A row of zeros has a gradient too: no norm is divided by."""
+    """Rows scaled down to at most `max_norm`. Short rows are not divided by their norm: it may be 0."""
     axes = list(range(-row_rank, 0))
     squares = math_ops.reduce_sum(math_ops.square(rows), axes, keepdims=True)
     is_long = math_ops.greater(squares, max_norm * max_norm)

@@ -1,4 +1,4 @@
-"""Rounding floats as if they were stored in a few bits, for training networks that will be."""
+"""Rounding floats as if they were stored in a few bits, for training networks that will be quantized later."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _bits(op: str, num_bits: int, narrow_range: bool) -> dict[str, Any]:
 
 
 class Range(NamedTuple):
-    """The range that numbers are rounded to: nudged, so that 0 is one of its steps. Numbers, or one per channel."""
+    """The range that numbers are rounded to, shifted so that 0 is one of its steps. Scalars, or one per channel."""
 
     low: Any
     high: Any
@@ -157,7 +157,7 @@ def _args_gradient_kernel(ctx: KernelContext, d_outputs: Array, inputs: Array, o
     out = xp.empty(inputs.shape, inputs.dtype) if out is None else out
 
     def work(part: Array, d_part: Array, source: Array) -> None:
-        # What clipping leaves as it is lies within the range.
+        # A number is within the range if clipping does not change it.
         clipped = xp.clip(source, target.low, target.high, out=buffer(xp, "clipped", part.shape, part.dtype))
         is_inside = xp.equal(clipped, source, out=buffer(xp, "is_inside", part.shape, bool))
         xp.multiply(d_part, is_inside, out=part)

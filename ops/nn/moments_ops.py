@@ -1,4 +1,4 @@
-"""Means and variances in steps: sums that can be added up, and what follows from them."""
+"""Means and variances in two steps: first sums, which can be added up over batches; then the moments from the sums."""
 
 from __future__ import annotations
 

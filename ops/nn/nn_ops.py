@@ -56,7 +56,7 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
 
 
 def _bias_layout(data_format: str | None) -> str:
-    # The names for other ranks say the same.
+    # Layout names for other ranks say the same thing: channels last, or channels second.
     layouts = {None: "NHWC", "NWC": "NHWC", "NDHWC": "NHWC", "N..C": "NHWC", "NCW": "NCHW", "NCDHW": "NCHW"}
     layout = {**layouts, "NC..": "NCHW", "NHWC": "NHWC", "NCHW": "NCHW"}.get(data_format)
     if layout is None:
@@ -65,8 +65,9 @@ def _bias_layout(data_format: str | None) -> str:
 
 
 _MANY_ELEMENTS = 1 << 17
+"""Elements from which `bias_add` works on wide rows; for fewer it adds plainly."""
 _WIDE_ROW = 1024
-"""A row of a few channels is too short for one run of NumPy's loops: several at a time make it this long."""
+"""Columns of a wide row: several short rows joined, because NumPy's inner loop is slow on rows of a few channels."""
 
 
 def _as_wide_rows(array: Array, channels: int) -> Array:

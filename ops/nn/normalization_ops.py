@@ -241,7 +241,7 @@ class Channels:
         """A vector of the channels in a shape that broadcasts to the images."""
         if not self.is_last:
             return per_channel.reshape(-1, 1, 1)
-        # Repeated along a row of pixels, it makes one long run of NumPy's loops out of many short ones.
+        # Repeated along a row of pixels, so that NumPy's inner loop has one long run in place of many short ones.
         return self.xp.tile(per_channel, (self.width, 1))
 
     def stack(self, images: Array) -> Array:
@@ -350,7 +350,7 @@ def _per_channel(op: Operation, vector: Tensor) -> Tensor:
 
 
 def _d_statistics(op: Operation, d_mean: Tensor | None, d_variance: Tensor | None) -> list[Tensor | None]:
-    """What flows to the images from the returned mean and unbiased variance."""
+    """Gradient of the images from the gradients of the returned mean and unbiased variance."""
     x = op.inputs[0]
     count = realdiv(cast(size_of(x), x.dtype), cast(size_of(op.inputs[1]), x.dtype))
     terms: list[Tensor | None] = []
@@ -495,7 +495,7 @@ def _fused_batch_norm_grad_gradient(
     d_d = add(multiply(scale_by_r, centred_u), add(multiply(p, n), q))
     projected = multiply(d, centred_u)
     d_scale = reduce_sum(multiply(projected, r), axes)
-    # By n, then by x through n = (x - mean) r, then through the factor r.
+    # Differentiate by n first; then by x, through n = (x - mean) r and through the factor r.
     d_n = subtract(multiply(p, d), multiply(scale_by_r, add(multiply(u, along_d), multiply(d, along_u))))
     through_n = multiply(r, subtract(subtract(d_n, average(d_n)), multiply(n, average(multiply(d_n, n)))))
     through_r = multiply(multiply(scale_by_r, r), multiply(n, average(projected)))

@@ -108,7 +108,7 @@ def _fold_axis(
     elements = [windows.clipped(i) for i in range(windows.window)]
     covered = [pixels for steps, pixels in elements if steps.stop - steps.start == windows.steps]
     if len(covered) >= 2:
-        # The first two elements that all windows have save a pass over `out`.
+        # Start from two elements that all windows have: `out` need not be filled with the identity first.
         function(images[at(covered[0])], images[at(covered[1])], out=out)
         elements = [(steps, pixels) for steps, pixels in elements if pixels not in covered[:2]]
     else:
@@ -153,7 +153,7 @@ def element_counts(xp: ArrayModule, pool: Pooling, dtype: NumpyDType) -> Any:
         for i in range(axis.window):
             count[axis.clipped(i)[0]] += 1
     by_window = np.outer(*counts)[..., None]
-    # Repeated along NHWC's channels, they make one long run of NumPy's loops out of many short ones.
+    # Repeated along NHWC's channels, so that NumPy's inner loop has one long run in place of many short ones.
     return xp.asarray(by_window if pool.layout == "NCHW" else np.repeat(by_window, pool.channels, axis=2))
 
 
@@ -163,7 +163,7 @@ def _spread_axis(source: Array, out: Array, axis: int, windows: Axis) -> None:
     def at(index: slice) -> tuple[slice, ...]:
         return (slice(None),) * axis + (index,)
 
-    # Elements within one stride of each other belong to no pixel twice: the first ones need no sum.
+    # The first `stride` elements of all windows lie on distinct pixels: they are written, later ones are added.
     elements = [windows.clipped(i) for i in range(windows.window)]
     first = elements[: windows.stride]
     if sum(steps.stop - steps.start for steps, _ in first) < windows.size:
@@ -186,5 +186,5 @@ def spread(xp: ArrayModule, shares: Array, out: Array, pool: Pooling) -> None:
 
 
 def least(dtype: NumpyDType) -> Any:
-    """What no element of this dtype is less than."""
+    """The least value of this dtype."""
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf

@@ -1,4 +1,4 @@
-"""What recurrent cells compute element by element, in one operation: the gates of an LSTM.
+"""The elementwise part of recurrent cells in one operation: the gates of an LSTM.
 
 A cell written with sigmoid, tanh and products would do the same in some fifteen operations, each a pass over arrays
 that are too small to hide the call.
@@ -50,7 +50,7 @@ def lstm_gates(
 
 @lru_cache(maxsize=64)
 def _bias_of_gates(xp: ArrayModule, units: int, dtype: NumpyDType, forget_bias: float) -> Array:
-    """What is added to each column besides the learned bias."""
+    """The fixed part of the bias of each column, which is added to the learned bias: `forget_bias` for forget gates."""
     bias = np.zeros(4 * units, np.float32)
     bias[2 * units : 3 * units] = forget_bias
     return xp.asarray(bias.astype(dtype))
@@ -61,7 +61,7 @@ def _lstm_gates_kernel(ctx: KernelContext, projected: Array, bias: Array, cell: 
     if is_half(dtype):
         projected, bias, cell = (array.astype(np.float32) for array in (projected, bias, cell))
     negative_bias = -(bias + _bias_of_gates(xp, units, cell.dtype, ctx.attr("forget_bias")))
-    # Three of the four parts are logistic: 1 / (1 + exp(-x)), whose passes are cheaper over the whole array.
+    # Three of the four parts are sigmoids, 1 / (1 + exp(-x)): passes over the whole array are cheaper than by parts.
     gates = xp.subtract(negative_bias, projected)
     candidate = gates[:, units : 2 * units]
     squashed = xp.tanh(xp.negative(candidate, out=candidate))

@@ -554,6 +554,7 @@ def draw_classes(rows: Array, count: int, stream: RandomStream, dtype: NumpyDTyp
 
 
 _MULTINOMIAL_TILE: Final = 1 << 17
+"""Comparisons (classes times samples, over several rows) that one call of a thread should do."""
 
 
 def _draw_classes(logits: Array, points: Array, drawn: Array) -> None:
@@ -561,7 +562,8 @@ def _draw_classes(logits: Array, points: Array, drawn: Array) -> None:
     batch, classes = logits.shape
     if logits.dtype != np.float64:
         logits = logits.astype(np.float32, copy=False)
-    # A sum of blocks is several times as fast as one of single classes, of which only chosen blocks are summed.
+    # With few samples, cumulative sums over blocks are several times as fast as over single classes: single classes
+    # are summed only in the blocks that were drawn.
     width = _BLOCK_CLASSES if points.shape[1] * _BLOCK_CLASSES * 2 < classes else 1
     blocks = -(-classes // width)
     weights = np.zeros((batch, blocks * width), logits.dtype)
@@ -578,12 +580,13 @@ def _draw_classes(logits: Array, points: Array, drawn: Array) -> None:
         rows = np.arange(batch)[:, None]
         rest = points - np.where(drawn > 0, cumulative[rows, drawn - 1], 0)
         within = in_blocks[rows, drawn].cumsum(axis=2, dtype=np.float64)
-        # Rounding may leave the end of a block: at most its last class that may occur.
+        # Rounding may point beyond the end of a block: then take its last class of positive weight.
         rest = np.minimum(rest, np.nextafter(within[:, :, -1], 0))
         drawn[...] = drawn * width + np.sum(within <= rest[:, :, None], axis=2)
 
 
 _BLOCK_CLASSES: Final = 64
+"""Classes whose weights are summed as one block. A draw finds its block first, then the class within the block."""
 
 
 def _find(cumulative: Array, points: Array, found: Array) -> None:

@@ -1,1 +1,1 @@
-"""State on devices that operations work on: queues, barriers, readers, datasets, random access to rows."""
+"""State that operations keep on devices: queues, barriers, accumulators, readers, datasets, row indexes."""

@@ -1,4 +1,4 @@
-"""What lives on a device for a conditional accumulator: gradients until enough of them have come."""
+"""The state of a conditional accumulator on its device: the sum of the gradients until enough of them have come."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REDUCTIONS: Final = ("MEAN", "SUM")
 
 
 class Accumulator(SharedResource):
-    """Adds gradients of the current time step up, and gives their mean or sum when enough have come.
+    """Adds up the gradients of the current time step. Gives their mean or sum when enough have come.
 
     Args:
         name: Name to show.
@@ -26,8 +26,8 @@ class Accumulator(SharedResource):
         reduction: One of `REDUCTIONS`.
 
     Attributes:
-        count: Number of gradients since the last that were taken.
-        global_step: The time step; older gradients are dropped.
+        count: Number of gradients added since gradients were last taken.
+        global_step: The current time step. Gradients of earlier steps are dropped.
     """
 
     def __init__(self, name: str, dtype: DType, shape: TensorShape, reduction: str) -> None:
@@ -45,7 +45,7 @@ class Accumulator(SharedResource):
         return f"accumulator {self.name!r}"
 
     def apply(self, local_step: int, *gradient: Array) -> None:
-        """Add a gradient, unless it was computed from values older than the time step."""
+        """Add a gradient; drop it when its `local_step` is before the current time step."""
         self._check(*gradient)
 
         def add() -> None:
@@ -56,7 +56,7 @@ class Accumulator(SharedResource):
         self.change(add)
 
     def take(self, num_required: int) -> Attempt:
-        """Wait for `num_required` gradients and take all there are; a new time step begins."""
+        """Wait for `num_required` gradients, then take all that are there. This starts a new time step."""
         if num_required < 1:
             raise InvalidArgumentError(f"{self.describe()}: num_required is {num_required}, expected at least 1")
         return self.submit(_Take(self, num_required), 0)
@@ -99,7 +99,7 @@ class Accumulator(SharedResource):
 
 
 class SparseAccumulator(Accumulator):
-    """The same for gradients of which only some rows are given. The mean of a row is over those that have it."""
+    """An accumulator of sparse gradients, which give only some rows. A row's mean is over those that have it."""
 
     def _clear(self) -> None:
         self._indices: list[Array] = []
@@ -140,7 +140,7 @@ class SparseAccumulator(Accumulator):
 
 
 def _sum_by_row(indices: Array, values: Array) -> tuple[Array, Array, Array]:
-    """Distinct indices in order, the sums of their rows, and how many rows these are."""
+    """The distinct indices in ascending order, the sum of the rows of each, and the number of rows of each."""
     rows, places, counts = np.unique(indices, return_inverse=True, return_counts=True)
     totals = np.zeros((len(rows), *values.shape[1:]), values.dtype)
     np.add.at(totals, places.reshape(-1), values)

@@ -1,8 +1,9 @@
 """Waiting at resources that steps share: queues, barriers, staging areas, accumulators.
 
-An operation that cannot be done at once leaves an `Attempt` in one of the resource's lines. Whoever changes the
-resource lets the first attempts of its lines go on, and wakes the steps whose attempts are done. A line is served in
-the order of arrival: an attempt that asks for much is not overtaken by later ones that ask for little.
+An operation that must wait leaves an `Attempt` in one of the resource's waiting lines. The thread that changes the
+resource then serves the lines: it advances the first attempt of each, and wakes the steps whose attempts are done. A
+line is served in order of arrival (staging areas excepted), so that an attempt that asks for much is not overtaken by
+later ones that ask for little.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from tfray.errors import CancelledError, OpError
 
 
 class Attempt(ABC):
-    """What one operation tries on a resource, until it succeeds, fails or is cancelled.
+    """One operation's request to a resource, until it succeeds, fails or is cancelled.
 
     Attributes:
-        when_done: Called once `done` has become true, without the resource's lock.
-        done: Whether it has succeeded or failed.
-        value: What it has got.
-        error: Why it failed.
+        when_done: Called when `done` becomes true. The resource's lock is not held then.
+        done: Whether the attempt has succeeded or failed.
+        value: The result, after success.
+        error: The reason, after failure.
     """
 
     __slots__ = ("done", "error", "resource", "value", "when_done")
@@ -40,16 +41,16 @@ class Attempt(ABC):
         """Go on as far as the resource allows, with its lock held. Returns whether anything changed."""
 
     def undo(self) -> None:  # noqa: B027 (not everything can be given back)
-        """Give back what has been taken, with the lock held: the attempt is given up, perhaps after it was done."""
+        """Give back what the attempt has taken, because it is cancelled; it may be done already. The lock is held."""
 
     def finish(self, value: object = None) -> bool:
-        """Succeed."""
+        """End the attempt with success and this value. Returns True, as `advance` must after a change."""
         self.value = value
         self.done = True
         return True
 
     def fail(self, error: OpError) -> bool:
-        """Fail."""
+        """End the attempt with this error. Returns True, as `advance` must after a change."""
         self.error = error
         self.done = True
         return True
@@ -61,7 +62,7 @@ class Attempt(ABC):
         return self.value
 
     def cancel(self) -> None:
-        """Give up. Not to be called once `result` has been."""
+        """Give up, and give back what was taken. Must not be called after `result`."""
         self.resource.withdraw(self)
 
 
@@ -83,10 +84,10 @@ class Immediate(Attempt):
 
 
 class SharedResource:
-    """Something that several steps change, and for whose changes they wait.
+    """A resource that several steps change, and on which they wait for each other's changes.
 
     Args:
-        line_count: Number of lines in which attempts wait.
+        line_count: Number of waiting lines. Attempts in different lines do not hold each other up.
 
     Attributes:
         lock: Held while the resource is looked at or changed.
@@ -113,7 +114,7 @@ class SharedResource:
         return result
 
     def withdraw(self, attempt: Attempt) -> None:
-        """Take back an attempt whose result nobody will see: it may be done already."""
+        """Cancel an attempt whose result nobody will see. It may be done already."""
         with self.lock:
             if attempt.error is not None:
                 return
@@ -141,7 +142,7 @@ class SharedResource:
 
 
 def wake(finished: Iterable[Attempt], own: Attempt | None = None) -> None:
-    """Tell the steps behind attempts that these are done. Call without the lock."""
+    """Call `when_done` of finished attempts, except `own`. Call without the lock."""
     for attempt in finished:
         if attempt is not own and attempt.when_done is not None:
             attempt.when_done()

@@ -1,4 +1,4 @@
-"""What lives on a device for a barrier: elements whose components come at different times."""
+"""The state of a barrier on its device: elements whose components come at different times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ FIRST_INDEX: Final = -(2**63)
 
 
 class Barrier(SharedResource):
-    """Joins components by their keys. Elements are ready once complete, in the order in which their keys came.
+    """Joins components that have the same key into elements.
+
+    An element is ready when all its components are there. Ready elements are taken in the order in which their keys
+    first came.
 
     Args:
         name: Name to show.
@@ -56,7 +59,7 @@ class Barrier(SharedResource):
         return len(self._incomplete)
 
     def insert(self, component: int, keys: Array, values: Array) -> None:
-        """Give one component of several elements: all of them, or none if one is refused."""
+        """Add one component to several elements. If one of them is refused, nothing is added."""
         if keys.ndim != 1 or values.shape[:1] != keys.shape:
             raise InvalidArgumentError(
                 f"{self.describe()} takes a vector of keys and as many values, got shapes {TensorShape(keys.shape)} "
@@ -95,7 +98,7 @@ class Barrier(SharedResource):
         return self.submit(_Take(self, count, allow_small), 0) if count else Immediate(self.stacked([]))
 
     def close(self, cancel_pending: bool) -> None:
-        """Refuse new keys; where `cancel_pending`, forget incomplete elements and refuse what would complete them."""
+        """Refuse new keys. With `cancel_pending`, also drop incomplete elements and refuse their components."""
 
         def close() -> None:
             if self.closed and (self._cancelled or not cancel_pending):

@@ -1,4 +1,4 @@
-"""Datasets whose elements are several of another's, or parts of them: batches, windows, and their undoing."""
+"""Datasets that join several elements of another dataset into one, or split them: batches, windows, unbatching."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFun
 
 
 class Batched(DatasetValue):
-    """`size` elements at a time, stacked along a new first axis.
+    """Batches: `size` elements stacked along a new first axis.
 
-    An error takes the place of its batch: the elements before it are dropped, and the next batch begins behind it.
+    An error takes the place of its batch. The elements of that batch before the error are dropped, and the next batch
+    begins after it.
     """
 
     def __init__(self, parent: DatasetValue, size: int, drop_remainder: bool) -> None:
@@ -35,7 +36,7 @@ class Batched(DatasetValue):
 
 
 def _stretches(source: Slices, size: int, drop_remainder: bool) -> Iterator[Element]:
-    """Stretches of arrays that lie in memory already."""
+    """Batches of a dataset of slices: each is one copy of consecutive rows, without making single elements."""
     end = source.length - source.length % size if drop_remainder else source.length
 
     def stretch(begin: int) -> Element:
@@ -45,7 +46,7 @@ def _stretches(source: Slices, size: int, drop_remainder: bool) -> Iterator[Elem
 
 
 class _Groups(Iterator[list[Element]]):
-    """Lists of `size` elements, the last of which may be shorter unless those are dropped."""
+    """Lists of `size` elements. The last list may be shorter; `drop_remainder` leaves it out."""
 
     __slots__ = ("_drop", "_group", "_parent", "_size")
 
@@ -58,7 +59,7 @@ class _Groups(Iterator[list[Element]]):
     def __next__(self) -> list[Element]:
         group = self._group
         try:
-            # When this is interrupted, what the list has got by then stays there for the next call.
+            # `Interrupted` leaves the elements that are already in the list for the next call.
             group.extend(islice(self._parent, self._size - len(group)))
         except Exception:
             group.clear()
@@ -89,12 +90,12 @@ def _stacked(column: Sequence[Any]) -> Array:
 
 
 class PaddedBatched(DatasetValue):
-    """`size` elements at a time, each padded at its end to one shape. Errors are those of `Batched`.
+    """Batches of `size` elements, each padded at its end to a common shape. Errors are handled as in `Batched`.
 
     Args:
         parent: The elements.
         size: Number of elements in a batch.
-        shapes: For each component its shape, with None where the largest of the batch counts.
+        shapes: For each component its padded shape. None stands for the largest size in the batch.
         padding: For each component the value to pad with.
         drop_remainder: Whether a last batch that is not full is left out.
     """
@@ -158,9 +159,10 @@ def _slices_of(element: Element) -> Iterator[Element]:
 
 
 class Windows(DatasetValue):
-    """Datasets of `size` consecutive elements, one for each component; the next begins `shift` elements later.
+    """Windows of `size` consecutive elements; the next window begins `shift` elements later.
 
-    An error among the elements of a window takes its place. One that is in no window is passed over.
+    Each window is a tuple of datasets, one for each component. An error inside a window keeps its place there. An error
+    between windows is skipped.
     """
 
     def __init__(self, parent: DatasetValue, size: int, shift: int, stride: int, drop_remainder: bool) -> None:
@@ -214,13 +216,13 @@ class _WindowIterator(Iterator[Element]):
 
 
 class GroupedByWindow(DatasetValue):
-    """The elements of the datasets that a function makes of groups, each of elements with one key.
+    """Groups elements by key, turns each group into a dataset by a function, and gives the elements of these datasets.
 
-    A group is handed over when it is full; those that are left at the end follow, in the order of their keys. A group
-    for which the function fails is lost with its error.
+    A group goes to the function when it is full. Groups that are not full at the end follow, in the order of their
+    keys. If the function fails for a group, the error takes the group's place and its elements are lost.
 
     Args:
-        parent: Elements behind their key and the size of its groups.
+        parent: Elements whose first two components are the key and the size of the key's groups.
         function: Function of a key and a dataset of the group that returns a dataset.
     """
 

@@ -60,7 +60,7 @@ class Range(DatasetValue):
 
 
 class Generated(DatasetValue):
-    """What the iterators of a Python function give. One that cannot be had is an error and no elements."""
+    """The elements of the iterators that a Python function returns. If it fails, its error is the only item."""
 
     def __init__(self, open_iterator: Callable[[], Iterator[Element]]) -> None:
         self._open = open_iterator
@@ -74,7 +74,7 @@ def _once(open_iterator: Callable[[], Iterator[Element]]) -> Iterator[Iterator[E
 
 
 class _Guarded(Iterator[Element]):
-    """The elements of the user's code, which may do what must not end a thread of tfray's."""
+    """The elements of an iterator of user code. Raises as an ordinary error what would otherwise end a thread."""
 
     __slots__ = ("_elements",)
 
@@ -93,9 +93,9 @@ class _Guarded(Iterator[Element]):
 
 
 class Files(DatasetValue):
-    """What is read from files, one after the other. An error ends a file: behind it comes the next.
+    """The records of files, one file after the other. After an error in a file comes the next file.
 
-    So a file that is not there is one error. In TensorFlow it is one for ever, and `ignore_errors` never ends.
+    So a missing file is one error. In TensorFlow every further read raises it again, and `ignore_errors` never ends.
 
     Args:
         paths: The files.

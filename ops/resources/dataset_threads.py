@@ -1,4 +1,4 @@
-"""Datasets behind which threads work. What they raise comes out at the place of the element that they were to make."""
+"""Datasets whose elements are computed by threads. An error of a thread is raised in the place of its element."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOSED: Final = "the iterator was closed"
 
 
 def _as_exception(error: BaseException) -> BaseException:
-    """What the reader is to raise for an error of a thread."""
+    """The exception that the reader raises for an error of a thread."""
     if isinstance(error, (Exception, Interrupted)):
         return error
     made = UnknownError(f"a function of the dataset raised {type(error).__name__}: {error}")
@@ -63,7 +63,7 @@ class _ParallelIterator(Iterator[Element]):
         self._functions = _Functions(walk, function)
         self._limit = 2 * workers
         self._pool = ThreadPoolExecutor(workers, "tfray-map")
-        # Its threads end with the iterator: what nobody will see is not computed.
+        # When the iterator is dropped, its threads end and calls that have not started are cancelled.
         weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
         self._pending: deque[Future[Element]] = deque()
 
@@ -100,7 +100,7 @@ class _ParallelIterator(Iterator[Element]):
 
 
 class _Functions:
-    """A function of elements for several threads: as many are opened as are in use at once."""
+    """A pool of opened copies of one function: one for each call that runs at the same time."""
 
     def __init__(self, walk: Walk, function: ElementFunction) -> None:
         self._walk = walk
@@ -124,7 +124,7 @@ class _Functions:
 
 
 class Prefetched(DatasetValue):
-    """The elements, up to `size` of which a thread makes before they are asked for."""
+    """The elements of another dataset. A thread makes up to `size` of them before they are asked for."""
 
     def __init__(self, parent: DatasetValue, size: int) -> None:
         self._parent = parent
@@ -136,13 +136,16 @@ class Prefetched(DatasetValue):
 
 
 class _PrefetchingIterator(Iterator[Element]):
-    """The reader's end of a line. The thread begins with the first element, and ends with the last, or when nobody has
-    the iterator any longer, or when the walk is closed."""
+    """The reader's end of a `_Line`.
+
+    The thread starts when the first element is asked for. It ends after the last element, when this iterator is
+    dropped, or when the walk is closed.
+    """
 
     def __init__(self, walk: Walk, elements: Iterator[Element], size: int) -> None:
         self._walk = walk
         self._line = _Line(size)
-        # The thread must not hold this object, or nothing would ever drop it.
+        # The thread must not refer to this object: otherwise it would never be dropped, and the thread never end.
         target = threading.Thread(target=_produce, args=(elements, self._line), name="tfray-prefetch", daemon=True)
         self._thread: threading.Thread | None = target
         walk.add_line(self._line)
@@ -171,7 +174,7 @@ def _produce(elements: Iterator[Element], line: _Line) -> None:
 
 
 class _Line:
-    """A line of elements and errors between one thread that makes them and others that take them."""
+    """A bounded queue of elements and errors, from the one thread that makes them to the threads that take them."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -180,7 +183,7 @@ class _Line:
         self._is_closed = False
 
     def put(self, element: Any, error: BaseException | None) -> bool:
-        """Add an element, or an error, when there is room. Returns whether anybody wants more."""
+        """Wait for room, then add an element or an error. Returns False when the line is closed."""
         with self._changed:
             while len(self._items) >= self._size and not self._is_closed:
                 self._changed.wait()
@@ -189,7 +192,7 @@ class _Line:
             return not self._is_closed
 
     def take(self, walk: Walk) -> Element:
-        """The next element, or the error at its place. The end stays."""
+        """Take the next element, or raise the error in its place. After the end, every call raises `StopIteration`."""
         with self._changed:
             while not self._items:
                 if self._is_closed:
@@ -205,7 +208,7 @@ class _Line:
         raise StopIteration if isinstance(error, StopIteration) else error
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """Wake all threads that wait, and refuse further elements."""
         with self._changed:
             self._is_closed = True
             self._items.clear()

@@ -1,4 +1,4 @@
-"""Datasets that are made of others element by element, and those that put several datasets together."""
+"""Datasets that change another one element by element, and datasets that combine several others."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ class _TakenWhileIterator(Iterator[Element]):
 
 
 class Scanned(DatasetValue):
-    """What a function gives besides the state that it hands on to the next element.
+    """Elements that a function computes from a state and an element. It also returns the next state.
 
-    An element for which the function fails leaves the state as it was.
+    If the function fails for an element, the state stays as it was.
 
     Args:
         parent: The elements.
@@ -129,7 +129,7 @@ class _ScannedIterator(Iterator[Element]):
 
 
 class Interleaved(DatasetValue):
-    """The elements of the datasets that a function makes, `block` of each of `cycle` at a time."""
+    """Interleaves the datasets that a function makes: `cycle` of them are open and give `block` elements in turn."""
 
     def __init__(self, parent: DatasetValue, function: ElementFunction, cycle: int, block: int) -> None:
         self._parent = parent
@@ -149,7 +149,7 @@ class Interleaved(DatasetValue):
 
 
 class _Interleaving(Iterator[Element]):
-    """Places in a circle, each with an iterator, or empty until its turn comes. Errors keep the turn where it is."""
+    """A circle of places: each holds an open iterator, or is empty until its turn. An error does not end the turn."""
 
     def __init__(self, walk: Walk, sources: Iterator[Iterator[Element]], cycle: int, block: int) -> None:
         self._walk = walk
@@ -209,7 +209,7 @@ class Concatenated(DatasetValue):
 
 
 class Chosen(DatasetValue):
-    """Elements of several datasets, the next from the one that `choices` names; those that have ended are left out."""
+    """Elements of several datasets. `choices` names the dataset of the next one; datasets at their end are skipped."""
 
     def __init__(self, choices: DatasetValue, parents: Sequence[DatasetValue]) -> None:
         self._choices = choices
@@ -241,9 +241,10 @@ class _ChosenIterator(Iterator[Element]):
 
 
 class Zipped(DatasetValue):
-    """The components of the elements of several datasets side by side, as long as each has one.
+    """Joins the elements of several datasets side by side, until the first dataset ends.
 
-    An error in one is that of the whole element: the others go on by one, and so stay beside it.
+    An error in one dataset is the error of the whole element. The other datasets advance too, so that elements of the
+    same position stay together.
     """
 
     def __init__(self, parents: Sequence[DatasetValue]) -> None:
@@ -307,7 +308,7 @@ class _TakenIterator(Iterator[Element]):
 
 
 class Skipped(DatasetValue):
-    """All but the first `count` elements. After an error among them it begins to count anew, as TensorFlow does."""
+    """All but the first `count` elements. An error among those starts the count again, as in TensorFlow."""
 
     def __init__(self, parent: DatasetValue, count: int) -> None:
         self._parent = parent
@@ -335,7 +336,7 @@ class _SkippedIterator(Iterator[Element]):
 
 
 class Sharded(DatasetValue):
-    """Every `count`-th element, from the one at `index` on. Errors are no elements, and everybody's."""
+    """Every `count`-th element, starting at `index`. An error does not count as an element; every shard raises it."""
 
     def __init__(self, parent: DatasetValue, count: int, index: int) -> None:
         self._parent = parent
@@ -364,7 +365,7 @@ class _ShardedIterator(Iterator[Element]):
 
 
 class Repeated(DatasetValue):
-    """The elements `count` times over; without end when it is negative, unless there are none."""
+    """The elements `count` times over; without end when `count` is negative. An empty dataset always ends."""
 
     def __init__(self, parent: DatasetValue, count: int) -> None:
         self._parent = parent
@@ -392,7 +393,7 @@ class _RepeatedIterator(Iterator[Element]):
                 self._had_element = True
                 return element
             except StopIteration:
-                # Without an element in a pass it would not end.
+                # Stop after a pass without elements: an endless repetition of nothing would never return.
                 if not self._had_element and (self._left < 0 or not self._had_error):
                     self._left = 0
                 if not self._left:
@@ -410,17 +411,17 @@ class _RepeatedIterator(Iterator[Element]):
 
 
 _DRAWN_AT_ONCE: Final = 256
-"""Random numbers that a shuffle draws at a time."""
+"""Random numbers that a shuffle draws in one call of NumPy: one by one, the calls would cost more than the numbers."""
 
 
 class Shuffled(DatasetValue):
-    """The elements in an order drawn from a buffer, anew in each pass of a walk if `reshuffle`.
+    """The elements in random order: each is drawn from a buffer, and the next of `parent` takes its place.
 
     Args:
         parent: The elements.
         size: Number of elements among which one is drawn.
         seeds: Two integers; both 0 for an order that differs from process to process.
-        reshuffle: Whether passes differ.
+        reshuffle: Whether each pass of a walk has another order.
     """
 
     def __init__(self, parent: DatasetValue, size: int, seeds: tuple[int, int], reshuffle: bool) -> None:
@@ -446,7 +447,7 @@ class _ShuffledIterator(Iterator[Element]):
         self._before_draws: Any = None
         self._buffer: list[Element] = []
         self._failed: Exception | None = None
-        """An error behind the element that was drawn last."""
+        """An error that came while the buffer was full: it is raised after one more element has been drawn."""
 
     def __next__(self) -> Element:
         failed, self._failed = self._failed, None
@@ -478,13 +479,13 @@ class _ShuffledIterator(Iterator[Element]):
         raise failed or StopIteration
 
     def _draw(self) -> int:
-        """A number below the size. Many are drawn at once, which are those that one by one would be."""
+        """A random number below the size. Numbers are drawn in advance; they are the same as if drawn one by one."""
         self._before_draws = self._generator.bit_generator.state
         self._draws = self._generator.integers(self._size, size=_DRAWN_AT_ONCE).tolist()[::-1]
         return self._draws.pop()
 
     def _shuffle_rest(self) -> None:
-        if self._draws:  # go back behind the last that was used
+        if self._draws:  # set the generator back to just after the last number that was used
             self._generator.bit_generator.state = self._before_draws
             self._generator.integers(self._size, size=_DRAWN_AT_ONCE - len(self._draws))
         self._generator.shuffle(self._buffer)
@@ -492,7 +493,7 @@ class _ShuffledIterator(Iterator[Element]):
 
 
 class Cached(DatasetValue):
-    """The elements, kept in memory from the first pass of a walk on that reaches the end. Errors are not kept."""
+    """The elements, kept in memory once a pass has reached the end. Errors are not kept."""
 
     def __init__(self, parent: DatasetValue) -> None:
         self._parent = parent

@@ -1,16 +1,17 @@
-"""What a dataset is at run time, and where a program is in it.
+"""What a dataset is at run time, and the position of a program in it.
 
-A `DatasetValue` is a sequence of elements that can be walked through over and over. `open` gives an iterator for one
-walk, a state machine that outlives its errors:
+A `DatasetValue` is a sequence of elements that can be read any number of times. A *walk* is one use of it by an
+iterator, from its initialisation on; a *pass* is one run through the elements, and a repeated dataset has several in a
+walk. `open` gives an iterator for one pass. The iterator goes on after an error:
 
-- ``next()`` returns an element, or raises `StopIteration` at the end, and at every call after that.
-- Any other `Exception` stands at the place of an element that could not be made. The iterator that is asked again goes
-  on behind it.
-- `Interrupted`, which is no `Exception`, stands for no element: the walk was ended from outside, or nobody waits for
-  the element any longer. It passes through every iterator and changes as little as it can.
+- ``next()`` returns an element. At the end it raises `StopIteration`, and so does every later call.
+- Any other `Exception` takes the place of an element that could not be made. The next call continues after it.
+- `Interrupted`, which is not an `Exception`, takes no element's place: the walk was closed, or the step that asked ran
+  out of time. It passes through every iterator, and iterators keep their state so that no element is lost.
 
-Opening does no work and raises nothing: that is left to the first ``next()``. So errors have a place among elements.
-No iterator is a generator, for a generator is over after its first error, unless that is what is wanted.
+Opening does no work and raises nothing. The first ``next()`` does both, so that every error has a place among the
+elements. Iterators are classes, not generators, because a generator ends with its first error; a generator is used
+only where that is wanted.
 """
 
 from __future__ import annotations
@@ -35,19 +36,22 @@ Element = tuple[Any, ...]
 """One array for each component."""
 
 AUTOTUNE: Final = -1
-"""Stands for a number of parallel calls, or of prefetched elements, that is left to the dataset."""
+"""As a number of parallel calls or of prefetched elements: let the dataset choose."""
 
 LOOK_S: Final = 0.25
-"""How often who waits for a function of the user's looks whether its iterator was closed."""
+"""Seconds between two checks whether the iterator was closed, while waiting for a user's function.
+
+A longer time delays the closing of a session; a shorter one wakes the thread more often.
+"""
 
 Kept = TypeVar("Kept")
 
 _deadline: Final[ContextVar[float | None]] = ContextVar("tfray_dataset_deadline", default=None)
-"""`time.monotonic` value after which the step that asks for an element gives up. Other threads know of none."""
+"""`time.monotonic` value after which the step that asks for an element gives up. Set only on that step's thread."""
 
 
 class Interrupted(NotAnError):
-    """Leaves the iterators of a walk that is closed, or that a step no longer waits for. Carries the step's error."""
+    """Raised through the iterators when the walk is closed or the step is out of time. Carries the step's error."""
 
     def __init__(self, error: OpError) -> None:
         super().__init__(str(error))
@@ -55,10 +59,10 @@ class Interrupted(NotAnError):
 
 
 class Walk:
-    """What belongs to one walk of an iterator through a dataset, from its initialisation on.
+    """The state of one walk of an iterator through a dataset, from its initialisation on.
 
     Attributes:
-        streams: The random numbers of the functions. They begin anew with the walk, not with a repetition within it.
+        streams: The random numbers of the functions. They begin anew with each walk, not with each pass of it.
     """
 
     def __init__(self) -> None:
@@ -69,7 +73,7 @@ class Walk:
         self._is_closed = False
 
     def kept(self, dataset: DatasetValue, make: Callable[[], Kept]) -> Kept:
-        """What `dataset` keeps from one of its passes within the walk to the next, made by `make` the first time."""
+        """What `dataset` keeps from pass to pass of this walk. `make` creates it the first time."""
         with self._lock:
             if dataset not in self._kept:
                 self._kept[dataset] = make()
@@ -77,14 +81,14 @@ class Walk:
             return kept
 
     def add_line(self, line: Any) -> None:
-        """Call ``line.close()`` when the walk is closed, if `line` is still there."""
+        """Call ``line.close()`` when the walk is closed. Only a weak reference to `line` is kept."""
         with self._lock:
             self._lines.add(line)
         if self._is_closed:
             line.close()
 
     def look(self) -> None:
-        """Raise `Interrupted` when the walk was closed, or the step has no time left: for turns that make nothing."""
+        """Raise `Interrupted` when the walk is closed or the step is out of time. For loops that may find nothing."""
         if self._is_closed:
             raise Interrupted(CancelledError("the iterator was closed while it made an element"))
         self.remaining_s()
@@ -100,7 +104,7 @@ class Walk:
         return remaining
 
     def close(self) -> None:
-        """End its threads, and whoever waits in it. What a function of the user's does is not ended."""
+        """End the walk's threads, and every wait in it. A call of a user's function that is running is not stopped."""
         with self._lock:
             self._is_closed = True
             lines = list(self._lines)
@@ -121,7 +125,7 @@ class DatasetValue(ABC):
 
 @contextmanager
 def walked(dataset: DatasetValue, ctx: KernelContext) -> Iterator[Iterator[Element]]:
-    """The elements, for an operation that walks through all of them. Its session may be closed meanwhile."""
+    """Context manager with all elements, for an operation that reads them to the end. Closing the session ends it."""
     walk = Walk()
     key = "walk", id(walk)
     ctx.resources.lookup_or_create(key, lambda: walk)
@@ -142,11 +146,11 @@ OpenFunction = Callable[[], Any]
 
 
 class ElementFunction:
-    """A function of elements: a compiled region, and what it takes besides.
+    """A function of elements: a compiled region, and the outer values that it captures.
 
     Args:
         open_function: Opens the region.
-        captures: Its further arguments.
+        captures: The captured values, which follow the components of an element as arguments.
         draws: Whether it has random operations.
     """
 
@@ -161,10 +165,10 @@ class ElementFunction:
 
 
 class OpenedFunction:
-    """A function of elements with buffers of its own, which others get when it is dropped.
+    """A function of elements with its own buffers. The buffers become free for others when this object is dropped.
 
     Attributes:
-        call: The function itself. Not to be used beyond the life of this object.
+        call: The function itself. Do not use it after this object is gone.
     """
 
     __slots__ = ("_opened", "call")
@@ -198,7 +202,7 @@ def chained(sources: Iterator[Iterator[Element]]) -> Iterator[Element]:
 
 
 class _Sources(Iterator[Iterator[Element]]):
-    """`chain` would be over after an error of its source: here it is an iterator that raises the error."""
+    """Turns an error of the source into an iterator that raises it: `chain` itself would end with the error."""
 
     __slots__ = ("_sources",)
 
@@ -223,7 +227,7 @@ def _raising(error: Exception) -> Iterator[Element]:
 
 
 class IteratorResource:
-    """The place in a dataset at which the steps of a program are. Steps take turns.
+    """The position of a program in a dataset. Steps that run at the same time take turns.
 
     Args:
         name: Name of the iterator, for errors.
@@ -281,7 +285,7 @@ class IteratorResource:
 
     @contextmanager
     def _turn(self, deadline: float | None) -> Iterator[None]:
-        """Have the iterator to oneself, until the step's deadline."""
+        """Hold the iterator for one step. Waiting for it ends at the step's deadline."""
         wait_s = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
         if not self._lock.acquire(timeout=wait_s):
             raise DeadlineExceededError(f"the step ran past its timeout: another step uses iterator {self.name!r}")
@@ -302,14 +306,14 @@ class IteratorResource:
             self._lock.release()
 
     def state(self) -> dict[str, Array]:
-        """How many elements were taken, those included that were errors: for a checkpoint."""
+        """For a checkpoint: the number of elements taken so far, counting errors."""
         with self._turn(None):
             return {"position": np.array(self._position or self._skipped, np.int64)}
 
     def restore_state(self, arrays: Mapping[str, Array]) -> None:
-        """Go to where the iterator was: its dataset is begun anew, and what was taken is passed over.
+        """Go to the saved position: start the dataset again and skip as many elements as had been taken.
 
-        An iterator that has not begun goes there when it does.
+        An iterator that has not begun yet goes there when it begins.
         """
         with self._turn(None):
             self._skipped = int(arrays["position"])
@@ -320,7 +324,7 @@ class IteratorResource:
         """The next element, or None at the end.
 
         Args:
-            deadline: `time.monotonic` value after which to give up. The element is there for the next caller.
+            deadline: `time.monotonic` value after which to give up. The element is kept for the next caller.
 
         Raises:
             OpError: The element could not be made. The next call gives the one after it.
@@ -330,7 +334,7 @@ class IteratorResource:
         if deadline is not None:
             with self._turn(deadline):
                 return self._taken()
-        with self._lock:  # `_turn` takes longer than many an element
+        with self._lock:  # not `_turn`: entering it takes longer than making a simple element
             return self._taken()
 
     def _taken(self) -> Element | None:
@@ -354,6 +358,6 @@ class IteratorResource:
         return element
 
     def release(self) -> None:
-        """End the threads behind the iterator, and the steps that wait for it: its session is closed."""
+        """End the iterator's threads, and the waiting of steps for it, because its session is closed."""
         self._is_released = True
         self._walk.close()

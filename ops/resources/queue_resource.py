@@ -1,7 +1,7 @@
-"""What lives on a device for a queue: its elements, and the operations that wait to add or take some.
+"""The state of a queue on its device: its elements, and the operations that wait to add or take some.
 
-An element is a tuple of components. Components are kept as arrays of the queue's own, or, where they have rank 0, as
-scalars of NumPy or bytes.
+An element is a tuple of components. A component is an array that the queue owns; one of rank 0 is a NumPy scalar or a
+bytes object.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ class Queue(SharedResource):
     # -- checkpoints -------------------------------------------------------------------------------
 
     def _ordered(self) -> list[Element]:
-        """The elements, so that pushing them in this order gives the same queue."""
+        """The elements in an order in which pushing them gives the same queue."""
         return list(self._elements)
 
     def state(self) -> dict[str, Array]:
-        """The elements and whether the queue is closed, as arrays; what waits for the queue is not part of it."""
+        """The elements, and whether the queue is closed, as arrays. Waiting operations are not saved."""
         with self.lock:
             elements, arrays = self._ordered(), {"closed": np.array(self.closed)}
         arrays["size"] = np.array(len(elements), np.int64)
@@ -93,7 +93,7 @@ class Queue(SharedResource):
         return arrays
 
     def restore_state(self, arrays: Mapping[str, Array]) -> None:
-        """Take the elements that `state` gave, instead of those that are there. Raises `DataLossError`."""
+        """Replace the elements by those that `state` gave. Raises `DataLossError` for anything else."""
         try:
             elements = [
                 tuple(_kept(np.asarray(arrays[f"{index}/{part}"])) for part in range(len(self.dtypes)))
@@ -149,7 +149,7 @@ class Queue(SharedResource):
         return self.submit(_DequeueOne(self), DEQUEUE)
 
     def dequeue_many(self, count: int, up_to: bool = False) -> Attempt:
-        """Take `count` elements, stacked; where `up_to`, what is left of a closed queue."""
+        """Take `count` elements, stacked. With `up_to`, take fewer when the queue is closed and has fewer."""
         if not self.shapes:
             raise InvalidArgumentError(
                 f"{self.describe()} was made without shapes, so its elements cannot be put together: "
@@ -162,7 +162,7 @@ class Queue(SharedResource):
         return self.submit(_DequeueMany(self, count, up_to), DEQUEUE)
 
     def close(self, cancel_pending: bool) -> Attempt:
-        """Refuse elements from now on. Enqueues that wait are completed first, or cancelled."""
+        """Refuse new elements. Enqueue operations that already wait still go on; with `cancel_pending` they fail."""
         if not cancel_pending:
             return self.submit(_Close(self), ENQUEUE)
         with self.lock:
@@ -288,7 +288,7 @@ class _DequeueMany(Attempt):
             if not self._up_to or not queue.size:
                 return self.fail(_exhausted(queue, self._count))
             self._count = queue.size
-        # More than fits into the queue may be asked for: take what is there, and wait for the rest.
+        # The count may exceed the queue's capacity: take what is there, and wait for the rest.
         count = min(queue._available(), self._count - len(self._taken))
         if count <= 0:
             return False
@@ -355,11 +355,11 @@ class ShuffleQueue(Queue):
     """A queue that gives its elements in random order.
 
     Args:
-        name: As of `Queue`.
-        capacity: As of `Queue`.
-        dtypes: As of `Queue`.
-        shapes: As of `Queue`.
-        min_after_dequeue: Number of elements that stay behind, to be mixed with, until the queue is closed.
+        name: As for `Queue`.
+        capacity: As for `Queue`.
+        dtypes: As for `Queue`.
+        shapes: As for `Queue`.
+        min_after_dequeue: Least number of elements that a dequeue leaves in the queue, for mixing, until it is closed.
         seeds: The two seeds of the order.
     """
 
@@ -410,7 +410,7 @@ class ShuffleQueue(Queue):
 
 
 def _kept(array: Array) -> Any:
-    """A component of the queue's own: whose the array is, is not known."""
+    """A copy of a component: the caller's array may be changed later."""
     if array.ndim == 0:
         return array[()] if isinstance(array, np.ndarray) else array
     return array.copy()
@@ -421,7 +421,7 @@ def _rows(array: Array) -> list[Any]:
 
 
 def _as_array(value: Array) -> Array:
-    """A component as kernels have it: strings of rank 0 are arrays."""
+    """A component as kernels return it: a string of rank 0 as an array."""
     if isinstance(value, bytes):
         array = np.empty((), object)
         array[()] = value

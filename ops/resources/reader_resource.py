@@ -1,4 +1,4 @@
-"""What lives on a device for a reader: the file that it is in, and the operations that wait for the next one."""
+"""The state of a reader on its device: the file that it reads, its position there, and the reads that wait."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Reader(SharedResource):
     # -- the next work unit ------------------------------------------------------------------------
 
     def _fetch(self) -> None:
-        """While reads wait and no work unit is at hand, take one from the queue of the first, which may take long."""
+        """While reads wait and there is no work unit, take one from the queue of the first read. This may wait."""
         while True:
             with self.lock:
                 first = self._lines[_LINE][0] if self._lines[_LINE] else None
@@ -86,7 +86,7 @@ class Reader(SharedResource):
             self._fetch()
 
     def _take(self) -> bool:
-        """Start with what the queue gave. Returns whether it was not another thread that did."""
+        """Start the work unit that the queue gave. Returns False if another thread has done so already."""
         with self.lock:
             pending, self._pending = self._pending, None
             if pending is None:
@@ -105,7 +105,7 @@ class Reader(SharedResource):
         return True
 
     def drop_unused_fetch(self) -> None:
-        """Let the queue keep its elements when nobody waits for a record any more."""
+        """Cancel the waiting dequeue when no read waits any more, so that the queue keeps its element."""
         with self.lock:
             if self._lines[_LINE] or self._pending is None:
                 return
@@ -171,7 +171,7 @@ class _Read(Attempt):
             records = self.resource.next_records(self._count or 1)
         except OpError as error:
             return self.fail(error)
-        except Exception as error:  # noqa: BLE001 (whoever serves the line is not to blame)
+        except Exception as error:  # noqa: BLE001 (fails this read, not the thread that serves the line)
             return self.fail(UnknownError(f"{self.resource.describe()} failed: {type(error).__name__}: {error}"))
         return bool(records) and self.finish(records)
 
@@ -198,7 +198,7 @@ def lines(skip_header_lines: int) -> OpenWork:
 def fixed_length_records(
     record_bytes: int, header_bytes: int, footer_bytes: int, hop_bytes: int, zlib_: bool
 ) -> OpenWork:
-    """Work units are files, and records stretches of equal length, a hop after one another."""
+    """Work units are files. Records are pieces of one length; each begins `hop_bytes` after the one before."""
 
     def open_work(work: bytes) -> Iterator[Record]:
         data = files.read_bytes(work)

@@ -1,4 +1,4 @@
-"""Which id has which row of a table that is smaller than the number of ids that there are."""
+"""Maps ids to rows of a table that has fewer rows than there are ids."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ import numpy as np
 from tfray.framework.op_def import Array
 
 EVICTED_SHARE: Final = 64
-"""When a row is needed, rows are freed until one in so many is free: finding the oldest takes a look at all."""
+"""At least one row in this many is freed at a time. Finding the oldest rows scans them all, so it should be rare."""
 
 CANDIDATES_PER_ROW: Final = 4
 LEAST_CANDIDATES: Final = 1024
+"""How many ids without a row are counted at most: `CANDIDATES_PER_ROW` for each row, at least `LEAST_CANDIDATES`.
+
+Above that all counts are halved and the ids that reach 0 are forgotten. This bounds the memory; rare ids may be
+admitted later than `admit_after` says.
+"""
 
 
 class RowIndex:
-    """Rows by id. An id gets a row once it has been seen often enough; when all are taken, others lose theirs.
+    """Gives rows to ids that have been seen often enough. When no row is free, old ids lose theirs.
 
     Args:
         name: Its name, for errors.
         capacity: Number of rows.
         admit_after: How often an id must have been seen to get a row.
-        evict: Whose row goes: ``"lru"``, of the id not seen for longest, or ``"lfu"``, of the one seen least often, in
-            which older sightings count half each time that rows are freed.
+        evict: Which id loses its row: ``"lru"``: the one not seen for longest; ``"lfu"``: the one seen least often.
+            For ``"lfu"`` all counts are halved each time rows are freed, so that recent use counts more.
     """
 
     def __init__(self, name: str, capacity: int, admit_after: int, evict: str) -> None:
@@ -54,7 +59,7 @@ class RowIndex:
         return np.array(rows, np.int64).reshape(ids.shape)
 
     def assign(self, ids: Array) -> tuple[Array, Array]:
-        """See ids: give rows to those that are due.
+        """Count these ids as seen, and give rows to those that have been seen often enough.
 
         Returns:
             The rows of `ids`, -1 for those that have none, and the rows that belong to another id than before.
@@ -81,7 +86,7 @@ class RowIndex:
             if candidates[each] >= self.admit_after:
                 due.append(each)
         most = max(LEAST_CANDIDATES, CANDIDATES_PER_ROW * self.capacity)
-        while len(candidates) > most + len(due):  # what is rare is forgotten
+        while len(candidates) > most + len(due):  # halve the counts; ids that reach 0 are forgotten
             waiting = set(due)
             self._candidates = candidates = {
                 each: count if each in waiting else count // 2
@@ -116,13 +121,13 @@ class RowIndex:
             self._count //= 2
 
     def take_reused(self) -> Array:
-        """The rows that belong to another id than when this was called last."""
+        """The rows that have changed to another id since the last call."""
         with self._lock:
             rows, self._reused = self._reused, []
             return np.array(sorted(set(rows)), np.int64)
 
     def entries(self) -> tuple[Array, Array]:
-        """All ids that have rows, and these, by row."""
+        """All ids that have rows, and their rows, in the order of the rows."""
         with self._lock:
             rows = np.flatnonzero(self._id_of >= 0)
             return self._id_of[rows], rows
@@ -140,7 +145,7 @@ class RowIndex:
             }
 
     def restore_state(self, arrays: Mapping[str, Array]) -> None:
-        """Take what `state` gave, of an index with as many rows."""
+        """Replace everything by what `state` gave. That index must have had the same number of rows."""
         ids = np.array(arrays["ids"])
         if ids.shape != (self.capacity,):
             raise ValueError(f"the index {self.name!r} has {self.capacity} rows, the saved one {ids.size}")

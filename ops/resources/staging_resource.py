@@ -1,4 +1,4 @@
-"""What lives on a device for a staging area: elements on their way, first in first out, or by key."""
+"""The state of a staging area on its device: elements that are taken first in, first out, or by key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Components = dict[int, Array]
 
 
 class _Limited(SharedResource):
-    """What both kinds have in common: a limit on elements and bytes."""
+    """The base of both kinds of staging area: limits on the number of elements and of bytes."""
 
     def __init__(self, name: str, capacity: int, memory_limit: int, count: int) -> None:
         super().__init__(line_count=1)
@@ -41,7 +41,7 @@ class _Limited(SharedResource):
         return self.submit(_Try(self, function), 0)
 
     def _serve(self) -> list[Attempt]:
-        # Operations wait for different things, and do not hold one another up.
+        # Puts and gets share this line but wait for different things: one that must wait must not hold up the others.
         (line,) = self._lines
         finished: list[Attempt] = []
         while True:
@@ -127,7 +127,7 @@ class MapStagingArea(_Limited):
         capacity: Largest number of complete elements; 0 for no limit.
         memory_limit: Largest number of bytes of complete elements; 0 for no limit.
         count: Number of components of an element.
-        ordered: Whether to take the smallest key first when any will do.
+        ordered: Whether a get without a key takes the smallest key.
     """
 
     def __init__(self, name: str, capacity: int, memory_limit: int, count: int, ordered: bool) -> None:
@@ -173,7 +173,7 @@ class MapStagingArea(_Limited):
         return self._try(put)
 
     def get(self, key: int | None, indices: Sequence[int]) -> Attempt:
-        """Take components of the element of a key, or of any. Their value is the key and the components."""
+        """Take components of the element with this key, or of any element. The result is the key and the components."""
         self._check_indices(indices)
         return self._try(lambda: self._taken(key, indices))
 

@@ -31,7 +31,7 @@ _OPERATIONS: Final[dict[str, Callable[[set[Any], set[Any]], set[Any]]]] = {
 def set_intersection(
     a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_indices: bool = True
 ) -> SparseTensor:
-    """What sets have in common.
+    """Compute the intersection of sets: the elements that are in both.
 
     Args:
         a: A tensor or `SparseTensor` ``[..., n]`` of integers or strings: a set in each row. Repetitions do not count.
@@ -46,7 +46,7 @@ def set_intersection(
 
 
 def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_indices: bool = True) -> SparseTensor:
-    """What is in either set (arguments as `set_intersection`).
+    """Compute the union of sets: the elements that are in either (arguments as `set_intersection`).
 
     `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
@@ -56,7 +56,7 @@ def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_i
 def set_difference(
     a: TensorLike | SparseLike, b: TensorLike | SparseLike, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """What is in one set alone: in that of `a`, or of `b` with ``aminusb=False`` (arguments as `set_intersection`).
+    """Compute ``a - b``, or ``b - a`` with ``aminusb=False``, of sets (arguments as `set_intersection`).
 
     `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """

@@ -404,7 +404,7 @@ def sparse_to_indicator(sp_input: SparseLike, vocab_size: int, name: str | None 
         sparse = as_sparse(sp_input)
         flags = SparseTensor(sparse.indices, fill(shape_of(sparse.values), True), sparse.dense_shape)
         merged = sparse_merge(sparse, flags, vocab_size)
-        # An id that comes twice is there once.
+        # Count an id that occurs twice only once.
         return sparse_tensor_to_dense(merged, False, validate_indices=False)
 
 

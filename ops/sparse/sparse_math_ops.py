@@ -1,6 +1,6 @@
 """Arithmetic with sparse tensors: sums, products with dense ones, reductions and softmax.
 
-Public functions find out which elements meet, and leave the values to operations of dense tensors.
+The public functions find out which elements share a position. Dense operations then compute the values.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _reduced(
         distinct, group = distinct_coordinates(indices, sizes)
         values = function(sparse.values, group, shape_of(distinct)[0])
         if _keeps(keepdims, keep_dims):
-            # Each dimension from where it is kept; those that are not come from a row of zeros and ones behind.
+            # Dimensions that are kept keep their index and size; the others take index 0 and size 1 from an extra row.
             places = np.array([kept.index(i) if i in kept else len(kept) for i in range(rank)], np.int32)
             distinct = gather(
                 concat([distinct, fill(stack([shape_of(distinct)[0], 1]), np.int64(0))], 1), places, axis=1

@@ -1,7 +1,6 @@
 """Sparse tensors: made, fed, put in order, turned into dense ones and back.
 
-What has to be found out about positions takes an operation here; the values then go through gathers and sums by
-segment, which have gradients.
+Operations here compute only positions. The values go through gathers and sums by segment, which have gradients.
 """
 
 from __future__ import annotations

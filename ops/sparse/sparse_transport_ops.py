@@ -1,4 +1,4 @@
-"""Sparse tensors as strings, by which queues and files hold them, and batches of them again."""
+"""Sparse tensors as strings, so that queues and files can hold them, and back from strings to a batch."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def deserialize_many_sparse(
         rows.
 
     Raises:
-        InvalidArgumentError: While running: a string is no tensor, or ranks or dtypes differ.
+        InvalidArgumentError: While running: a string is not a tensor, or ranks or dtypes differ.
     """
     serialized = convert_to_tensor(serialized_sparse, dtypes.string)
     serialized.shape.assert_is_compatible_with([None, 3])
@@ -140,7 +140,7 @@ def deserialize_sparse(
         serialised tensors: in each the largest size of all.
 
     Raises:
-        InvalidArgumentError: While running: a string is no tensor, or ranks or dtypes differ.
+        InvalidArgumentError: While running: a string is not a tensor, or ranks or dtypes differ.
     """
     attrs = {"dtype": as_dtype(dtype), "rank": rank}
     return SparseTensor(*add_op(DESERIALIZE_SPARSE, serialized_sparse, name=name, **attrs))

@@ -33,7 +33,7 @@ def apply_rms_prop(
     Args:
         var: The variable, of any shape and a floating dtype.
         ms: Slot of the same shape, the mean of the squares.
-        mom: Slot of the same shape, the sum of the steps, in which older ones fade.
+        mom: Slot of the same shape, the sum of the steps, in which older steps count less.
         lr: Scalar, the learning rate.
         rho: Scalar, the decay of `ms`.
         momentum: Scalar, the decay of `mom`.
@@ -112,7 +112,7 @@ def _step_by_root(
 
 def _choose_rms_prop(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, momentum, epsilon = scalars
-    # On a GPU the momentum is an array, and looking at it would wait for the device.
+    # On a GPU the momentum is an array: comparing it with 0 would make the host wait for the device.
     formula = _rms_prop_without_momentum if isinstance(momentum, float) and momentum == 0 else _rms_prop
     return formula, [lr, 1 - rho, momentum, epsilon]
 
@@ -144,7 +144,7 @@ def apply_centered_rms_prop(
         var: The variable, of any shape and a floating dtype.
         mg: Slot of the same shape, the mean of the gradients.
         ms: Slot of the same shape, the mean of their squares.
-        mom: Slot of the same shape, the sum of the steps, in which older ones fade.
+        mom: Slot of the same shape, the sum of the steps, in which older steps count less.
         lr: Scalar, the learning rate.
         rho: Scalar, the decay of the means.
         momentum: Scalar, the decay of `mom`.
@@ -222,7 +222,7 @@ def apply_adadelta(
         accum_update: Slot of the same shape, the mean of the squared updates.
         lr: Scalar, the learning rate.
         rho: Scalar, the decay of the means.
-        epsilon: Scalar, what the first updates grow from.
+        epsilon: Scalar. It makes the first updates nonzero, when both slots are still 0.
         grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
         indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
         name: Name of the operation.

@@ -58,7 +58,7 @@ def _proximal_gradient_descent(
     step, _ = temporaries
     xp.multiply(gradient, rate, out=step)
     xp.subtract(var, step, out=var)
-    # Taking off what lies within the threshold is the same as shrinking the absolute value.
+    # sign(x) * max(abs(x) - t, 0) equals x - clip(x, -t, t), which takes fewer passes.
     xp.clip(var, low, high, out=step)
     xp.subtract(var, step, out=var)
     xp.multiply(var, shrink, out=var)
@@ -93,7 +93,7 @@ def apply_proximal_adagrad(
 
     Args:
         var: The variable, of any shape and a floating dtype.
-        accum: Its slot, of the same shape, positive where `grad` may be 0.
+        accum: Its slot, of the same shape. It must be positive where `grad` may be 0: it is divided by.
         lr: Scalar, the learning rate.
         l1: Scalar, weight of the L1 penalty.
         l2: Scalar, weight of the L2 penalty.
@@ -122,7 +122,7 @@ def _proximal_adagrad(
     xp.multiply(gradient, gradient, out=step)
     xp.add(accum, step, out=accum)
     xp.sqrt(accum, out=root)
-    # With all lengths times the root the threshold is one number, and one division is left.
+    # Multiply everything by the root of `accum`: the threshold is then one scalar, and one division remains.
     xp.multiply(var, root, out=var)
     xp.multiply(gradient, lr, out=step)
     xp.subtract(var, step, out=var)
@@ -343,7 +343,7 @@ def _follow(
     xp.add(linear, change, out=linear)
     xp.multiply(quadratic, inverse_lr, out=quadratic)
     xp.add(quadratic, l2_twice, out=quadratic)
-    xp.maximum(quadratic, least, out=quadratic)  # before any gradient has come it may be 0, and so is `linear`
+    xp.maximum(quadratic, least, out=quadratic)  # 0 before the first gradient: avoids 0 / 0, as `linear` is 0 too
     xp.clip(linear, low, high, out=change)
     xp.subtract(change, linear, out=change)
     xp.divide(change, quadratic, out=var)

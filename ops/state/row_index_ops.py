@@ -1,4 +1,4 @@
-"""Rows for ids of a vocabulary that is not known beforehand: what `tf.train.DynamicEmbedding` is built on."""
+"""Maps ids of an open vocabulary to rows of a table. `tf.train.DynamicEmbedding` is built on it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def row_index(
     Args:
         capacity: Number of rows.
         admit_after: How often an id must be seen to get one.
-        evict: ``"lru"`` or ``"lfu"``: whose row goes when all are taken, see `RowIndex`.
+        evict: ``"lru"`` or ``"lfu"``: which id loses its row when all are taken, see `RowIndex`.
         shared_name: Name of the index on the device; that of the operation when empty.
         name: Name of the operation.
     """
@@ -69,7 +69,7 @@ ROW_INDEX = register(
 
 
 def assign_rows(index: Tensor, ids: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """See ids, and give rows to those that are due.
+    """Count ids as seen, and give rows to those that have been seen often enough.
 
     Args:
         index: The handle of a `row_index`.
@@ -144,7 +144,7 @@ FIND_ROWS = register(
 
 
 def take_reused_rows(index: Tensor, name: str | None = None) -> Tensor:
-    """The rows that belong to another id than when they were taken last.
+    """The rows that have changed to another id since this was last called.
 
     Args:
         index: The handle of a `row_index`.

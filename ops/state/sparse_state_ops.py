@@ -1,4 +1,4 @@
-"""Variables by rows: gathering some, and updating some in place."""
+"""Reading and updating single rows of variables, in place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tfray.ops.state.state_ops import VARIABLE_SHAPE, add_access, colocated_with
 def check_rows(ctx: KernelContext, indices: Array, count: int, name: str) -> None:
     """Raise `InvalidArgumentError` unless all `indices` are rows of the variable `name`, which has `count`.
 
-    On a GPU nothing is checked: the host would wait for the device in every step.
+    On a GPU nothing is checked, because the host would have to wait for the device in every step.
     """
     if ctx.xp is not np or indices.size == 0:
         return
@@ -73,7 +73,7 @@ def _resource_gather_kernel(
     check_rows(ctx, indices, array.shape[0], resource.name)
     if ctx.xp is not np:
         return array.take(indices, axis=0, out=out)
-    # The indices are good: mode="clip" lets NumPy fill `out` without a copy of its own.
+    # The indices have been checked. With mode="clip" NumPy fills `out` without a copy of its own.
     rows = array.take(indices, axis=0, out=out, mode="clip")
     return np.array(rows, object) if isinstance(rows, bytes) else rows
 

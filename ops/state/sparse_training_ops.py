@@ -1,4 +1,4 @@
-"""Optimizer updates with sparse gradients: they change the rows that were used."""
+"""Optimizer updates with sparse gradients: they change only the rows that the gradient names."""
 
 from __future__ import annotations
 
@@ -224,8 +224,8 @@ def sparse_apply_adam(
         grad: Shape ``[n, ...]``, the gradient of the rows.
         indices: Shape ``[n]``, the rows.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
-        lazy: Touch only the rows ``indices``. Otherwise the result is that of the dense gradient: the moments
-            of all other rows decay, and these rows go on moving.
+        lazy: Touch only the rows ``indices``. Otherwise the result is that of the dense gradient: the moments of the
+            other rows decay, and these rows still change by their moments.
         name: Name of the operation.
 
     Returns:

@@ -80,7 +80,7 @@ def handle_of(ref: VariableOrHandle) -> tuple[Tensor, DType, TensorShape]:
 def add_access(
     definition: OpDef, ref: VariableOrHandle, *inputs: TensorLike, name: str | None = None, **attrs: Any
 ) -> Any:
-    """Add an operation that reads or updates a variable, on the variable's device whatever the device scopes say.
+    """Add an operation that reads or updates a variable. It goes to the variable's device, whatever the device scopes.
 
     Args:
         definition: The operation's type; the handle is its first input.
@@ -102,9 +102,9 @@ def add_access(
 
 
 def colocated_with(handle: Tensor) -> Any:
-    """Context manager under which operations go to the device of a handle, and nowhere else."""
+    """Context manager: operations made within it go to the device of a handle, whatever the device scopes."""
     graph = get_default_graph()
-    # Within a region the handle is an outer tensor: the placer ties what takes it to its device.
+    # Within a region the handle comes from outside: the placer then puts every operation that takes it on its device.
     return graph.colocate_with(handle, ignore_existing=True) if handle.graph is graph else graph.device(None)
 
 
@@ -136,7 +136,7 @@ def _read_variable_kernel(ctx: KernelContext, resource: StoredVariable) -> Array
 
 
 def _read_variable_gradient(op: Operation, d_value: Gradient) -> list[Any]:
-    # A handle collects the gradients of all reads: it stands for the value.
+    # The gradients of all reads add up at the handle, which stands for the variable's value.
     return [d_value]
 
 

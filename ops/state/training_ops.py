@@ -1,6 +1,6 @@
 """Optimizer updates with dense gradients: one fused operation per optimizer.
 
-Learning rates and other scalars need not have the dtype of the variable: 1e-8 is 0 in half precision.
+Learning rates and other scalars may have another dtype than the variable: 1e-8, for example, is 0 in half precision.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def _move_by_moments(xp: ArrayModule, step: Array, var: Array, m: Array, v: Arra
 def adam_scalars(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
     """Scalars of the formula `adam` from those of the operation, in their order."""
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = as_numbers(ctx, values)
-    # The larger rate of the first steps makes up for moments that started at 0.
+    # The moments start at 0 and are too small in the first steps: this larger rate corrects for that.
     rate = lr * ctx.xp.sqrt(1 - beta2_power) / (1 - beta1_power)
     return [rate, beta1, 1 - beta1, 1 - beta2, epsilon]
 

@@ -1,11 +1,11 @@
-"""How optimizer updates run: a variable and its slots change in one pass over their memory.
+"""How optimizer updates run: one pass over the memory of a variable and its slots.
 
-An update is written once, as a formula of in-place array operations. The dense form runs it on tiles that stay
-in the cache, several threads side by side; the sparse form on copies of the rows that the gradient names, which
-are then written back. Nothing as large as the variable is allocated. Half-precision values are computed in
-float32, tile by tile. On a GPU one tile is the whole array.
+An update is written once, as a formula of in-place array operations. The dense form runs the formula on tiles that
+stay in the cache, on several threads. The sparse form copies the rows that the gradient names, runs the formula on the
+copies, and writes them back. Nothing as large as the variable is allocated. Half-precision values are computed in
+float32, tile by tile. On a GPU the whole array is one tile.
 
-All updates hold the locks of every variable that they change, so that concurrent steps never interleave.
+An update holds the locks of all variables that it changes, so that concurrent steps never interleave.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tfray.ops.state.sparse_state_ops import check_rows
 from tfray.ops.state.state_ops import add_access, handle_of
 
 TILE_BYTES: Final = 1 << 20
-"""Bytes of each array in a tile: long enough that handing over the interpreter's lock does not show."""
+"""Bytes of each array in a tile: large enough that passing the interpreter's lock between threads costs little."""
 
 Formula = Callable[..., None]
 """``formula(xp, (t, u), gradient, variable, *slots, *scalars)``: updates `variable` and `slots` in place.
@@ -50,7 +50,7 @@ Formula = Callable[..., None]
 
 
 def as_numbers(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
-    """Scalar inputs in a form to compute with: Python numbers; on a GPU arrays, as it would wait for the former."""
+    """Scalar inputs to compute with: Python numbers on a CPU; on a GPU arrays, because reading one would wait."""
     if ctx.xp is np:
         return [value.item() for value in values]
     return [value.astype(_working_dtype(ctx.xp, value)) for value in values]
@@ -62,8 +62,8 @@ def _working_dtype(xp: ArrayModule, array: Array) -> Any:
 
 
 def as_operands(xp: ArrayModule, scalars: Sequence[Array], gradient: Array) -> list[Array]:
-    """The scalars of a formula in the form in which it takes them."""
-    # Arrays of rank 0: NumPy is slow to take a Python number beside an array.
+    """The scalars of a formula as it takes them: arrays of rank 0 in the working dtype."""
+    # NumPy is slower when a Python number meets an array.
     return [xp.asarray(scalar, _working_dtype(xp, gradient)) for scalar in scalars]
 
 
@@ -80,7 +80,7 @@ def locked(resources: Sequence[StoredVariable], work: Callable[[], None]) -> Non
 
 
 def own_array(ctx: KernelContext, resource: StoredVariable) -> Array:
-    """The array of a variable, in C order and writable: one that was put there from outside may not be."""
+    """The array of a variable, in C order and writable: copied if it is not, as after a value set from outside."""
     array = resource.read()
     if not array.flags.c_contiguous or not getattr(array.flags, "writeable", True):
         array = resource.array = ctx.xp.array(array, order="C")
@@ -106,7 +106,7 @@ def apply_dense(
         _check_shapes(resources, arrays, gradient)
         flat = ctx.xp.asarray(gradient).reshape(-1)
         if any(ctx.xp.may_share_memory(flat, array) for array in arrays):
-            flat = flat.copy()  # the gradient is a view of what is updated
+            flat = flat.copy()  # the gradient shares memory with the variable, which is about to change
         _run_tiles(ctx.xp, formula, [flat, *(array.reshape(-1) for array in arrays)], operands)
 
     locked(resources, work)
@@ -135,7 +135,7 @@ def _run_tiles(xp: ArrayModule, formula: Formula, flats: Sequence[Array], scalar
 
 
 def _tile_count(size_bytes: int) -> int:
-    """Into how many tiles to cut an array: as many for each thread."""
+    """Number of tiles for an array: a multiple of the number of threads, so that each gets the same share."""
     if size_bytes <= TILE_BYTES:
         return 1
     threads = thread_count()
@@ -208,7 +208,7 @@ def run_row_tiles(xp: ArrayModule, tile: Callable[[slice], None], rows: Array) -
 def distinct_rows(
     ctx: KernelContext, resources: Sequence[StoredVariable], arrays: Sequence[Array], gradient: Array, indices: Array
 ) -> tuple[Array, Array]:
-    """The rows that a sparse gradient names, ascending and each once, and the sum of the gradients of each."""
+    """The distinct rows that a sparse gradient names, in ascending order, and the sum of the gradients of each."""
     for resource, array in zip(resources, arrays, strict=True):
         if gradient.shape != indices.shape + array.shape[1:] or array.shape != arrays[0].shape:
             raise InvalidArgumentError(
@@ -240,7 +240,7 @@ def register_updates(
         name: Name of the formula.
         slots: Names of the inputs for slots, which follow ``var``.
         scalars: Names of the scalar inputs, which follow the slots; then come ``grad`` and ``indices``.
-        choose: What makes the formula's scalars of the operation's.
+        choose: Function that picks the formula, and computes its scalars from the operation's.
         dtype: Dtypes of the variable.
     """
     count = 1 + len(slots)
@@ -296,7 +296,7 @@ def add_either(
     indices: TensorLike | None,
     name: str | None,
 ) -> Any:
-    """Add the dense one of two definitions of `register_updates`, or with `indices` the sparse one.
+    """Add one of the two operations of `register_updates`: the sparse one when `indices` is given, else the dense one.
 
     The slots have the shape of the variable, the scalars rank 0; the result is the operation.
     """

@@ -1,1 +1,1 @@
-"""Text, and what it encodes: numbers, records, examples."""
+"""Operations on strings, and on data encoded in strings: numbers, records, examples."""

@@ -118,7 +118,7 @@ def decode_csv(
         A tensor for each column, of the shape of `records`.
 
     Raises:
-        InvalidArgumentError: A default is no single value. At run time: a line has another number of fields, a field
+        InvalidArgumentError: A default is not a single value. At run time: a line has another number of fields, a field
             is not of its dtype, or a required one is empty.
 
     Examples:
@@ -278,7 +278,7 @@ PARSERS: Final[dict[str, Callable[[bytes], Any]]] = {
 
 
 class _BadNumber(ValueError):
-    """Text that is no number; `index` says which."""
+    """Text that is not a number; `index` says which."""
 
     def __init__(self, message: str, index: int) -> None:
         super().__init__(message)
@@ -414,7 +414,7 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
         The shape that the tensor was serialised with.
 
     Raises:
-        InvalidArgumentError: At run time: the string is no tensor, or one of another dtype.
+        InvalidArgumentError: At run time: the string is not a tensor, or one of another dtype.
     """
     return add_op(PARSE_TENSOR, serialized, name=name, out_type=as_dtype(out_type))
 
@@ -424,7 +424,7 @@ def _parse_tensor_kernel(ctx: KernelContext, serialized: Array) -> Array:
     try:
         array = tensor_proto.make_ndarray(tensor_proto.TensorProto.FromString(data))
     except DataLossError as error:
-        raise InvalidArgumentError(f"the string is no serialised tensor: {error.message}") from error
+        raise InvalidArgumentError(f"the string is not a serialised tensor: {error.message}") from error
     if array.dtype != ctx.output_dtype():
         raise InvalidArgumentError(
             f"the serialised tensor is {as_dtype(array.dtype).name}, expected {as_dtype(ctx.output_dtype()).name}"

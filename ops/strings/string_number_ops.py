@@ -111,7 +111,7 @@ def string_to_number(
         The shape of the strings, dtype `out_type`.
 
     Raises:
-        InvalidArgumentError: At run time: a string is no number of that dtype.
+        InvalidArgumentError: At run time: a string is not a number of that dtype.
 
     Examples:
         >>> session.run(tf.string_to_number(["1.5", "-2"]))

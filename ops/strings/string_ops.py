@@ -297,7 +297,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
         Bools of the shape of `input`.
 
     Raises:
-        InvalidArgumentError: At run time: `pattern` is no regular expression.
+        InvalidArgumentError: At run time: `pattern` is not a regular expression.
     """
     return add_op(REGEX_FULL_MATCH, input, pattern, name=name)
 
@@ -341,7 +341,7 @@ def regex_replace(
         Same shape, string.
 
     Raises:
-        InvalidArgumentError: At run time: `pattern` is no regular expression, or `rewrite` names a group that it
+        InvalidArgumentError: At run time: `pattern` is not a regular expression, or `rewrite` names a group that it
             does not have.
     """
     return add_op(REGEX_REPLACE, input, pattern, rewrite, name=name, replace_global=replace_global)

@@ -1,1 +1,1 @@
-"""What connects a graph to the rest: checkpoints, files, other devices, replicas, summaries, Python."""
+"""Operations that reach outside a graph: checkpoints, files, other devices, replicas, summaries, Python."""

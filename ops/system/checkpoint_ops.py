@@ -1,7 +1,7 @@
-"""Checkpoints: each device writes and reads what lives on it, and one operation makes a checkpoint of the shards.
+"""Checkpoints: each device writes and reads its own state, and one operation joins the shards to a checkpoint.
 
-What is saved is a resource: a variable, or anything else with ``state()``, which gives its state as arrays by name, and
-``restore_state(arrays)``. A variable's tensor has the variable's name; the others' are called ``name@part``.
+A checkpoint saves resources: variables, and all others that have ``state()``, which returns arrays by name, and
+``restore_state(arrays)``. A variable is saved under its own name, a part of another resource as ``name@part``.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Part = tuple[Sequence[int], Sequence[int]] | None
 """Of a partitioned variable, ``(shape of the whole, offset of the part)``; None for a variable of its own."""
 
 SPLIT_BYTES: Final = 64 << 20
-"""From this size on a device writes several files at once."""
+"""Bytes for each file that a device writes at the same time as others: a device with twice this writes two files."""
 
 STATE_MARK: Final = "@"
-"""Between the name of a resource and that of a part of its state. No operation has it in its name."""
+"""Stands between the name of a resource and the name of a part of its state. No operation name contains it."""
 
 
 # -- saving --------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def save_shard(
         name: Name of the operation.
 
     Returns:
-        A string scalar that tells `merge_checkpoint` what was written.
+        A string scalar for `merge_checkpoint`: it tells which files were written.
 
     Raises:
         FailedPreconditionError: While running: a variable is not initialised.
@@ -95,7 +95,7 @@ def _size_of(resource: Any) -> int:
 
 
 def _balanced(items: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
-    """Items in as many groups of about the same size as there are threads; one group when there is little."""
+    """Items in groups of about equal bytes: at most one per thread, each of at least about `SPLIT_BYTES`."""
     count = min(thread_count(), max(1, sum(sizes) // SPLIT_BYTES))
     groups: list[list[int]] = [[] for _ in range(count)]
     totals = [0] * count
@@ -114,7 +114,7 @@ def _pieces(ctx: KernelContext, sources: Sequence[tuple[Any, str, Part]]) -> Ite
             continue
         if resource.array is None:
             raise _uninitialized(resource)
-        with resource.lock:  # no update interleaves with the writing of one variable
+        with resource.lock:  # so that no update changes the variable while it is written
             yield _piece(name, np.asarray(ctx.to_host(resource.array)), part)
 
 
@@ -187,7 +187,7 @@ SAVE_SHARD = register(
 
 
 def merge_checkpoint(prefix: TensorLike, records: Sequence[Tensor], name: str | None = None) -> Tensor:
-    """Make a checkpoint of shards that are written. An older one of the same name is replaced at once.
+    """Make a checkpoint of shards that are written. It replaces an older one of the same name in one atomic step.
 
     Args:
         prefix: A string scalar: path of the checkpoint.
@@ -235,7 +235,7 @@ MERGE_CHECKPOINT = register(
 
 
 class Snapshot:
-    """Copies of the state of a device's resources, in memory that is used again for every snapshot."""
+    """Copies of the state of a device's resources. Each snapshot reuses the memory of the one before."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, Any] = {}
@@ -376,7 +376,7 @@ def restore_shard(
     reshape: bool = False,
     name: str | None = None,
 ) -> Operation:
-    """Give resources of one device the state that a checkpoint has of them. Only what they need is read.
+    """Restore resources of one device from a checkpoint. Only the parts that they need are read.
 
     Args:
         prefix: A string scalar: path of the checkpoint, of any format that `open_checkpoint` knows.
@@ -515,7 +515,7 @@ def _restore_tensor_kernel(ctx: KernelContext, prefix: Array) -> Array:
     name, part, shape = ctx.attr("tensor_name"), ctx.attr("part"), ctx.attr("shape")
     sizes = None if shape.rank is None else shape.as_list()
     _check_entry(ctx, checkpoint, name, part, (ctx.attr("dtype").name, sizes))
-    # A copy: what is mapped cannot be written over when nobody needs it any more.
+    # A copy: memory that maps the file is read-only, so the step could not reuse it as a buffer.
     return np.array(checkpoint.read(name) if part is None else checkpoint.read(name, part[1], sizes))
 
 

@@ -1,4 +1,4 @@
-"""Where the contributions of data-parallel replicas become one value."""
+"""Operations that combine the values of data-parallel replicas into one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tfray.framework.type_aliases import TensorLike
 REDUCTIONS: Final = ("mean", "concat", "concat_mean", "first")
 
 _EXPONENTS: Final = {"float16": 0x7C00, "bfloat16": 0x7F80}
-"""The bits of a 16-bit number that are all set where it is infinite or NaN."""
+"""The exponent bits of the 16-bit float dtypes: all are set in an infinite number or NaN."""
 
 _CHUNK: Final = 1 << 18
-"""Elements that are looked at at a time: they and what is found stay in the cache."""
+"""Elements that are checked at a time: they and their results stay in the cache."""
 
 
 def replica_reduce(

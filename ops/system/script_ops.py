@@ -1,8 +1,8 @@
 """Python functions as operations: `py_func`.
 
-A graph holds no code. The operation carries a token; `Graph.functions` of the graph that made it, and a table of this
-process, lead from the token to the function. Whoever sends such a graph to another process sends the functions along,
-and calls `register_function` there.
+A graph holds no code. The operation holds only a token. `Graph.functions` of the graph that made it, and a table of
+this process, map the token to the function. To run such a graph in another process, send the functions along and call
+`register_function` there.
 """
 
 from __future__ import annotations

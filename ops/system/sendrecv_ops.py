@@ -30,7 +30,7 @@ SEND = register(
 
 
 def _recv_kernel(ctx: KernelContext) -> Array:
-    # Only within a branch or a loop: elsewhere it is an input of a segment, and the executor waits for it.
+    # Runs only within a branch or a loop. Elsewhere the executor waits for the tensor and passes it to a segment.
     value = ctx.step.receive(ctx.attr("key"))
     return value if ctx.output_dtype().kind == "O" else ctx.asarray(value)
 

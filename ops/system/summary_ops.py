@@ -1,4 +1,4 @@
-"""Summaries: values that steps tell TensorBoard, each a serialised `tf.Summary` as a string scalar."""
+"""Summaries: values of a step for TensorBoard, each a serialised `tf.Summary` in a string scalar."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.text import as_string, as_strings, decoded
 
 BAD_COLOR: Final = (255, 0, 0, 255)
-"""The colour of pixels that are no numbers."""
+"""The colour (red, green, blue, alpha) of pixels that are not finite."""
 
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
@@ -137,7 +137,7 @@ def make_histogram(values: TensorLike) -> HistogramProto:
     """
     values = np.asarray(values).reshape(-1)
     limits = bucket_limits()
-    # Sorting and looking for the limits among the values is faster than looking for each value among the limits.
+    # Sort the values and search for the limits in them: faster than searching for each value among the limits.
     ordered = np.sort(values if values.dtype.itemsize > 2 else values.astype(np.float32)).astype(np.float64)
     below = np.searchsorted(ordered, limits)
     below[-1] = values.size
@@ -386,7 +386,7 @@ def merge_summary(inputs: Sequence[TensorLike], name: str | None = None) -> Tens
         A string scalar.
 
     Raises:
-        InvalidArgumentError: At run time: a tag occurs twice, or a string is no summary.
+        InvalidArgumentError: At run time: a tag occurs twice, or a string is not a summary.
     """
     return add_op(MERGE_SUMMARY, list(inputs), name=name)
 

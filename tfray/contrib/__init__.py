@@ -1,6 +1,6 @@
-"""``tf.contrib``: what programs use most of TensorFlow 1's contributed modules, as names of the library.
+"""``tf.contrib``: the most used parts of TensorFlow 1's contributed modules, under their old names.
 
-Modules load when they are first used. Names that are not there say what to use instead.
+A module loads when it is first used. A module that does not exist here raises an error that says what to use instead.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ REPLACEMENTS: Final = {
     "tensorrt": "plain sessions",
     "tpu": "devices of a tfray cluster",
 }
-"""Modules that are not there, and what does their work."""
+"""Modules of TensorFlow 1 that do not exist here, and what to use instead."""
 
 
 if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not exist

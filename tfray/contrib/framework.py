@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.framework``."""
+"""``tf.contrib.framework``: `arg_scope`, and helpers for variables, for programs that use slim."""
 
 from tfray.framework import nest
 from tfray.library.layers.arg_scope import (

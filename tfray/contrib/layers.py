@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.layers``."""
+"""``tf.contrib.layers``: layers as functions, feature columns, initializers and regularizers, by their older names."""
 
 from tfray.library.layers.feature_column import bucketized_column, crossed_column, embedding_column
 from tfray.library.layers.feature_column import categorical_column_with_hash_bucket as sparse_column_with_hash_bucket

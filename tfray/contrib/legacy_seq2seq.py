@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.legacy_seq2seq``, once ``tf.nn.seq2seq``."""
+"""``tf.contrib.legacy_seq2seq`` (once ``tf.nn.seq2seq``): sequence models unrolled over a fixed number of steps."""
 
 from tfray.library.rnn.legacy_seq2seq import (
     attention_decoder,

@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.lookup``."""
+"""``tf.contrib.lookup``: tables between strings and numbers. `tf.lookup` has the newer names."""
 
 from tfray.library.input.lookup import (
     FastHashSpec,

@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.opt``."""
+"""``tf.contrib.opt``: optimizers that are not in `tf.train`."""
 
 from tfray.training.optimizers.adam import LazyAdamOptimizer
 from tfray.training.optimizers.external_optimizer import ExternalOptimizerInterface, ScipyOptimizerInterface

@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.rnn``."""
+"""``tf.contrib.rnn``: recurrent cells and loops. Most are also in `tf.nn` and `tf.nn.rnn_cell`."""
 
 from tfray.library.rnn.rnn import (
     stack_bidirectional_dynamic_rnn,

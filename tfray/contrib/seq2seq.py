@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.seq2seq``."""
+"""``tf.contrib.seq2seq``: attention, decoders and their helpers, beam search, and the loss of sequences."""
 
 from tfray.library.rnn.attention import (
     AttentionMechanism,

@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.slim``."""
+"""``tf.contrib.slim``: layers as functions with `arg_scope`, variables, losses and training loops."""
 
 from tfray.contrib import losses
 from tfray.contrib.layers import (

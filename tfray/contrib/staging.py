@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.staging``."""
+"""``tf.contrib.staging``: buffers on a device that hold the input of the next step."""
 
 from tfray.library.input.staging import MapStagingArea, StagingArea
 

@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.training``."""
+"""``tf.contrib.training``: hyperparameters, a training loop, and placing variables by their size."""
 
 from tfray.training.sessions.hparams import HParams
 from tfray.training.sessions.train_loop import train

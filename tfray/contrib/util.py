@@ -1,4 +1,4 @@
-"""The names of ``tf.contrib.util``."""
+"""``tf.contrib.util``: conversion between arrays and `TensorProto`, and the values of constant tensors."""
 
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
 from tfray.framework.constant_value import constant_value

@@ -1,4 +1,4 @@
-"""Activations by name."""
+"""``tf.keras.activations``: activation functions, and finding them by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def linear(x: Any) -> Any:
 
 
 def hard_sigmoid(x: Any) -> Any:
-    """A sigmoid of straight lines: ``0.2 * x + 0.5`` between 0 and 1."""
+    """A sigmoid made of straight lines: ``0.2 * x + 0.5``, clipped to 0 and 1."""
     return clip_by_value(0.2 * convert_to_tensor(x) + 0.5, 0.0, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""The names of ``tf.keras.backend`` that programs use: the session, the learning phase, small numbers."""
+"""``tf.keras.backend``: the session of Keras models, the learning phase, and other settings that programs use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EPSILON = 1e-7
 
 
 def epsilon() -> float:
-    """The small number by which losses keep logarithms finite."""
+    """The small number that losses add or clip by, to keep logarithms finite."""
     return _EPSILON
 
 
@@ -43,7 +43,7 @@ def image_data_format() -> str:
 
 
 def learning_phase() -> Any:
-    """Whether the graph trains: False, unless `fit` feeds True or `set_learning_phase` has fixed it."""
+    """A bool: whether the step trains. It is False unless `fit` feeds True or `set_learning_phase` has fixed it."""
     graph = get_default_graph()
     phases: dict[str, Any] = graph.extra("keras_learning_phase", dict)
     if "phase" not in phases:
@@ -87,7 +87,7 @@ def clear_session() -> None:
 
 
 def _initialize(graph: Graph, session: Session) -> None:
-    """Initialise what is not initialised, and nothing twice."""
+    """Initialise the variables of the graph that are not initialised yet, each only once."""
     known: dict[Any, set[Any]] = graph.extra("keras_initialized", dict)
     done = known.setdefault(id(session), set())
     variables = [variable for variable in global_variables() + local_variables() if variable not in done]

@@ -1,4 +1,4 @@
-"""Callbacks: what happens during `Model.fit`."""
+"""Callbacks: objects that `Model.fit` calls at each epoch and batch, to stop early, save weights, log and so on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Callback:
-    """Base of callbacks: override what is to happen when.
+    """Base of callbacks: override the methods for the events that you need.
 
     Attributes:
         model: The model that is trained.
@@ -77,7 +77,7 @@ class CallbackList:
 
 
 class History(Callback):
-    """Keeps what each epoch ended with; `Model.fit` returns one.
+    """Records loss and metrics at the end of each epoch. `Model.fit` returns one.
 
     Attributes:
         epoch: Numbers of the epochs.
@@ -103,7 +103,7 @@ class LambdaCallback(Callback):
 
 
 class _Best:
-    """Knows whether a number is better than all before."""
+    """Remembers the best number so far, to tell whether a new one is better."""
 
     def __init__(self, monitor: str, mode: str, min_delta: float = 0.0) -> None:
         self.higher = mode == "max" or (mode == "auto" and "acc" in monitor)
@@ -111,7 +111,7 @@ class _Best:
         self.value = -math.inf if self.higher else math.inf
 
     def improves(self, value: float) -> bool:
-        """Whether `value` is the best so far, which it then is."""
+        """Whether `value` is better than all before. If so it is remembered as the best."""
         if (value - self.value if self.higher else self.value - value) > self.min_delta:
             self.value = value
             return True
@@ -176,7 +176,7 @@ class ModelCheckpoint(Callback):
         save_best_only: Save only when the number has improved.
         save_weights_only: Accepted for Keras's sake: weights are what is saved.
         mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
-        period: Save every so many epochs.
+        period: Number of epochs between two saves.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Initializers by name."""
+"""``tf.keras.initializers``: initial values of weights, and finding them by name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Layers of Keras models: those of ``tf.layers``, which also remember what they were called with.
+"""Layers of Keras models: those of ``tf.layers``, which also record the tensors that they were called with.
 
-From that memory `Model` finds the layers between its inputs and outputs. Layers that behave otherwise in training look
-at `tf.keras.backend.learning_phase`.
+`Model` uses these records to find the layers between its inputs and outputs. Layers that behave differently in training
+read `tf.keras.backend.learning_phase`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:
 
 
 class Remembering:
-    """What layers of models add to those of ``tf.layers``.
+    """A mixin: what Keras layers add to the layers of ``tf.layers``.
 
     Args:
         *args: Arguments of the layer.
@@ -379,7 +379,7 @@ class RepeatVector(Layer):
 
 
 class Lambda(Layer):
-    """Applies a function of one's own."""
+    """Applies a Python function to the inputs."""
 
     def __init__(self, function: Callable[..., Any], arguments: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -55,7 +55,7 @@ _BY_NAME: Final[dict[str, Callable[..., Tensor]]] = {
 
 
 def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
-    """A metric by name; ``accuracy`` is the one that suits a loss and an output.
+    """A metric by name. ``accuracy`` stands for the kind of accuracy that fits the loss and the output.
 
     Args:
         identifier: The name, or a function.

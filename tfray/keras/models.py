@@ -1,6 +1,6 @@
 """Keras models: layers between inputs and outputs, and `fit`, `evaluate` and `predict` over a session.
 
-A model builds graph like everything else; its training step, loss and metrics are built when they are first run.
+A model adds operations to the default graph. Its training step, loss and metrics are added when they are first needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Model", "Sequential"]
 
 
 class Model(Trainable, Layer):
-    """A model: made of inputs and outputs, or by deriving from it and defining `call`.
+    """A model. Make it from inputs and outputs, or derive a class from it and define `call`.
 
         x = tf.keras.Input([784])
         y = tf.keras.layers.Dense(10, activation="softmax")(tf.keras.layers.Dense(64, activation="relu")(x))
@@ -111,13 +111,13 @@ class Model(Trainable, Layer):
 
     @property
     def updates(self) -> list[Any]:
-        """What the layers run with each training step."""
+        """The update operations of the layers, which run with each training step."""
         return self._gathered("updates")
 
     # -- running ---------------------------------------------------------------------------------
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        """Run the layers on other inputs; a model of one's own defines this."""
+        """Run the layers on other inputs. A derived class defines this."""
         if not self._nodes and not self.inputs:
             raise InvalidArgumentError(f"model {self.name!r} has no layers: give inputs and outputs, or define call")
         known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
@@ -129,7 +129,7 @@ class Model(Trainable, Layer):
         return results[0] if self._single else results
 
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
-        """Build a model of one's own for inputs like the arrays `x`."""
+        """Build a model of a derived class for inputs like the arrays `x`."""
         if self.inputs:
             return
         self.inputs = [Input(value.shape[1:], dtype=value.dtype, name=f"{self.name}_input") for value in x]
@@ -258,7 +258,7 @@ def _attribute_layers(attributes: dict[str, Any]) -> list[Any]:
 
 
 def _outputs_of(layer: Any, inputs: Any) -> list[Tensor]:
-    """What a layer made of these very inputs."""
+    """The outputs of a layer's call with exactly these inputs."""
     return [output for output, (made_by, made_of, _) in history().items() if made_by is layer and made_of is inputs]
 
 

@@ -1,4 +1,4 @@
-"""The names of ``tf.keras.regularizers``."""
+"""``tf.keras.regularizers``: losses that grow with the weights of layers."""
 
 # isort: skip_file
 from tfray.library.variables.regularizers import (

@@ -1,4 +1,4 @@
-"""How models train: their loss, metrics and training step as graph, and the loops over batches that run them."""
+"""How models train: the graph of loss, metrics and training step, and the loops over batches that run it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tfray.ops.math import math_ops
 
 
 class Trainable:
-    """What can be compiled, fitted, evaluated and asked for predictions; see `Model`."""
+    """The part of `Model` that compiles, trains, evaluates and predicts."""
 
     inputs: list[Tensor]
     outputs: list[Tensor]
@@ -204,7 +204,7 @@ class Trainable:
             steps_per_epoch: Steps in an epoch; as many as there are batches when None.
 
         Returns:
-            The history: what each epoch ended with.
+            The history: loss and metrics at the end of each epoch.
         """
         inputs, targets, weights = self._standardized(x, y, sample_weight, class_weight)
         if validation_split and validation_data is None:
@@ -213,7 +213,7 @@ class Trainable:
             inputs, targets = [value[:first] for value in inputs], [value[:first] for value in targets]
             weights = None if weights is None else weights[:first]
         self._prepare(targets)
-        self._training_step()  # callbacks may want the learning rate, which is a variable from here on
+        self._training_step()  # makes the learning rate a variable, which callbacks may read or set
         record = History()
         params = {"epochs": epochs, "batch_size": batch_size or 32, "samples": len(inputs[0]), "verbose": verbose}
         listeners = CallbackList([record, *(callbacks or ())], self, params)

@@ -1,4 +1,4 @@
-"""The names of ``tf.keras.utils`` that programs use."""
+"""``tf.keras.utils``: classes as one-hot vectors, and normalised arrays."""
 
 from __future__ import annotations
 

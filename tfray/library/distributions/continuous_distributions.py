@@ -156,7 +156,7 @@ class Laplace(Distribution):
         super().__init__(self.loc.dtype, [self.loc, self.scale], True, name)
 
     def _sample(self, sample_shape: Tensor, seed: int | None) -> Tensor:
-        # Above -1, of which the logarithm is not finite.
+        # Keep above -1: the logarithm below would be infinite there.
         lowest = float(np.nextafter(self.dtype.numpy.type(-1), self.dtype.numpy.type(0)))
         numbers = random_ops.random_uniform(self._sample_sizes(sample_shape), lowest, 1.0, self.dtype, seed)
         return self.loc - self.scale * math_ops.sign(numbers) * log1p(-math_ops.abs(numbers))

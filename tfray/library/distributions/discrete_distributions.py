@@ -148,7 +148,7 @@ class Categorical(_OverClasses):
         return array_ops.one_hot(array_ops.cast(value, dtypes.int32), self.event_size, dtype=self.logits.dtype)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        # A class that is not asked for may be impossible: it counts 0, not 0 times minus infinity.
+        # A class that is not asked for may have probability 0: use 0 for it, because 0 times minus infinity is NaN.
         indicator, log_probs = self._indicator(value), log_softmax(self.logits)
         return reduce_sum(
             math_ops.multiply_no_nan(
@@ -214,7 +214,7 @@ class Multinomial(_OverClasses):
         samples = math_ops.reduce_prod(sample_shape)
         classes = array_ops.shape(self.logits)[-1]
         drawn = self._draw(most * samples, seed)
-        # [most, samples] + batch + [classes], of which each distribution counts its own number of draws.
+        # Shape [most, samples] + batch + [classes]. Each distribution counts only its own number of draws, by a mask.
         sizes = array_ops.concat([array_ops.stack([most, samples]), self.batch_shape_tensor()], 0)
         each = array_ops.one_hot(array_ops.reshape(drawn, sizes), classes, dtype=self.dtype)
         counts = array_ops.cast(array_ops.reshape(self._in_batch(self.total_count), [-1]), dtypes.int32)

@@ -28,7 +28,7 @@ NOT_REPARAMETERIZED: Final = "NOT_REPARAMETERIZED"
 class Distribution:
     """A batch of probability distributions of one kind.
 
-    A subclass sets its parameters, and says in `_sample` and `_log_prob`, and in others of these, what it knows.
+    A subclass sets its parameters, and defines `_sample`, `_log_prob` and the other private methods that it supports.
 
     Args:
         dtype: Dtype of samples.

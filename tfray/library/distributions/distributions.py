@@ -1,4 +1,4 @@
-"""The names of ``tf.distributions``."""
+"""``tf.distributions``: probability distributions, to sample from and to compute probabilities and divergences."""
 
 # isort: skip_file
 from tfray.library.distributions.continuous_distributions import (

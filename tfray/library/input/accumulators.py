@@ -19,7 +19,7 @@ def _as_int64(value: TensorLike) -> Tensor:
 
 
 class ConditionalAccumulatorBase:
-    """What accumulators of gradients have in common.
+    """Base of the accumulators of gradients.
 
     Args:
         dtype: Dtype of the gradients.
@@ -153,7 +153,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
         Args:
             grad: The gradient.
-            local_step: As of `apply_grad`.
+            local_step: As for `apply_grad`.
             name: Name of the operation.
         """
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
@@ -201,7 +201,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         """As `take_grad`, as `IndexedSlices`.
 
         Args:
-            num_required: As of `take_grad`.
+            num_required: As for `take_grad`.
             name: Name of the operation.
         """
         indices, values, shape = self.take_grad(num_required, name)

@@ -72,7 +72,7 @@ class Barrier:
 
         Args:
             num_elements: int32 scalar.
-            allow_small_batch: Of a closed barrier take what is left, if that is anything.
+            allow_small_batch: When the barrier is closed and has fewer elements, take those, if there are any.
             timeout: Accepted for TensorFlow 1's sake, without effect: give the step a timeout.
             name: Name of the operation.
 
@@ -89,7 +89,7 @@ class Barrier:
         return indices, keys, values
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """An operation that closes the barrier: elements that have begun can be completed, others not be added.
+        """An operation that closes the barrier: elements that have begun can be completed, but no new ones added.
 
         Args:
             cancel_pending_enqueues: Forget elements that are not complete.

@@ -1,4 +1,4 @@
-"""`tf.data.experimental`."""
+"""`tf.data.experimental`: transformations for `Dataset.apply`, and saving the position of an iterator."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class AutoShardPolicy(Enum):
 
 
 def make_saveable_from_iterator(iterator: Any, external_state_policy: Any = None) -> SaveableResource:
-    """The place of an iterator in its dataset, to be saved with the variables.
+    """The position of an iterator in its dataset, to be saved with the variables.
 
-    Add it to the collection ``saveable_objects``, or to a Saver's ``var_list``. When it is restored, as many elements
-    are passed over as had been taken, those included that were errors; so the dataset must give them in the same order,
-    from a fixed seed where it shuffles or draws. Functions run again for what is passed over: what they do besides, to
-    variables or queues, they do once more. TensorFlow saves the buffers of a dataset instead.
+    Add it to the collection ``saveable_objects``, or to a Saver's ``var_list``. Only the number of elements taken is
+    saved, counting errors. Restoring starts the dataset again and skips that many elements. So the dataset must give
+    its elements in the same order: give a seed where it shuffles or draws. Its functions run again for the skipped
+    elements, and so do their side effects on variables or queues. TensorFlow saves the buffers of a dataset instead.
 
     Args:
         iterator: A `tf.data.Iterator`. One with an initializer has to be initialised before it is restored.
@@ -77,7 +77,7 @@ def unbatch() -> Transformation:
 
 
 def ignore_errors(log_warning: bool = False) -> Transformation:
-    """The elements that can be made, for `Dataset.apply`: those that raise an error are left out.
+    """For `Dataset.apply`: leave out elements that raise an error.
 
     Args:
         log_warning: Log each error as a warning.
@@ -91,7 +91,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
 
 
 def scan(initial_state: Structure, scan_func: Callable[..., Any]) -> Transformation:
-    """What a function makes of each element and of a state that it hands on, for `Dataset.apply`.
+    """For `Dataset.apply`: apply a function to each element and a state. The function also returns the next state.
 
     Args:
         initial_state: A tensor or a nested structure.
@@ -107,7 +107,7 @@ def group_by_window(
     window_size: TensorLike | None = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
-    """What a function makes of groups of elements that have the same key, for `Dataset.apply`.
+    """For `Dataset.apply`: group elements by key, and turn each group into a dataset by a function.
 
     Args:
         key_func: Function of an element that returns an int64 scalar.
@@ -128,7 +128,7 @@ def group_by_window(
 def sample_from_datasets(
     datasets: Sequence[Dataset], weights: Sequence[float] | None = None, seed: int | None = None
 ) -> Dataset:
-    """Elements of several datasets, each from one chosen at random; those that have ended are left out.
+    """Take each element from a dataset chosen at random. Datasets that have ended are left out.
 
     Args:
         datasets: Datasets with elements of one kind.
@@ -136,7 +136,7 @@ def sample_from_datasets(
         seed: Determines the choices; None for others in every pass.
     """
     probabilities = np.full(len(datasets), 1 / len(datasets)) if weights is None else np.asarray(weights, float)
-    # What is never chosen would never end.
+    # Leave out datasets of weight 0: they are never chosen, so the result would never end.
     datasets = [dataset for dataset, probability in zip(datasets, probabilities, strict=True) if probability]
     probabilities = probabilities[probabilities != 0]
 
@@ -149,9 +149,9 @@ def sample_from_datasets(
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
-    """Elements of several datasets, the next from the one whose index `choice_dataset` gives.
+    """Take each element from the dataset whose index `choice_dataset` gives.
 
-    A choice of one that has ended is left out.
+    The choice of a dataset that has ended is skipped.
     """
     return Dataset._chosen(list(datasets), choice_dataset)
 

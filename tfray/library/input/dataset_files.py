@@ -91,7 +91,7 @@ class ParquetDataset(Dataset):
         file_format: ``parquet``, ``ipc`` (Arrow files), ``csv`` or ``orc``.
 
     Raises:
-        InvalidArgumentError: There is nothing to read there, or a column is no number, string or list of these.
+        InvalidArgumentError: There is nothing to read there, or a column is not a number, string or list of these.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Input as a dataset: a sequence of elements that the graph reads one by one.
 
-A dataset describes its elements; an iterator walks through them as steps run, on the device where it lives. An element
-is a tensor or a nested structure of tensors. Sparse tensors travel as strings, those that `serialize_sparse` makes.
+A dataset describes its elements. An iterator lives on a device and gives them to steps, one by one. An element is a
+tensor or a nested structure of tensors. Sparse tensors are passed as strings, which `serialize_sparse` makes.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Dataset:
         shapes = _shapes_like(types, output_shapes)
 
         def flat_elements(*arguments: Any) -> PythonIterator[list[Any]]:
-            # No generator: it would be over after an error, also where that of the program goes on.
+            # Not a generator: that would end with the first error, even if the program's iterator could go on.
             return map(partial(_flat_like, types), generator(*arguments))
 
         attrs: dict[str, Any] = {
@@ -183,10 +183,10 @@ class Dataset:
     # -- element by element ----------------------------------------------------------------------
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
-        """The results of `map_func`, which is called once, to build its part of the graph.
+        """The results of `map_func`. It is called once, to build a part of the graph that runs for each element.
 
-        All that the part does happens for each element, in the order of the program, whether the results depend on it
-        or not: updates of variables, `tf.print`, `tf.Assert`, `tf.py_func`. Variables are read for each element.
+        Everything in that part runs for each element, in the order of the program, even if the results do not depend on
+        it: updates of variables, `tf.print`, `tf.Assert`, `tf.py_func`. Variables are read anew for each element.
 
         Args:
             map_func: Function of an element, its components as arguments when it is a tuple, that returns a tensor
@@ -257,25 +257,25 @@ class Dataset:
         return self._like(dataset_ops.TAKE, convert_to_tensor(count, dtypes.int64))
 
     def skip(self, count: TensorLike) -> Dataset:
-        """All but the first `count` elements; none when it is -1. An error among these makes it count anew."""
+        """All but the first `count` elements; none when it is -1. An error among those starts the count again."""
         return self._like(dataset_ops.SKIP, convert_to_tensor(count, dtypes.int64))
 
     def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
-        """Every `num_shards`-th element, from the one at `index` on: what one of several replicas reads."""
+        """Every `num_shards`-th element, starting at `index`. Use it to give each of several replicas its own part."""
         counts = [convert_to_tensor(value, dtypes.int64) for value in (num_shards, index)]
         return self._like(dataset_ops.SHARD, *counts)
 
     def repeat(self, count: TensorLike | None = None) -> Dataset:
-        """The elements `count` times over, errors too; without end when it is None or -1, unless there are none."""
+        """The elements, and errors, `count` times over; without end for None or -1. An empty dataset always ends."""
         return self._like(dataset_ops.REPEAT, convert_to_tensor(-1 if count is None else count, dtypes.int64))
 
     def shuffle(
         self, buffer_size: TensorLike, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
-        """The elements in an order drawn from a buffer.
+        """The elements in random order: each is drawn from a buffer of the next `buffer_size` elements.
 
         Args:
-            buffer_size: int64 scalar: elements among which one is drawn. As many as there are give a uniform order.
+            buffer_size: int64 scalar. For a uniformly random order it must be at least the number of elements.
             seed: With the graph's, determines the order (see `tf.set_random_seed`).
             reshuffle_each_iteration: Whether every pass has an order of its own (default True).
         """
@@ -358,12 +358,12 @@ class Dataset:
     def window(
         self, size: TensorLike, shift: TensorLike | None = None, stride: Sizes = 1, drop_remainder: bool = False
     ) -> Dataset:
-        """Stretches of `size` elements, each a structure of datasets with one component each.
+        """Windows of `size` elements. A window is a structure of datasets, one for each component.
 
         Args:
             size: Elements in a window.
             shift: Elements from the beginning of a window to that of the next; `size` when None.
-            stride: Elements from one to the next within a window.
+            stride: Distance between neighbouring elements of a window.
             drop_remainder: Leave out windows that are not full.
         """
         counts = [convert_to_tensor(v, dtypes.int64) for v in (size, size if shift is None else shift, stride)]
@@ -373,9 +373,9 @@ class Dataset:
         return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed))
 
     def prefetch(self, buffer_size: TensorLike) -> Dataset:
-        """The elements, up to `buffer_size` of which a thread makes ahead; `AUTOTUNE` for a few.
+        """The elements. A thread makes up to `buffer_size` of them in advance; `AUTOTUNE` stands for a few.
 
-        Errors keep their places. The thread ends with the elements, the iterator or the session.
+        Errors keep their places. The thread ends after the last element, or with the iterator or the session.
         """
         return self._like(dataset_ops.PREFETCH, convert_to_tensor(buffer_size, dtypes.int64))
 
@@ -390,9 +390,9 @@ class Dataset:
         return self
 
     def reduce(self, initial_state: Structure, reduce_func: Callable[..., Any]) -> Any:
-        """What is left of all elements: ``state = reduce_func(state, element)``, from `initial_state` on.
+        """Reduce all elements to one state: ``state = reduce_func(state, element)``, from `initial_state` on.
 
-        The dataset is walked through when the step runs, element by element.
+        Each step that runs the result reads the whole dataset, element by element.
         """
         initial = nest.map_structure(convert_to_tensor, initial_state)
         first = nest.flatten(initial)
@@ -406,7 +406,7 @@ class Dataset:
         return nest.pack_sequence_as(initial, results)
 
     def _beside(self, state: Structure) -> Dataset:
-        """What stands for elements that are pairs of a state and one of these."""
+        """A dataset that describes pairs of a state and an element, to trace a function of both."""
         kinds = nest.map_structure(lambda tensor: tensor.dtype, state)
         shapes = nest.map_structure(lambda tensor: tensor.shape, state)
         return Dataset(self._variant, (kinds, self._kinds), (shapes, self.output_shapes))
@@ -472,7 +472,7 @@ class Dataset:
         graph = self._variant.graph
         with graph.as_default():
             element = self.make_one_shot_iterator().get_next()
-        # Not `with session`: its defaults would hold in the code between two elements.
+        # Not `with session`: it would stay the default session in the caller's code between two elements.
         with contextlib.closing(Session("", graph)) as session:
             read = session.make_callable(element)
             while True:
@@ -498,7 +498,7 @@ class Options:
 
 
 class Iterator:
-    """Where a program is in a dataset. Every run of what depends on `get_next` takes one element.
+    """The position of a program in a dataset. Each step that runs `get_next` takes one element.
 
     Attributes:
         output_shapes: Static shape of each component, in the structure of an element.
@@ -534,7 +534,7 @@ class Iterator:
     def from_string_handle(
         string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
-        """The iterator that is chosen by feeding the value of its `string_handle`."""
+        """An iterator that stands for another one, chosen in each step by feeding the other's `string_handle`."""
         kinds = _declared_kinds(output_types, output_classes)
         handle = add_op(iterator_ops.FROM_STRING_HANDLE, convert_to_tensor(string_handle, dtypes.string))
         return Iterator(handle, kinds, _shapes_like(kinds, output_shapes))

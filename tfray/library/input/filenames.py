@@ -1,4 +1,4 @@
-"""Names of files as a variable: what `tf.train.string_input_producer` is given."""
+"""File names as a variable, made from patterns, for `tf.train.string_input_producer`."""
 
 from __future__ import annotations
 

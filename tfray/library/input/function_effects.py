@@ -1,7 +1,7 @@
-"""What functions of datasets do besides computing their results, in the order in which the program says it.
+"""Side effects of functions of datasets: they all happen, in the order of the program.
 
-In a step only that runs which a fetch needs, and a variable is read before it is updated. A function is like a function
-of Python: all that it does happens whenever it is called, one thing after the other.
+In a step, only operations that a fetch needs run, and a variable is read before it is updated. A dataset's function
+instead behaves as a Python function: each call does everything, one thing after the other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tfray.ops.arrays.shape_ops import identity
 
 
 def with_effects(region: Region, outputs: Sequence[Tensor]) -> list[Tensor]:
-    """`outputs`, tensors of a region, computed after all else that the region does."""
+    """`outputs`, tensors of a region, computed after all side effects of the region."""
     ops = [op for op in region.get_operations() if not _is_dataset(op)]
     for op in ops:
         for inner in regions_of(op):
@@ -34,7 +34,7 @@ def with_effects(region: Region, outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def has_effect(op: Operation) -> bool:
-    """Whether a call of an operation leaves more behind than its results. Random numbers that nobody sees do not."""
+    """Whether an operation has a side effect. Drawing random numbers does not count as one."""
     if _is_dataset(op):
         return False  # its functions have effects once its elements are asked for
     if any(has_effect(inner) for region in regions_of(op) for inner in region.get_operations()):
@@ -47,7 +47,7 @@ def _is_dataset(op: Operation) -> bool:
 
 
 def _put_in_order(ops: Iterable[Operation]) -> None:
-    """Let updates of a variable, and its reads, happen in the order of the program; likewise all other effects."""
+    """Order reads and updates of each variable, and all other side effects, as in the program."""
     reads: dict[Tensor, list[Operation]] = {}
     last_update: dict[Tensor, Operation] = {}
     last: list[Operation] = []

@@ -37,14 +37,14 @@ __all__ = [
 
 
 class TextFileIndex:
-    """What of a line of a text file is meant when it is not a column."""
+    """What to take from a line of a text file in place of a column: the whole line, or its number."""
 
     WHOLE_LINE: ClassVar[int] = lookup_ops.WHOLE_LINE
     LINE_NUMBER: ClassVar[int] = lookup_ops.LINE_NUMBER
 
 
 class TableInitializerBase:
-    """Base of what gives a table its contents.
+    """Base of the initializers, which give a table its contents.
 
     Attributes:
         key_dtype: Dtype of the keys.
@@ -104,7 +104,7 @@ class TextFileInitializer(TableInitializerBase):
         value_dtype: Dtype of the values.
         value_index: The same for the value.
         vocab_size: How many lines to read; all when None.
-        delimiter: What stands between columns.
+        delimiter: Text between two columns.
         name: Name of the operation.
     """
 
@@ -524,7 +524,7 @@ def index_table_from_file(
         name: Name of the table.
         key_column_index: Number of the column with the word.
         value_column_index: Number of the column with the number.
-        delimiter: What stands between columns.
+        delimiter: Text between two columns.
     """
     _check_index_table(vocabulary_file, "vocabulary_file", num_oov_buckets)
     if vocab_size is not None and vocab_size < 1:
@@ -605,7 +605,7 @@ def index_to_string_table_from_file(
         name: Name of the table.
         key_column_index: Number of the column with the number.
         value_column_index: Number of the column with the word.
-        delimiter: What stands between columns.
+        delimiter: Text between two columns.
     """
     _check_index_table(vocabulary_file, "vocabulary_file", 0)
     with get_default_graph().name_scope(name or "index_to_string"):

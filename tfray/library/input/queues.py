@@ -68,7 +68,7 @@ def as_name_list(names: Any, count: int) -> list[str] | None:
 
 
 class QueueBase:
-    """What all queues have in common. Make one of its subclasses; this class serves to select among queues.
+    """Base of all queues. Use its subclasses; only `from_list` is called on this class itself.
 
     Args:
         dtypes: Dtypes of the components of an element.
@@ -93,7 +93,7 @@ class QueueBase:
             queues: Queues on one device, with the same dtypes and names of components.
 
         Raises:
-            TypeError: An element is no queue, or the dtypes differ.
+            TypeError: An element is not a queue, or the dtypes differ.
             ValueError: There are none, or the names differ.
         """
         if not queues or not isinstance(queues, (list, tuple)):
@@ -160,7 +160,7 @@ class QueueBase:
         """An operation that adds the elements that are the rows of `vals`, without others in between.
 
         Args:
-            vals: As of `enqueue`, with a first axis over the elements.
+            vals: As for `enqueue`, with a first axis over the elements.
             name: Name of the operation.
 
         Raises:
@@ -228,7 +228,7 @@ class QueueBase:
         return self._element(queue_ops.queue_dequeue_many(self._queue_ref, n, self._dtypes, self._shapes, name))
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
-        """As `dequeue_many`, but of a closed queue take what is left, if that is anything.
+        """As `dequeue_many`, but when the queue is closed and has fewer elements, take those, if there are any.
 
         Args:
             n: int32 scalar.

@@ -1,7 +1,7 @@
-"""`tf.debug`: look into steps that run in this process, at every operation, those in loops and branches included.
+"""`tf.debug`: look at every tensor of steps that run in this process, also inside loops and branches.
 
 >>> tf.debug.watch(session, loss, feeds, "layer/.*")  # the values of what matches
->>> session = tf.debug.LocalDebugSession(session)  # then any run stops at the first tensor that is no number
+>>> session = tf.debug.LocalDebugSession(session)  # then any run stops at the first tensor that is not a number
 >>> session.add_tensor_filter("has_inf_or_nan", tf.debug.has_inf_or_nan)
 >>> session.break_on("gradients/.*MatMul.*")
 >>> tf.debug.dump(session, loss, feeds, "folder")  # every tensor as a file .npy
@@ -53,15 +53,15 @@ _SHOWN_ELEMENTS: Final = 6
 
 @dataclass(frozen=True)
 class TensorDatum:
-    """A value that an operation has returned.
+    """A tensor that an operation has computed in a step.
 
     Attributes:
         name: Name of the tensor.
         op_type: Type of the operation.
-        device: Where.
+        device: Name of the device that computed it.
         inputs: Names of the operation's inputs.
         site: Line of the program that made the operation, if it is known.
-        occurrence: How often the tensor has been computed in the step before, in a loop for instance.
+        occurrence: How many times the step had computed this tensor before: more than 0 only within loops.
     """
 
     name: str
@@ -78,7 +78,7 @@ class TensorDatum:
 
 
 def has_inf_or_nan(datum: Any, tensor: TensorLike | None = None) -> bool:
-    """Whether a value holds an infinity or what is no number. Also takes the value alone."""
+    """Whether a value contains an infinity or NaN. May also be called with the value alone."""
     value = np.asarray(datum if tensor is None else tensor)
     if value.dtype.kind in "biuOSU":
         return False
@@ -90,7 +90,7 @@ def has_inf_or_nan(datum: Any, tensor: TensorLike | None = None) -> bool:
 
 
 class _Observation:
-    """Gives every tensor of a step to `visit`, with what is known of it."""
+    """Calls `visit` for every tensor of a step, with its `TensorDatum`."""
 
     def __init__(self, graph: Graph, visit: Callable[[TensorDatum, Any], None]) -> None:
         self._graph = graph
@@ -145,7 +145,7 @@ def watch(
         tensors: Tensors, operations, or regular expressions of whole names; None for all.
 
     Returns:
-        The values of the fetches; and the values of each tensor by its name: several when a loop computes it anew.
+        The values of the fetches; and for each tensor, by name, a list of its values: several when a loop computes it.
     """
     matches, kept = _matcher(tensors), dict[str, list[Any]]()
 
@@ -215,7 +215,7 @@ class DebugDump:
         folder: The folder.
 
     Attributes:
-        tensors: What is there, in the order in which it was computed.
+        tensors: A `TensorDatum` for each saved tensor, in the order in which they were computed.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -258,7 +258,7 @@ def _fields(entry: Any) -> dict[str, Any]:
 
 
 class _WrapperSession:
-    """A session whose steps are looked at."""
+    """Base of the sessions that watch the steps of another session."""
 
     def __init__(self, sess: Session) -> None:
         if not isinstance(sess, Session):
@@ -267,7 +267,7 @@ class _WrapperSession:
 
     @property
     def session(self) -> Session:
-        """The session itself."""
+        """The session whose steps are watched."""
         return self._session
 
     @property
@@ -358,7 +358,7 @@ class LocalDebugSession(_WrapperSession):
 
 
 def _break_at(frame: FrameType) -> None:
-    """Open the debugger when `frame` goes on, and not in what is still to do before."""
+    """Open the debugger when `frame` continues, not in the functions that must return first."""
     debugger = pdb.Pdb()
     debugger.reset()
     outer: FrameType | None = frame

@@ -33,8 +33,8 @@ _STOP: Final = object()
 class EventFileWriter:
     """Writes events to a new event file.
 
-    The file is made, and the thread started, with the first event. The thread ends with `close`, or when the writer
-    is not used any more, or with the program; what was added until then is written.
+    The first event makes the file and starts the thread. The thread ends at `close`, when the writer is dropped, or
+    when the program ends. In each case it first writes all events that were added.
 
     Args:
         logdir: Folder of the file; it is made when it is not there.
@@ -75,7 +75,7 @@ class EventFileWriter:
     def _start(self) -> _EventLog:
         max_queue, flush_secs, suffix = self._options
         log = _EventLog(EventFile(self._logdir, suffix), max_queue, flush_secs)
-        # The thread keeps the log alive, not this writer: without it nobody could end the thread.
+        # The thread refers to the log, not to this writer: dropping the writer can then end the thread.
         self._finish = weakref.finalize(self, log.close_quietly)
         return log
 
@@ -95,7 +95,7 @@ class EventFileWriter:
                 log.close()
 
     def reopen(self) -> None:
-        """Make a closed writer take events again, in a new file. Of an open one, nothing."""
+        """Make a closed writer take events again, in a new file. Does nothing for an open writer."""
         with self._lock:
             self._closed = False
 
@@ -128,7 +128,7 @@ class _EventLog:
         self._check()
 
     def close_quietly(self) -> None:
-        """Close where nobody is left to tell of a failure."""
+        """Close without raising an error: used when the writer is gone and nobody could catch it."""
         self._queue.put(_STOP)
         self._thread.join()
 
@@ -149,7 +149,7 @@ class _EventLog:
                 due = time.monotonic() + self._flush_secs
             late = due is not None and time.monotonic() >= due
             try:
-                # After a failure the queue is still emptied: nobody may wait for room in it.
+                # After a failure go on emptying the queue: otherwise a caller would wait for room for ever.
                 if self._failure is None:
                     self._handle(item, flush=late or not is_event)
             except OpError as error:
@@ -239,7 +239,7 @@ class FileWriter:
 
         Args:
             session_log: The `tf.SessionLog`.
-            global_step: When.
+            global_step: Number of the step to which it belongs.
         """
         self._add(global_step, session_log=session_log)
 
@@ -250,7 +250,7 @@ class FileWriter:
 
         Args:
             graph: The graph, also as plain data.
-            global_step: When.
+            global_step: Number of the step to which it belongs.
             graph_def: A graph as plain data, an older form of `graph`.
 
         Raises:
@@ -271,7 +271,7 @@ class FileWriter:
 
         Args:
             meta_graph_def: What `tf.train.export_meta_graph` returned; anything whose ``graph_def`` is a graph.
-            global_step: When.
+            global_step: Number of the step to which it belongs.
 
         Raises:
             TypeError: It has no graph.
@@ -283,12 +283,12 @@ class FileWriter:
         self._add(global_step, meta_graph_def=proto.SerializeToString())
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:
-        """Add what a step told of itself: TensorBoard shows memory and compute time in the graph, if that was added.
+        """Add the metadata of a step: TensorBoard shows its memory and compute time in the graph, if a graph was added.
 
         Args:
             run_metadata: The `tf.RunMetadata`.
             tag: Its name, such as ``"step 100"``.
-            global_step: When.
+            global_step: Number of the step to which it belongs.
 
         Raises:
             ValueError: The tag has been used.

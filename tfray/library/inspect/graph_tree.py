@@ -26,7 +26,7 @@ def show(
         scope: Show only what is below this name scope.
         depth: Levels to show; below, scopes are summed up. All when None.
         constants: Whether to show constants.
-        console: Where; standard output when None.
+        console: Where to print; standard output when None.
     """
     from rich.console import Console
 

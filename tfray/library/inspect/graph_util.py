@@ -18,7 +18,7 @@ __all__ = ["convert_variables_to_constants", "extract_sub_graph", "freeze", "rem
 
 
 def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDef:
-    """What `dest_nodes`, and all that they need, make of a graph.
+    """The part of a graph that computes `dest_nodes`: these operations and all that they depend on.
 
     Args:
         graph_def: The graph.

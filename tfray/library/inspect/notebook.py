@@ -16,13 +16,13 @@ from tfray.framework.graph import Graph, Operation
 from tfray.framework.region import regions_of
 
 MAX_BOXES: Final = 48
-"""Boxes in the drawing of one scope: more cannot be told apart. What is left out is counted below it."""
+"""Most boxes in the drawing of one scope: more are hard to tell apart. The drawing says how many are left out."""
 
 MAX_BOXES_IN_ALL: Final = 1000
-"""Boxes of all drawings together. One takes about 500 bytes with its line, so a notebook grows by half a megabyte."""
+"""Most boxes in all drawings together. A box with its line takes about 500 bytes, so this adds half a megabyte."""
 
 MAX_SCOPES: Final = 200
-"""Scopes that can be unfolded. The outer ones come first; what is deeper is counted."""
+"""Most scopes that can be unfolded. Outer scopes come first; for the rest only their number is shown."""
 
 _ROW: Final = 6
 """Boxes side by side: as many as a notebook's column is wide."""
@@ -31,9 +31,10 @@ _BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y = 132, 34, 14, 26
 """Sizes in pixels; a label of `_LABEL` characters of 11 pixels fits into a box."""
 
 _LABEL: Final = 19
+"""Longest label of a box, in characters."""
 
 _MAX_POINTS: Final = 400
-"""Points of a curve: as many as its panel has pixels."""
+"""Most points of a curve: its panel is this many pixels wide, so more would not be seen."""
 
 _PANEL_WIDTH, _PANEL_HEIGHT = 400, 120
 

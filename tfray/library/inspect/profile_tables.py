@@ -70,7 +70,7 @@ def rows(recorded: Recorded | Sequence[Recorded], by: str = "op", waits: bool = 
     Args:
         recorded: One or more steps, as `Session.run` recorded them.
         by: ``"op"``, ``"type"`` or ``"device"``.
-        waits: Whether to count what is no operation, such as waiting for other devices.
+        waits: Whether to count what is not an operation, such as waiting for other devices.
     """
     if by not in _KEYS:
         raise InvalidArgumentError(f"a table is by {', '.join(_KEYS)}, not {by!r}")
@@ -180,7 +180,7 @@ def show(recorded: Recorded, limit: int = 20, console: Console | None = None) ->
     Args:
         recorded: The step.
         limit: Lines of the table of operations.
-        console: Where; standard output when None.
+        console: Where to print; standard output when None.
     """
     from rich.console import Console
 

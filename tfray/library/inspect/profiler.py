@@ -1,4 +1,4 @@
-"""`tf.profiler`: where the time and the memory of recorded steps went, parameters and floating-point operations.
+"""`tf.profiler`: the time and memory of recorded steps, and counts of parameters and floating-point operations.
 
 `show`, `rows`, `scopes` and `peak_memory` take the `tf.RunMetadata` of a step. `profile` is TensorFlow 1's interface to
 the same, for the views ``scope``, ``graph`` and ``op``.
@@ -79,7 +79,7 @@ _ORDERS: Final = {
 
 @dataclass
 class ProfileNode:
-    """What a name scope, an operation or a type of operations took; ``total_`` counts what is below as well.
+    """The cost of a name scope, an operation or a type of operations. ``total_`` numbers include all nodes below it.
 
     Attributes:
         name: Full name.
@@ -88,7 +88,7 @@ class ProfileNode:
         parameters: Elements of variables.
         float_ops: Floating-point operations of one run, from static shapes.
         run_count: Recorded runs.
-        children: What is below.
+        children: The nodes directly below.
     """
 
     name: str
@@ -105,7 +105,7 @@ class ProfileNode:
     children: list[ProfileNode] = field(default_factory=list)
 
     def add_up(self) -> None:
-        """Set the totals, from below."""
+        """Compute the totals of this node from those of its children."""
         for child in self.children:
             child.add_up()
         for name in ("exec_micros", "requested_bytes", "parameters", "float_ops", "run_count"):
@@ -156,27 +156,27 @@ class ProfileOptionBuilder:
         return self
 
     def with_max_depth(self, max_depth: int) -> ProfileOptionBuilder:
-        """Show that many levels."""
+        """Show at most this number of levels."""
         return self._with(max_depth=max_depth)
 
     def with_min_memory(self, min_bytes: int = 0, **_: int) -> ProfileOptionBuilder:
-        """Show only what returned at least so many bytes."""
+        """Show only nodes whose outputs have at least this number of bytes."""
         return self._with(min_bytes=min_bytes)
 
     def with_min_execution_time(self, min_micros: int = 0, **_: int) -> ProfileOptionBuilder:
-        """Show only what took at least so long."""
+        """Show only nodes that took at least this time."""
         return self._with(min_micros=min_micros)
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Show only what has so many elements of variables."""
+        """Show only nodes with at least this number of elements of variables."""
         return self._with(min_params=min_params)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Show only what takes so many floating-point operations."""
+        """Show only nodes with at least this number of floating-point operations."""
         return self._with(min_float_ops=min_float_ops)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
-        """Show only what ran so often."""
+        """Show only nodes that ran at least this number of times."""
         return self._with(min_occurrence=min_occurrence)
 
     def with_node_names(

@@ -1,4 +1,4 @@
-"""The spans of a recorded step, with what follows from them: self time, flows between devices, memory over time."""
+"""The spans of a recorded step, and what is computed from them: self time, flows between devices, memory over time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tfray.runtime.edge_key import without_turns
 _LABEL: Final = re.compile(r"(.*?) = (\w+)\((.*)\)", re.DOTALL)
 
 STEP_ALLOCATOR: Final = "step"
-"""Memory that lives no longer than the step: allocated and released within it."""
+"""The name of the allocator of memory that is allocated and released within one step."""
 
 
 @dataclass
 class StepSpan:
-    """A stretch of time of one thread of one device.
+    """A period of time in which one thread of one device did one thing.
 
     Attributes:
-        name: The operation, or for what is none a name that begins with ``_``.
+        name: Name of the operation; a name that begins with ``_`` for other work, such as waiting.
         type: Its type.
         arguments: What it was called on: names of tensors, or the key of an edge.
         device: Where.
@@ -29,8 +29,8 @@ class StepSpan:
         start_ns: When it began, in nanoseconds since 1970.
         end_ns: When it ended.
         output_bytes: Bytes of its outputs.
-        allocated_bytes: Of these, bytes of memory that was not there before.
-        self_ns: Its duration without the spans within it.
+        allocated_bytes: The part of `output_bytes` that was newly allocated.
+        self_ns: Its duration, less that of the spans inside it, in nanoseconds.
         shapes: Shapes of its outputs.
     """
 
@@ -110,7 +110,7 @@ def _span(node: NodeExecStats, device: str) -> StepSpan:
 
 
 def _set_self_times(spans: Sequence[StepSpan]) -> None:
-    """Take from each span what others within it on its thread took; `spans` are in order of thread and start."""
+    """Subtract from each span the time of the spans inside it on its thread. `spans` are sorted by thread and start."""
     enclosing: list[StepSpan] = []
     for span in spans:
         span.self_ns = span.duration_ns
@@ -135,12 +135,12 @@ def flows(spans: Iterable[StepSpan]) -> list[tuple[StepSpan, StepSpan]]:
             for receiver, received in recvs.get(key, {}).items():
                 if sender != receiver:
                     found += list(zip(sent, received, strict=False))
-    # Of a replica whose gradients came too late nothing arrived.
+    # Leave out pairs in the wrong order: the gradients of a replica that came too late were sent but not received.
     return [(sent, received) for sent, received in found if received.start_ns >= sent.start_ns]
 
 
 def coverage(spans: Sequence[StepSpan]) -> dict[str, float]:
-    """For each device, the part of the time from its first span to its last in which there is one."""
+    """For each device, the share of time with at least one span, between its first and its last span."""
     parts: dict[str, float] = {}
     for device in dict.fromkeys(span.device for span in spans):
         own = sorted((span.start_ns, span.end_ns) for span in spans if span.device == device)
@@ -157,12 +157,12 @@ def coverage(spans: Sequence[StepSpan]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Holding:
-    """Memory at the moment at which a device holds most.
+    """One holder of memory at the moment when its device holds most.
 
     Attributes:
         name: What holds it: a variable, an operation's output, or ``_buffers``, the memory that steps reuse.
         allocator: ``variables``, ``planned`` or ``step``.
-        size_bytes: How much.
+        size_bytes: Number of bytes.
     """
 
     name: str

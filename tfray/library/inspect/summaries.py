@@ -1,4 +1,4 @@
-"""Operations that tell TensorBoard values, named and collected as in TensorFlow 1."""
+"""Operations that make summaries for TensorBoard, named and collected as in TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def summary_scope(name: str, family: str | None = None) -> Iterator[tuple[str, s
 def _clean(name: str) -> str:
     clean = _UNFIT.sub("_", str(name)).lstrip("/")
     if not clean:
-        raise InvalidArgumentError(f"{name!r} is no name of a summary")
+        raise InvalidArgumentError(f"{name!r} is not a name of a summary")
     if clean != name:
         logging.info("summary name %r is not one that operations may have: using %r", name, clean)
     return clean
@@ -77,7 +77,7 @@ def _constant(text: str | bytes, name: str = "tag") -> Tensor:
 def _as_number(values: TensorLike) -> Tensor:
     tensor = convert_to_tensor(values)
     if tensor.dtype is dtypes.bool_:
-        raise InvalidArgumentError(f"{tensor!r} is no number: use tf.cast", op_name=tensor.op.name)
+        raise InvalidArgumentError(f"{tensor!r} is not a number: use tf.cast", op_name=tensor.op.name)
     return tensor
 
 

@@ -38,7 +38,7 @@ class Timeline:
             show_memory: Whether to draw the bytes that each device holds, beside its variables and buffers.
         """
         spans = spans_of(self._stats)
-        # Microseconds since 1970 leave a float no room for nanoseconds.
+        # Times are relative to the first: a float of microseconds since 1970 is too coarse for nanoseconds.
         origin = min((span.start_ns for span in spans), default=0)
         devices = {stats.device: number for number, stats in enumerate(self._stats.dev_stats, start=1)}
         events = self._names(devices)

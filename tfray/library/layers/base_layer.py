@@ -190,7 +190,7 @@ class Layer:
                 constraint=constraint,
             )
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
-        # Whether it is trainable is a matter of this layer, not of the one that made it first.
+        # This layer decides whether the variable is trainable here, even if another layer made it.
         self._weights.append((variable, trainable is None or trainable))
         return variable
 

@@ -4,7 +4,7 @@ A *dense* column gives numbers for each example: `numeric_column`, `bucketized_c
 `embedding_column`. A *categorical* column gives ids: `categorical_column_with_identity`, ``..._vocabulary_list``,
 ``..._hash_bucket``, `crossed_column`, and again `bucketized_column`; a linear model takes these as they are.
 
-Within this module the ids of a batch are ``[batch, n]``, -1 standing for none.
+Within this module the ids of a batch have the shape ``[batch, n]``; -1 stands for no id.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Features = Mapping[Any, Any]
 
 
 class FeatureColumn(ABC):
-    """What is made of features.
+    """Base of feature columns: a column computes numbers or ids from features.
 
     Attributes:
         name: Name, from which those of variables are made.
@@ -388,7 +388,7 @@ class CrossedCategories(CategoricalColumn):
             if crossed is None:
                 crossed, present = words, there
                 continue
-            # Every value so far with every value of this feature.
+            # Combine each value so far with each value of this feature.
             present = _pairs(math_ops.logical_and, present, there)
             crossed = _pairs(lambda one, two: string_ops.string_join([one, two], "_X_"), crossed, words)
         found = _hashed(crossed, self.hash_bucket_size)

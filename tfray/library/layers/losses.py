@@ -1,8 +1,9 @@
-"""Losses: what training makes small, each added to a collection of the graph.
+"""Losses, which training minimises. Each is added to a collection of the graph.
 
-All losses take `weights`, a number or tensor that scales the loss of each element: of rank 0, or of the rank of the
-losses with each size 1 or that of the losses. A `reduction` then makes one number of them, see `Reduction`. That
-goes to the collection `loss_collection` (``GraphKeys.LOSSES``, None for none), where `get_total_loss` finds it.
+All losses take `weights`, a number or tensor that scales the loss of each element. Its rank is 0 or that of the losses,
+and each of its sizes is 1 or that of the losses. A `reduction` makes one number of the weighted losses, see
+`Reduction`. The number goes to the collection `loss_collection` (by default ``GraphKeys.LOSSES``; None for no
+collection), where `get_total_loss` finds it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Reduction:
     """How the weighted losses of all elements become one number.
 
     Attributes:
-        NONE: They do not: the result has a loss for each element.
+        NONE: No reduction: the result has a loss for each element.
         SUM: Their sum.
         SUM_OVER_BATCH_SIZE: The sum over the number of elements.
         SUM_BY_NONZERO_WEIGHTS: The sum over the number of elements with a weight other than 0. The default.
@@ -104,7 +105,7 @@ def _is_number(value: TensorLike, number: float) -> bool:
 
 
 def _check_weights(weights: Tensor, losses: Tensor) -> None:
-    """Raise unless weights broadcast to the losses by size 1 or rank 0 alone; other ways are mostly mistakes."""
+    """Raise unless weights have rank 0, or the rank of the losses and sizes 1 or equal. Others are mostly mistakes."""
     if weights.shape.rank in (0, None) or losses.shape.rank is None:
         return
     sizes = zip(weights.shape.as_list(), losses.shape.as_list(), strict=False)
@@ -132,7 +133,7 @@ def _reduced(weighted: Tensor, losses: Tensor, weights: TensorLike, reduction: s
 
 
 def _number_present(losses: Tensor, weights: TensorLike, per_example: bool = False) -> Tensor:
-    """How many losses have a weight other than 0; `per_example` along all dimensions but the first, kept as 1."""
+    """How many losses have a weight other than 0. With `per_example`, for each example: ``[batch, 1, ..., 1]``."""
     if not per_example and _is_number(weights, 1):
         return array_ops.cast(array_ops.size(losses), dtypes.float32)
     with get_default_graph().name_scope("num_present"):
@@ -368,7 +369,7 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
-    """How much differences between pairs of elements are mispredicted, within each example.
+    """The error of predicted differences between pairs of elements, within each example.
 
     For each example it is the mean over all pairs of elements i and j of
     ``((predictions[i] - predictions[j]) - (labels[i] - labels[j])) ** 2``; the result is the sum over examples. An
@@ -534,7 +535,7 @@ def sparse_softmax_cross_entropy(
 
 
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Add a loss of one's own to a collection.
+    """Add your own loss to a collection.
 
     Args:
         loss: The loss, mostly a scalar.

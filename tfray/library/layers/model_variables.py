@@ -1,4 +1,4 @@
-"""Variables of models in lists: those of a scope, with a suffix, to restore; as ``tf.contrib.framework`` has them."""
+"""Lists of a model's variables: by scope, by suffix, or to restore. ``tf.contrib.framework`` has these functions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def model_variable(
     collections: Iterable[str] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """As `variable`, for one that inference needs: it goes to ``GraphKeys.MODEL_VARIABLES`` too."""
+    """As `variable`, for a variable that inference needs: it is also added to ``GraphKeys.MODEL_VARIABLES``."""
     where = [*(collections or [GraphKeys.GLOBAL_VARIABLES]), GraphKeys.MODEL_VARIABLES]
     where = list(dict.fromkeys(where))
     return variable(name, shape, dtype, initializer, regularizer, trainable, where, **kwargs)

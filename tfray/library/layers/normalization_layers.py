@@ -27,8 +27,8 @@ from tfray.ops.nn import normalization_ops
 class BatchNormalization(Layer):
     """Normalizes every channel to mean 0 and variance 1, then scales and shifts it.
 
-    In training it uses the mean and variance of the batch, and moves averages of them; otherwise it uses these
-    averages. What moves them goes to ``GraphKeys.UPDATE_OPS`` and has to be run with each training step:
+    In training it uses the mean and variance of the batch, and updates moving averages of them. Otherwise it uses the
+    moving averages. The updates go to ``GraphKeys.UPDATE_OPS`` and must be run with each training step:
 
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
             train_op = optimizer.minimize(loss)
@@ -220,7 +220,7 @@ def batch_normalization(
     reuse: Reuse | None = None,
     fused: bool | None = None,
 ) -> Tensor:
-    """Normalize every channel, then scale and shift it; see `BatchNormalization` for what else has to be run.
+    """Normalize every channel, then scale and shift it. Training must also run updates: see `BatchNormalization`.
 
     Args:
         inputs: Shape ``[batch, ..., channels]``, a floating dtype.

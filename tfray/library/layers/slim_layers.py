@@ -565,7 +565,7 @@ def batch_norm(
 
 
 class _Normalization(BatchNormalization):
-    """Keeps updates to itself: its caller says where they go."""
+    """Batch normalization that adds its updates to no collection: the caller decides where they go."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,1 +1,1 @@
-"""Metrics, which add up over batches in variables."""
+"""Metrics over many batches: each keeps its sums in local variables."""

@@ -97,7 +97,7 @@ def _share(
     collections: tuple[Any, Any],
     name: str | None,
 ) -> Metric:
-    """True positives among them and another outcome."""
+    """True positives divided by the sum of true positives and another outcome: precision or recall."""
     with metric_scope(name, default):
         predictions, labels, weights = _as_bools(labels, predictions, weights)
         right, new_right = _count("true_positives", labels, predictions, weights, "true_positives")
@@ -117,7 +117,7 @@ def precision(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How often the prediction yes is right.
+    """Precision: the share of positive predictions that are right.
 
     Args:
         labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
@@ -238,7 +238,7 @@ def precision_at_thresholds(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How often a prediction above a threshold is right.
+    """Precision at thresholds: the share of predictions above each threshold that are right.
 
     Args:
         labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
@@ -277,7 +277,7 @@ def recall_at_thresholds(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How often a prediction is above a threshold where it should be.
+    """Recall at thresholds: the share of positive labels whose prediction is above each threshold.
 
     The arguments, the result and their shapes are those of `precision_at_thresholds`.
     """
@@ -307,7 +307,7 @@ def sensitivity_at_specificity(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How often yes is predicted where it is right, at the threshold whose specificity is nearest to one given.
+    """Sensitivity (the recall of positives) at the threshold whose specificity is nearest to a given one.
 
     Args:
         labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
@@ -354,7 +354,7 @@ def specificity_at_sensitivity(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How often no is predicted where it is right, at the threshold whose sensitivity is nearest to one given.
+    """Specificity (the recall of negatives) at the threshold whose sensitivity is nearest to a given one.
 
     Arguments, result and their shapes are those of `sensitivity_at_specificity`. Of several such thresholds the highest
     counts.
@@ -402,7 +402,7 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Sequence[float] | None = None,
 ) -> Metric:
-    """The area under the curve that precision and recall, or the two rates of yes, make as the threshold moves.
+    """The area under a curve over all thresholds: of true and false positive rates (ROC), or precision and recall (PR).
 
     Args:
         labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
@@ -460,7 +460,7 @@ def auc(
 
 
 def _curve(curve: str, counts: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    # TensorFlow's curves are slightly off, so that they are defined where there is nothing to count.
+    # As TensorFlow, add a small number to counts: the rates are then defined even if nothing was counted.
     epsilon = 1e-6
     yes, no = counts["true_positives"], counts["true_negatives"]
     recall = (yes + epsilon) / (yes + counts["false_negatives"] + epsilon)

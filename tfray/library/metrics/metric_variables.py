@@ -1,4 +1,4 @@
-"""What metrics are made of: local variables that add up over steps, and quotients that survive an empty sum."""
+"""The parts of metrics: local variables that add up over steps, and quotients that are 0 for an empty sum."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def precision_at_k(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How many of the k classes with the highest scores are true.
+    """Precision at k: the share of the k classes with the highest scores that are true.
 
     Args:
         labels: The true classes, ``[..., labels]``, or ``[...]`` for one each; see the module.
@@ -91,7 +91,7 @@ def recall_at_k(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Metric:
-    """How many of the true classes are among the k with the highest scores.
+    """Recall at k: the share of the true classes that are among the k with the highest scores.
 
     The arguments, the result and their shapes are those of `precision_at_k`.
     """
@@ -138,8 +138,8 @@ def average_precision_at_k(
 ) -> Metric:
     """The mean over examples of the average precision.
 
-    For an example it is the sum, over the places among the first k at which a true class stands, of the precision
-    up to there, divided by the number of true classes or k, whichever is less.
+    The average precision of an example is computed from its k highest predictions: add up the precision at each
+    position that holds a true class, and divide the sum by the number of true classes or by k, whichever is less.
 
     Args:
         labels: The true classes, ``[..., labels]``, or ``[...]`` for one each; see the module.
@@ -229,7 +229,7 @@ def _only(class_id: int | None, classes: Tensor) -> Tensor:
 
 
 def _is_first_of_its_kind(labels: Tensor) -> Tensor:
-    """Which labels are no padding and no repetition of one before."""
+    """Which labels are neither padding nor a repetition of an earlier label."""
     count = array_ops.shape(labels)[-1]
     place = array_ops.range(count)
     earlier = math_ops.less(array_ops.expand_dims(place, 0), array_ops.expand_dims(place, 1))

@@ -1,1 +1,1 @@
-"""Modules that users see as `tf.math`, `tf.nn` and so on, and that only collect names."""
+"""The modules behind `tf.math`, `tf.nn` and so on. They define nothing: each collects the names of one namespace."""

@@ -1,4 +1,4 @@
-"""The names of ``tf.data``."""
+"""``tf.data``: datasets and their iterators. Use it to read, shuffle, batch and prefetch the input of a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfray.library.input.datasets import AUTOTUNE, Dataset, Iterator, Options
 
 
 def __getattr__(name: str) -> Any:
-    """`tf.data.experimental`, which is made of what stands here."""
+    """`tf.data.experimental`, imported late because it needs this module."""
     if name == "experimental":
         from tfray.library.input import data_experimental
 

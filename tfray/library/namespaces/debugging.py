@@ -1,4 +1,4 @@
-"""The names of ``tf.debugging``: operations that check values. `tf.debug` looks into steps."""
+"""``tf.debugging``: assertions and checks that are part of a graph. To look at the tensors of a step use `tf.debug`."""
 
 from tfray.ops.checks.check_ops import (
     assert_equal,

@@ -1,4 +1,4 @@
-"""The names of ``tf.image``."""
+"""``tf.image``: decode, resize, crop, recolour and compare images. Use it for input, augmentation and summaries."""
 
 from tfray.ops.image.crop_resize_ops import crop_and_resize
 from tfray.ops.image.image_box_ops import (

@@ -1,4 +1,4 @@
-"""The names of ``tf.io``."""
+"""``tf.io``: read and write files, and decode what they hold: TFRecords, examples, CSV, raw bytes, base64."""
 
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
 from tfray.formats.tfrecord import TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator

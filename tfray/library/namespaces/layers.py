@@ -1,4 +1,4 @@
-"""The names of ``tf.layers``."""
+"""``tf.layers``: layers that make their own variables. Use it to build a network; `tf.nn` has the bare operations."""
 
 from tfray.library.layers.base_layer import Layer
 from tfray.library.layers.convolution_layers import (

@@ -1,4 +1,4 @@
-"""The names of ``tf.linalg``."""
+"""``tf.linalg``: matrix products, decompositions, solvers, norms and diagonals, for single matrices or batches."""
 
 from tfray.library.variables.clip import global_norm
 from tfray.ops.arrays.construction_ops import eye

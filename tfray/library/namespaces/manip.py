@@ -1,4 +1,4 @@
-"""The names of ``tf.manip``."""
+"""``tf.manip``: move the elements of tensors (reshape, roll, tile, gather, scatter). Most are also in ``tf`` itself."""
 
 from tfray.ops.arrays.gather_ops import gather_nd, scatter_nd
 from tfray.ops.arrays.layout_ops import reverse, roll, tile

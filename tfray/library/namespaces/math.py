@@ -1,4 +1,4 @@
-"""The names of ``tf.math``."""
+"""``tf.math``: arithmetic, comparisons, reductions, segment sums and special functions. Many are also in ``tf``."""
 
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.ops.arrays.shape_ops import invert_permutation

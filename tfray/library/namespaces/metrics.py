@@ -1,4 +1,4 @@
-"""The names of ``tf.metrics``."""
+"""``tf.metrics``: metrics over many steps, such as accuracy or AUC, each a value and an update. Use it to evaluate."""
 
 from tfray.library.metrics.binary_metrics import (
     auc,

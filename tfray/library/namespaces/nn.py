@@ -1,4 +1,7 @@
-"""The names of ``tf.nn``."""
+"""``tf.nn``: operations of neural networks: activations, convolutions, pooling, losses, embeddings, RNNs.
+
+They take their weights as arguments; use `tf.layers` for layers that make their own variables.
+"""
 
 from tfray.library.namespaces import rnn_cell
 from tfray.library.rnn import legacy_seq2seq as seq2seq

@@ -1,4 +1,4 @@
-"""The names of ``tf.quantization``."""
+"""``tf.quantization``: round floats as a low-precision format would, to train networks that will be quantized."""
 
 from tfray.ops.nn.fake_quantization_ops import (
     fake_quant_with_min_max_args,

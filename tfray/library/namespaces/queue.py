@@ -1,4 +1,4 @@
-"""The names of ``tf.queue``."""
+"""``tf.queue``: queues that steps share. Use them to hand tensors from one part of a program to another."""
 
 from tfray.library.input.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 

@@ -1,4 +1,4 @@
-"""The names of ``tf.random``."""
+"""``tf.random``: seeds, random tensors and candidate samplers. The ``stateless`` ones depend on their seed alone."""
 
 from tfray.framework.random_seed import get_seed, set_random_seed
 from tfray.ops.nn.candidate_sampling_ops import (

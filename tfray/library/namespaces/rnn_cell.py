@@ -1,4 +1,4 @@
-"""The names of ``tf.nn.rnn_cell``."""
+"""``tf.nn.rnn_cell``: recurrent cells and wrappers around them. Run a cell over time with `tf.nn.dynamic_rnn`."""
 
 from tfray.library.rnn.rnn_cell_base import RNNCell
 from tfray.library.rnn.rnn_cell_wrappers import (

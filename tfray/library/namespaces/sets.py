@@ -1,4 +1,4 @@
-"""The names of ``tf.sets``."""
+"""``tf.sets``: union, intersection, difference and size of sets that are the rows of the last dimension."""
 
 from tfray.ops.sparse.set_ops import set_difference, set_intersection, set_size, set_union
 from tfray.ops.sparse.set_ops import set_difference as difference

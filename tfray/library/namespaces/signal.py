@@ -1,4 +1,4 @@
-"""The names of ``tf.signal``."""
+"""``tf.signal``: Fourier and cosine transforms, frames, windows and spectrograms, for audio and other signals."""
 
 from tfray.ops.linalg.fft_ops import (
     fft,

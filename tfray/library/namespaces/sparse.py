@@ -1,4 +1,4 @@
-"""The names of ``tf.sparse``."""
+"""``tf.sparse``: `SparseTensor` and its operations. Use it for tensors most of whose elements are 0 or missing."""
 
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.ops.math.sparse_segment_ops import sparse_segment_mean as segment_mean

@@ -1,4 +1,4 @@
-"""The names of ``tf.spectral``."""
+"""``tf.spectral``: Fourier and cosine transforms, by their older names. `tf.signal` has them too, and more."""
 
 from tfray.ops.linalg.fft_ops import (
     fft,

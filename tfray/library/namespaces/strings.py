@@ -1,4 +1,4 @@
-"""The names of ``tf.strings``."""
+"""``tf.strings``: split, join, match, convert and hash strings. Use it to prepare text in a graph."""
 
 from tfray.ops.strings.string_number_ops import as_string
 from tfray.ops.strings.string_number_ops import string_to_hash_bucket as to_hash_bucket

@@ -1,4 +1,4 @@
-"""The names of ``tf.summary``."""
+"""``tf.summary``: record scalars, histograms, images, audio and text, and write them to files for TensorBoard."""
 
 from tfray.formats.events import Event, SessionLog, Summary, SummaryDescription, TaggedRunMetadata, summary_iterator
 from tfray.library.inspect.event_writer import FileWriter, FileWriterCache

@@ -1,1 +1,1 @@
-"""What programs need of their surroundings: flags, files, logging, tests."""
+"""How programs deal with their environment: flags, files, logging, tests."""

@@ -1,7 +1,7 @@
 """Command-line flags: the names of ``tf.flags`` and ``tf.app.flags``, which are those of absl's ``absl.flags``.
 
-Flags are defined at import and parsed by `tf.app.run`, or else when one of `FLAGS` is first read. They are absl's: a
-program may define some here and others by way of absl, and finds all in either `FLAGS`.
+Flags are defined when a module is imported. `tf.app.run` parses them, or else the first read of one of `FLAGS`. They
+are absl's flags: a program may define some here and others through absl, and find all of them in either `FLAGS`.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ DEFINE_boolean = DEFINE_bool = _by_old_names(_absl.DEFINE_boolean)
 class _ParsedFlags:
     """The flags of `absl.flags.FLAGS` by the same names, parsed when one is first read.
 
-    Arguments that name no flag are left alone then; TensorFlow raises, and cannot read a flag in a notebook.
+    Unknown arguments are ignored in that case. TensorFlow raises an error, so it cannot read flags in a notebook.
     """
 
     def __init__(self, values: _absl.FlagValues) -> None:

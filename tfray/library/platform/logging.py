@@ -26,7 +26,7 @@ ERROR: Final = _logging.ERROR
 FATAL: Final = _logging.CRITICAL
 
 _CALLER: Final = 2
-"""How many frames up the line is that a message comes from."""
+"""Stack frames between Python's logging call and the user's line: the message shows that line."""
 
 
 @lru_cache(maxsize=1)

@@ -88,7 +88,7 @@ class TestCase(unittest.TestCase):
 
     @property
     def test_session(self) -> Callable[..., Any]:
-        """`session`. A property, so that nobody takes it for a test."""
+        """`session`, by another name. It is a property so that test runners do not take it for a test."""
         return self.session
 
     def evaluate(self, tensors: Any) -> Any:

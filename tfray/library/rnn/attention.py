@@ -1,4 +1,4 @@
-"""Attention: how a decoder looks at the states of an encoder, and the cell that does so in every step."""
+"""Attention: mechanisms that weight the states of an encoder, and the cell that uses them in every step."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class AttentionWrapperState(
 
 
 class AttentionWrapper(RNNCell):
-    """A cell that gets, besides its input, what its last output attended to.
+    """A cell with attention: in each step it gets its input joined with the attention of the step before.
 
     Args:
         cell: The cell.
@@ -397,7 +397,7 @@ class AttentionWrapper(RNNCell):
 
 
 def _attend(mechanism: Any, cell_output: Tensor, state: Any, layer: Any) -> tuple[Tensor, Tensor, Any]:
-    """What the output attends to, the weights, and the mechanism's next state."""
+    """The attention vector for a cell's output, the weights, and the mechanism's next state."""
     alignments, next_state = mechanism(cell_output, state)
     context = linalg_ops.matmul(array_ops.expand_dims(alignments, 1), mechanism.values)
     context = array_ops.squeeze(context, [1])

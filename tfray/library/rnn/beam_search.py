@@ -69,7 +69,7 @@ class BeamSearchDecoderState(
 class BeamSearchDecoderOutput(
     collections.namedtuple("BeamSearchDecoderOutput", ["scores", "predicted_ids", "parent_ids"])
 ):
-    """What a step gives, each ``[batch, beam]``: scores, the ids that were chosen, and the beams that they continue."""
+    """The output of a step: scores, chosen ids, and the beams that they continue; each is ``[batch, beam]``."""
 
     __slots__ = ()
 
@@ -186,7 +186,7 @@ class BeamSearchDecoder(Decoder):
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
         sizes = array_ops.stack([self._batch_size, self._width])
         dtype = self.output_dtype.scores
-        # The beams begin alike: all but the first wait, so that they come to differ.
+        # All beams begin equal. Only the first may continue in the first step; otherwise all would choose the same.
         first = array_ops.one_hot(
             array_ops.zeros(sizes[:1], dtypes.int32), self._width, 0.0, float("-inf"), dtype=dtype
         )
@@ -224,7 +224,7 @@ class BeamSearchDecoder(Decoder):
         vocabulary = batch_size_of(logits, 2)
         step_log_probs = self._of_going_beams(log_softmax(logits), state.finished, vocabulary)
         totals = array_ops.expand_dims(state.log_probs, 2) + step_log_probs
-        # The end token does not count, nor does what follows it.
+        # A length counts neither the end token nor anything after it.
         is_word = array_ops.one_hot(self._end_token, vocabulary, 0, 1, dtype=dtypes.int64)
         going = array_ops.expand_dims(array_ops.cast(math_ops.logical_not(state.finished), dtypes.int64), 2)
         lengths = array_ops.expand_dims(state.lengths, 2) + going * is_word
@@ -249,7 +249,7 @@ class BeamSearchDecoder(Decoder):
         return BeamSearchDecoderOutput(best_scores, word_ids, beam_ids), next_state
 
     def _of_going_beams(self, step_log_probs: Tensor, finished: Tensor, vocabulary: TensorLike) -> Tensor:
-        """The log probabilities, where those of finished beams are all at the end token."""
+        """The log probabilities; for finished beams, those where the end token is certain and all else impossible."""
         dtype = step_log_probs.dtype
         ended = array_ops.one_hot(self._end_token, vocabulary, 0.0, float(dtype.min), dtype=dtype)
         all_ended = array_ops.zeros_like(step_log_probs) + ended
@@ -315,7 +315,7 @@ class BeamSearchDecoder(Decoder):
 
 
 def length_penalty(lengths: TensorLike, weight: float, dtype: DTypeLike = dtypes.float32) -> Tensor:
-    """``((5 + length) / 6) ** weight``: what log probabilities are divided by."""
+    """``((5 + length) / 6) ** weight``, by which log probabilities are divided."""
     return math_ops.pow((5.0 + array_ops.cast(lengths, dtype)) / 6.0, weight)
 
 

@@ -61,7 +61,7 @@ def rnn_decoder(
     loop_function: LoopFunction | None = None,
     scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
-    """Run a cell over inputs, or over what a function makes of its own outputs.
+    """Run a cell over inputs; with a loop function, over inputs that the function makes from the cell's outputs.
 
     Args:
         decoder_inputs: One ``[batch, size]`` for each step.
@@ -178,7 +178,7 @@ def attention_decoder(
     scope: ScopeLike | None = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Tensor], Any]:
-    """`rnn_decoder` with attention: each step sees, besides its input, what its last state attended to.
+    """`rnn_decoder` with attention: each step gets its input and the attention of the last state.
 
     Args:
         decoder_inputs: One ``[batch, size]`` for each step.
@@ -248,14 +248,14 @@ class _Heads:
             self._vectors.append(get_variable(f"AttnV_{head}", [size], self._states.dtype))
 
     def nothing(self, dtype: DTypeLike | None) -> list[Tensor]:
-        """What is attended to before the first step: zeros."""
+        """The attention before the first step: zeros."""
         sizes = array_ops.stack([array_ops.shape(self._states)[0], self._size])
         zeros = array_ops.zeros(sizes, self._states.dtype if dtype is None else dtype)
         zeros.set_shape([None, self._size])
         return [zeros] * len(self._hidden)
 
     def __call__(self, query: Any) -> list[Tensor]:
-        """What each head attends to, ``[batch, size]``."""
+        """The attention of each head, ``[batch, size]``."""
         parts = nest.flatten(query)
         query = parts[0] if len(parts) == 1 else array_ops.concat(parts, 1)
         attended = []
@@ -516,7 +516,7 @@ def sequence_loss_by_example(
             terms.append(loss_function(labels=labels, logits=convert_to_tensor(step_logits)) * weight)
         total = math_ops.add_n(terms)
         if average_across_timesteps:
-            # A small number in place of a sum of 0: sequences without weight have loss 0.
+            # Adding a small number avoids 0 / 0: a sequence without weights has loss 0.
             total = total / (math_ops.add_n([convert_to_tensor(weight) for weight in weights]) + 1e-12)
         return total
 

@@ -32,7 +32,7 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: ScopeLike | None = None,
 ) -> tuple[Any, Any]:
-    """Run a cell over sequences, in a loop: their length need not be known, and may differ from step to step.
+    """Run a cell over sequences, in a loop. The length need not be known, and may differ from run to run.
 
     Args:
         cell: The cell.
@@ -147,7 +147,7 @@ def _loop(
         lambda size: TensorArray(output_dtype, steps, element_shape=with_batch(size, batch_size)), cell.output_size
     )
     zero_output = None if lengths is None else zeros_of(cell.output_size, batch_size, output_dtype)
-    # No more steps than the longest sequence has; what is not written is zeros.
+    # Stop after the longest sequence. Outputs that were not written read as zeros.
     bound = steps if lengths is None else math_ops.minimum(steps, math_ops.maximum(1, math_ops.reduce_max(lengths)))
 
     def body(time: Tensor, arrays: Any, state: Any) -> Any:
@@ -206,7 +206,7 @@ def _copy_through(ended: Tensor, old: Structure, new: Structure) -> Any:
 
 def _choose(ended: Tensor, before: Any, after: Any) -> Any:
     if nest.is_composite(after) or after.shape.rank == 0:
-        return after  # a TensorArray or a scalar is of the whole batch
+        return after  # a TensorArray or a scalar belongs to the whole batch, not to one sequence
     chosen = array_ops.where(ended, before, after)
     chosen.set_shape(after.shape)
     return chosen
@@ -435,7 +435,7 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: ScopeLike | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Run a cell in a loop in which a function decides inputs, outputs, states and the end.
+    """Run a cell in a loop. A function chooses the inputs, outputs and states, and decides when to end.
 
     ``loop_fn(time, cell_output, cell_state, loop_state)`` returns
     ``(finished, next_input, next_state, emit_output, next_loop_state)``. It is called first with time 0 and None for

@@ -1,4 +1,4 @@
-"""What every recurrent cell is: a layer that is called with an input and a state."""
+"""The base of recurrent cells: a cell is a layer that is called with an input and a state."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from tfray.ops.nn import activation_ops, cross_entropy_ops
 class RNNCell(Layer):
     """One step of a recurrent network: ``output, new_state = cell(inputs, state)``.
 
-    A cell of one's own defines `state_size`, `output_size` and ``call(inputs, state)``, which may use
-    `tf.get_variable`.
+    A subclass defines `state_size`, `output_size` and ``call(inputs, state)``, which may use `tf.get_variable`.
     """
 
     def __call__(self, inputs: TensorLike, state: Any, scope: ScopeLike | None = None) -> Any:
@@ -45,7 +44,7 @@ class RNNCell(Layer):
             return super().__call__(inputs, state, scope=opened)
 
     def _remembering(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Count the variables that `call` gets itself as those of the layer."""
+        """A variable getter: variables that `call` gets by `tf.get_variable` also count as the layer's."""
         variable = getter(*args, **kwargs)
         if not any(variable is known for known, _ in self._weights):
             trainable = kwargs.get("trainable")

@@ -1,4 +1,4 @@
-"""Cells made of cells: stacked, with dropout, residual, on a device, with projections or an embedding."""
+"""Cells that wrap other cells: stacks, dropout, residual connections, placement, projections, embeddings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tfray.ops.random import random_ops
 
 
 class MultiRNNCell(RNNCell):
-    """Cells one upon the other: the output of each is the input of the next.
+    """A stack of cells: the output of each is the input of the next.
 
     Args:
         cells: The cells, the lowest first. One cell must not stand there twice.
@@ -98,7 +98,7 @@ def _unique(items: Any) -> list[Any]:
 
 
 class _Wrapper(RNNCell):
-    """A cell around another, with the variables of that: it has no scope of its own."""
+    """Base of wrappers of one cell. A wrapper opens no variable scope, so the variables are those of the inner cell."""
 
     def __init__(self, cell: RNNCell) -> None:
         super().__init__()
@@ -246,14 +246,14 @@ def _drops(probability: Any) -> bool:
 
 
 def _is_no_memory(part: Any) -> Any:
-    """Whether parts of a state may be dropped: of an LSTM's the output, but not the memory."""
+    """Which parts of a state may be dropped. Of an LSTM's state the output may, the memory may not."""
     if hasattr(part, "c") and hasattr(part, "h") and hasattr(part, "_fields"):
         return [name != "c" for name in part._fields]
     return True
 
 
 def _flags(may_drop: Callable[[Any], Any], values: Any) -> list[bool]:
-    """For every leaf of `values` whether `may_drop` allows it, asked from the outside in."""
+    """For every leaf of `values`, whether `may_drop` allows it. It is asked for outer structures first."""
     answer = may_drop(values)
     if not nest.is_nested(values):
         return [bool(nest.flatten(answer)[0])]
@@ -292,7 +292,7 @@ def _sum_of_both(inputs: TensorLike, outputs: Any) -> Any:
 
 
 class HighwayWrapper(_Wrapper):
-    """Lets the inputs of a cell pass by its outputs, through a gate that is learned.
+    """A highway: a learned gate mixes the inputs of a cell with its outputs.
 
     Args:
         cell: The cell, whose output has the size of its input.

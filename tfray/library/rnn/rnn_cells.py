@@ -133,7 +133,7 @@ class GRUCell(LayerRNNCell):
 
 
 class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ["c", "h"])):
-    """The state of an LSTM: ``c``, what it remembers, and ``h``, its last output."""
+    """The state of an LSTM: ``c``, its memory, and ``h``, its last output."""
 
     __slots__ = ()
 

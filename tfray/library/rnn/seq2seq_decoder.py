@@ -24,7 +24,7 @@ from tfray.ops.math import math_ops
 
 
 class Decoder:
-    """What `dynamic_decode` runs. A decoder of one's own defines all but `finalize`."""
+    """Base of the decoders that `dynamic_decode` runs. A subclass defines everything but `finalize`."""
 
     @property
     def batch_size(self) -> Any:
@@ -60,7 +60,7 @@ class Decoder:
 
 
 class BasicDecoderOutput(collections.namedtuple("BasicDecoderOutput", ["rnn_output", "sample_id"])):
-    """What a `BasicDecoder` gives: the outputs of the cell (or of the layer after it), and the ids that were taken."""
+    """The output of a `BasicDecoder`: that of the cell (or of the layer after it), and the ids that were taken."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class BasicDecoder(Decoder):
     ) -> None:
         check_is_cell(cell, "BasicDecoder")
         if not hasattr(helper, "next_inputs"):
-            raise TypeError(f"BasicDecoder: {helper!r} is no helper")
+            raise TypeError(f"BasicDecoder: {helper!r} is not a helper")
         if output_layer is not None and not callable(output_layer):
             raise TypeError(f"BasicDecoder: output_layer is {output_layer!r}, expected a layer")
         self._cell = cell
@@ -150,7 +150,7 @@ def dynamic_decode(
         The outputs, ``[batch, time, ...]``, the last state, and the lengths of the sequences, int32 ``[batch]``.
     """
     if not hasattr(decoder, "step") or not hasattr(decoder, "initialize"):
-        raise TypeError(f"dynamic_decode: {decoder!r} is no decoder")
+        raise TypeError(f"dynamic_decode: {decoder!r} is not a decoder")
     with variable_scope(scope or "decoder"):
         loop = _Decoding(decoder, impute_finished, _limit(maximum_iterations))
         outputs, state, lengths = loop.run(parallel_iterations, swap_memory)

@@ -1,4 +1,4 @@
-"""Where a decoder's inputs come from: the target sequences, or its own outputs."""
+"""Helpers of decoders: they choose each step's input, from target sequences or from the decoder's own outputs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ EmbeddingFunction = Callable[[Tensor], Tensor]
 
 
 class Helper:
-    """What a decoder asks in every step: which output to take, and what comes next.
+    """Base of helpers. In every step a decoder asks its helper which output to take and what the next input is.
 
-    A helper of one's own defines `batch_size`, `initialize`, `sample` and `next_inputs`.
+    A subclass defines `batch_size`, `initialize`, `sample` and `next_inputs`.
     """
 
     @property
@@ -172,7 +172,7 @@ class TrainingHelper(Helper):
         return finished, self._inputs_at(time + 1, finished), state
 
     def _inputs_at(self, time: Tensor, finished: Tensor) -> Any:
-        """The inputs of a step; zeros once all sequences are finished, for there may be no such step."""
+        """The inputs of a step. Zeros when all sequences are finished, because the step may not exist then."""
         ends = math_ops.reduce_all(finished)
 
         def read() -> list[Tensor]:
@@ -290,7 +290,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
 
 
 def _chosen(probability: Tensor, batch_size: Tensor, seed: int | None) -> Tensor:
-    """For every sequence whether a coin with that probability says yes."""
+    """For every sequence a random bool, true with this probability."""
     return math_ops.less(random_ops.random_uniform(array_ops.stack([batch_size]), seed=seed), probability)
 
 

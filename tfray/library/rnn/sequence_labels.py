@@ -54,7 +54,7 @@ def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> 
 def ctc_batch_cost(
     y_true: TensorLike, y_pred: TensorLike, input_length: TensorLike, label_length: TensorLike
 ) -> Tensor:
-    """The CTC loss of each example, of probabilities.
+    """The CTC loss of each example, computed from probabilities.
 
     Args:
         y_true: Shape ``[batch, longest]``: labels.

@@ -27,13 +27,13 @@ INITIAL_STDDEV = 0.05
 class DynamicEmbedding:
     """A table of rows by id, of bounded size.
 
-    An id gets a row once it has been looked up `admit_after` times; until then it stands for a row of zeros. When all
-    rows are taken, that of another id is given away. The rows are an ordinary variable, `rows`: optimizers find it
-    among the trainable variables, update the rows that a step has used, and give a row that changes its owner new
-    slots. Savers save rows, slots and owners.
+    An id gets a row once it has been looked up `admit_after` times; before that, its lookup gives zeros. When all rows
+    are taken, a new id gets the row of an old one. The rows are an ordinary variable, `rows`: optimizers find it among
+    the trainable variables, update the rows that a step has used, and reset the slots of a row that changes its id.
+    Savers save rows, slots and ids.
 
-    Looking up with ``training=True`` changes the table within the step, so that a `Trainer`, whose replicas wait for no
-    change of what they share, has no use for it; sessions on a cluster do.
+    A lookup with ``training=True`` changes the table within the step. Use it in sessions, also on a cluster, but not in
+    a `Trainer`: its replicas do not wait for changes of shared state.
 
     Args:
         name: Name of the table.
@@ -68,7 +68,7 @@ class DynamicEmbedding:
         self.dim, self.capacity, self.dtype = dim, capacity, as_dtype(dtype)
         self._initializer = initializer or _small_normal(self.dtype)
         with get_default_graph().name_scope(name):
-            # Nothing updates the last row: it, and its slots, stay as they began.
+            # No update touches the extra last row: it and its slots keep their initial values.
             zeros = lambda: array_ops.zeros([capacity + 1, dim], self.dtype)  # noqa: E731
             self.rows = Variable(zeros, trainable=trainable, name="rows")
             with state_ops.colocated_with(self.rows.handle):
@@ -107,7 +107,7 @@ class DynamicEmbedding:
             return result
 
     def _find(self, ids: Tensor) -> tuple[Tensor, list[Operation]]:
-        """The rows of ids, and what gives the new ones among them their values."""
+        """The rows of ids, and the operations that set new rows to their initial values."""
         found, fresh = row_index_ops.assign_rows(self.index, ids)
         shape = array_ops.stack([array_ops.size(fresh), self.dim])
         values = array_ops.cast(self._initializer(shape), self.dtype)

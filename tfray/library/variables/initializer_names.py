@@ -1,4 +1,4 @@
-"""The names of ``tf.initializers``."""
+"""``tf.initializers``: the initializers of variables, by their short names."""
 
 from tfray.library.variables.initializers import Constant as constant
 from tfray.library.variables.initializers import GlorotNormal as glorot_normal

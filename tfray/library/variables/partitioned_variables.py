@@ -17,14 +17,14 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group
 
 _CUT_FROM: Final = 1.25
-"""How many times its fair share a variable is left whole."""
+"""A variable is cut only when it is larger than this multiple of a shard's fair share of the model's bytes."""
 
 Partitioner = Callable[..., Sequence[int]]
 """``partitioner(shape=, dtype=)``: the number of parts along each dimension, at most one of them above 1."""
 
 
 class SaveSliceInfo(NamedTuple):
-    """Which part of a partitioned variable a variable is.
+    """Describes the part of a partitioned variable that one variable holds.
 
     Attributes:
         full_name: Name of the whole.
@@ -256,7 +256,7 @@ def balancing_partitioner(
     min_slice_size: Positive = 64 << 10,
     bytes_per_string_element: Positive = 16,
 ) -> Partitioner:
-    """Cut what is larger than one shard's fair share of a model along the first dimension, into parts of that size.
+    """Cut variables that are larger than one shard's fair share of a model, along the first dimension.
 
     Args:
         total_bytes: Bytes of all variables of the model.

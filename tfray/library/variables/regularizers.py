@@ -110,7 +110,7 @@ def apply_regularization(regularizer: RegularizerFunction, weights_list: Iterabl
         The sum of the losses, which goes to ``GraphKeys.REGULARIZATION_LOSSES``.
 
     Raises:
-        InvalidArgumentError: A loss is no scalar, or there are no weights.
+        InvalidArgumentError: A loss is not a scalar, or there are no weights.
     """
     graph = get_default_graph()
     weights = list(graph.get_collection(GraphKeys.WEIGHTS) if weights_list is None else weights_list)

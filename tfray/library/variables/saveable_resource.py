@@ -1,4 +1,4 @@
-"""State on devices besides variables, as something that a Saver can save."""
+"""State on devices that is not a variable, in a form that a Saver can save."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from tfray.framework.graph import Operation, Tensor
 
 
 class SaveableResource:
-    """State on a device that is no variable: the place in a dataset, the elements of a queue, random streams.
+    """State on a device that is not a variable: the position in a dataset, the elements of a queue, random streams.
 
-    It is saved and restored with the variables when it stands in a Saver's ``var_list`` or in the collection
-    ``GraphKeys.SAVEABLE_OBJECTS``. What is behind the handle has ``state()``, which gives arrays by name, and
-    ``restore_state(arrays)``.
+    It is saved and restored with the variables when it is in a Saver's ``var_list`` or in the collection
+    ``GraphKeys.SAVEABLE_OBJECTS``. The resource behind the handle must have ``state()``, which returns arrays by name,
+    and ``restore_state(arrays)``.
 
     Args:
         name: Its name in checkpoints.
@@ -20,7 +20,7 @@ class SaveableResource:
 
     def __init__(self, name: str, handle: Tensor) -> None:
         if not isinstance(handle, Tensor) or handle.dtype is not dtypes.resource:
-            raise TypeError(f"{handle!r} is no handle of a resource")
+            raise TypeError(f"{handle!r} is not a handle of a resource")
         self.name = name
         self.handle = handle
 

@@ -1,8 +1,8 @@
 """`tf.variable_scope` and `tf.get_variable`: variables by name, shared on request.
 
-A variable scope is a prefix for names, and defaults for what `get_variable` is not told. Scopes nest; a scope
-that was left can be entered again, by name or by the object that ``with ... as scope`` gave. The name scope of
-operations is opened alongside, each time under a new name.
+A variable scope is a prefix for names, and a set of default arguments for `get_variable`. Scopes nest. A scope that was
+left can be entered again, by name or by the object that ``with ... as scope`` gave. Entering a variable scope also
+opens a name scope for operations, each time under a new name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _INHERITED = ("initializer", "regularizer", "caching_device", "partitioner", "cu
 
 
 class VariableScope:
-    """A prefix for the names of variables, and what `get_variable` takes where it is not told otherwise.
+    """A prefix for the names of variables, and default arguments for `get_variable`.
 
     Attributes:
         name: The prefix, without a trailing slash.
@@ -116,7 +116,7 @@ class VariableScope:
         self.dtype = as_dtype(dtype)
 
     def get_collection(self, name: str) -> list[Any]:
-        """What of the collection `name` belongs to this scope."""
+        """The items of the collection `name` that belong to this scope."""
         return get_default_graph().get_collection(name, self.name + "/" if self.name else None)
 
     def global_variables(self) -> list[Any]:
@@ -169,7 +169,7 @@ class VariableScope:
             constraint=self.constraint if constraint is None else constraint,
         )
         graph = get_default_graph()
-        # The name follows from the variable scope alone, whatever the name scope.
+        # The variable's name comes from the variable scope alone, not from the current name scope.
         with graph.name_scope(None):
             return _scopes(graph).store.get(request, custom_getter or self.custom_getter)
 
@@ -200,7 +200,7 @@ def no_regularizer(_: object) -> None:
 
 @dataclass
 class _ScopesOfGraph:
-    """What a graph knows of variable scopes.
+    """The variable scopes of one graph.
 
     Attributes:
         store: The variables.

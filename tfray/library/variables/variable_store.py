@@ -39,7 +39,7 @@ Reuse = bool | _AutoReuse
 
 @dataclass(frozen=True)
 class VariableRequest:
-    """What `tf.get_variable` is asked for, the defaults of the scope filled in.
+    """The arguments of a `tf.get_variable` call, with the scope's defaults filled in.
 
     Attributes:
         name: Full name.

@@ -30,7 +30,7 @@ Constraint = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class VariableDef:
-    """A variable by the names of its operations: how it is found again in a graph that was loaded.
+    """The names of a variable's operations, by which it is found again in a graph that was saved and loaded.
 
     Attributes:
         variable_name: Name of the variable's operation.
@@ -112,7 +112,7 @@ class Variable:
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections.append(GraphKeys.TRAINABLE_VARIABLES)
         wanted = None if dtype is None else as_dtype(dtype)
-        # A variable made within a branch or a loop is one of the program, not one for every turn.
+        # A variable made inside a branch or a loop belongs to the whole program: it is not made anew in each turn.
         with outermost() as graph, graph.control_dependencies(None):
             self._create(graph, initial_value, wanted, name or "Variable", validate_shape, caching_device)
         graph.add_to_collections(collections, self)
@@ -128,7 +128,7 @@ class Variable:
     ) -> None:
         with graph.name_scope(name) as scope:
             if callable(initial_value):
-                # What computes the value lives with the variable: nothing crosses to its device.
+                # The initial value is computed on the variable's own device, so that it need not be moved there.
                 with graph.attr_scope({"_class": [scope[:-1]]}), graph.name_scope("Initializer"), graph.device(None):
                     value = convert_to_tensor(initial_value(), dtype, "initial_value")
             else:
@@ -386,9 +386,9 @@ def _by_handle(graph: Graph) -> dict[Tensor, Variable]:
 
 
 def _guard_initial_value(value: Tensor) -> Tensor:
-    """`value` computed from the initial values of such variables as are not initialised when it runs.
+    """`value`, with each read of another variable replaced by its initial value while that one is not initialised.
 
-    All initializers run at once, in any order: a plain read of another variable might come too early.
+    All initializers run in one step, in any order: a plain read of another variable could come before its initializer.
     """
     ops = reachable_backward([value.op], _sources)
     if not any(op.type == "ReadVariable" for op in ops):
