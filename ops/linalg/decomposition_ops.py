@@ -163,7 +163,7 @@ def matrix_solve_ls(
         matrix: Shape ``[..., m, n]`` of full rank, the last two sizes known.
         rhs: Shape ``[..., m, k]``, same dtype.
         l2_regularizer: Weight of the squared length of `x` in what is minimised.
-        fast: Accepted, of no effect.
+        fast: Accepted for TensorFlow 1's sake: the normal equations are always used.
         name: Name of the last operation.
 
     Returns:
@@ -196,7 +196,8 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
         name: Name of the operation.
 
     Returns:
-        `q` and `r`. Gradients flow where `q` has as many columns as `input`: ``m >= n``, not full unless square.
+        `q` and `r`. There is a gradient if `q` has as many columns as `input`: for ``m >= n``, and with `full_matrices`
+        for ``m == n`` only.
     """
     q, r = add_op(QR, input, name=name, full_matrices=full_matrices)
     return q, r
@@ -339,7 +340,8 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
 
     Returns:
         Singular values `s`, descending, real, of shape ``[..., min(m, n)]``; with `compute_uv` the tuple
-        ``(s, u, v)``. Gradients flow for real dtypes, and to `u` and `v` when they are not full unless square.
+        ``(s, u, v)``. There is a gradient for real dtypes. With `full_matrices`, that of `u` and `v` needs
+        ``m == n``.
 
     Examples:
         >>> session.run(tf.svd([[3.0, 0.0], [0.0, -4.0]], compute_uv=False))

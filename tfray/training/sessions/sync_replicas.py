@@ -31,7 +31,7 @@ class SyncReplicasOptimizer(Optimizer):
     `replicas_to_aggregate` gradients of the present global step have come, the chief applies their mean with `opt`,
     adds 1 to the global step, and hands out `total_num_replicas` tokens with the new step. A worker's next gradients
     are for the step of its token: gradients that come too late are dropped. If `replicas_to_aggregate` is less than
-    `total_num_replicas`, the difference are backups, for which no step waits.
+    `total_num_replicas`, no step waits for all replicas: those above that number are backups.
 
         optimizer = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(), 4, total_num_replicas=5)
         train_op = optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())
@@ -74,9 +74,9 @@ class SyncReplicasOptimizer(Optimizer):
         self._chief_queue_runner: QueueRunner | None = None
         self._accumulators: list[ConditionalAccumulator | SparseConditionalAccumulator] = []
         self.local_step_init_op: Operation | None = None
-        """Makes a worker that is not the chief begin at the present global step."""
+        """Operation with which a worker that is not the chief begins: it sets its local step to the global step."""
         self.chief_init_op: Operation | None = None
-        """The same for the chief, and for the accumulators."""
+        """Operation with which the chief begins: it also sets the step of every accumulator."""
         self.ready_for_local_init_op: Any = None
         """Names of the global variables without a value. When it is empty, the two operations above may be run."""
 
