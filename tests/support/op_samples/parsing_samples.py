@@ -318,7 +318,11 @@ ERRORS = (
             "DecodeCompressed", lambda s: decoding_ops.decode_compressed(s, "LZ"), [strings(b"")], "compression_type"
         ),
         OpError(
-            "ParseTensor", lambda s: decoding_ops.parse_tensor(s, dtypes.int32), [text(b"\xff")], "not a serialised", True
+            "ParseTensor",
+            lambda s: decoding_ops.parse_tensor(s, dtypes.int32),
+            [text(b"\xff")],
+            "not a serialised",
+            True,
         ),
         OpError(
             "ParseTensor",
