@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 
 import pytest
 
 import tfray as tf
-from tests.support.processes import kill_actor
+from tests.support.processes import kill_actor, wait_for
 from tests.support.training_models import OPTIMIZERS, classification_data, dense_model, scaling, short_input
 from tfray.errors import DataLossError
 from tfray.library.platform.logging import _get_logger
@@ -199,6 +198,8 @@ def test_replacements_and_rollbacks_are_told_and_counted(ray_local, lines, clust
 
     def on_step(record):
         worker(record)
+        if record.step == 12:  # checkpoints are written while steps go on: on a busy machine this one comes later
+            wait_for(lambda: str(tf.train.latest_checkpoint(tmp_path)).endswith("-10"))
         shard(record)
 
     result = trainer(
@@ -209,9 +210,7 @@ def test_replacements_and_rollbacks_are_told_and_counted(ray_local, lines, clust
     assert (result.statistics.replacements, result.statistics.rollbacks) == (1, 1)
     replaced, rolled_back = lines()
     assert "the worker of replica 1 (/job:worker/task:1/device:CPU:0) died in step" in replaced
-    # That of step 10 is written while steps go on: on a busy machine it may not be there yet.
-    assert "/job:ps/task:0" in rolled_back
-    assert re.search("training goes back to the checkpoint of step (5|10)$", rolled_back)
+    assert "/job:ps/task:0" in rolled_back and "training goes back to the checkpoint of step 10" in rolled_back
 
 
 # -- what is counted -------------------------------------------------------------------------------------
