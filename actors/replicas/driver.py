@@ -226,7 +226,10 @@ class ReplicaDriver:
             self._away_s += time.perf_counter() - since
 
     def hold(self, position: int | None = None) -> None:
-        """Let no step begin once `position` steps have ended; None stands for those that have ended or are open now."""
+        """Let no step begin once `position` steps have ended; None stands for those that have ended or are open now.
+
+        Of several holds the earliest position counts; `go_on` ends them all.
+        """
         self._protocol.hold(position)
 
     def go_on(self, position: int | None = None) -> None:

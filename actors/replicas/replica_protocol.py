@@ -126,7 +126,10 @@ class ReplicaProtocol(Protocol):
         """Whether nothing will happen until a replica joins: none is there, and the shards have no step to end."""
 
     def hold(self, position: int | None = None) -> None:
-        """Begin no step once `position` steps have ended; None stands for those that have ended or are open now."""
+        """Begin no step once `position` steps have ended; None stands for those that have ended or are open now.
+
+        Of several holds the earliest position counts; `go_on` ends them all.
+        """
 
     @property
     def held(self) -> bool:
@@ -147,6 +150,11 @@ class ReplicaProtocol(Protocol):
 
     def validate(self) -> None:
         """Raise `AssertionError` if the state breaks one of the protocol's invariants, which its docstring lists."""
+
+
+def _earliest(hold_at: int | None, position: int) -> int:
+    """The position that counts of two holds; the first may not be there."""
+    return position if hold_at is None else min(hold_at, position)
 
 
 @dataclass
@@ -267,7 +275,7 @@ class SyncProtocol:
         return self.live == 0 and all(step.members is None for step in self._open)
 
     def hold(self, position: int | None = None) -> None:
-        self._hold_at = self._completed + len(self._open) if position is None else position
+        self._hold_at = _earliest(self._hold_at, self._completed + len(self._open) if position is None else position)
 
     @property
     def held(self) -> bool:
@@ -553,7 +561,7 @@ class AsyncProtocol:
         return not self._clock and not self._owned
 
     def hold(self, position: int | None = None) -> None:
-        self._hold_at = self._completed + self._open if position is None else position
+        self._hold_at = _earliest(self._hold_at, self._completed + self._open if position is None else position)
 
     @property
     def held(self) -> bool:

@@ -267,6 +267,18 @@ def test_no_step_is_handed_out_ahead_of_a_hold_or_with_backups():
     assert protocol.joined(1) == [Start(1, (0, 1), None)]
 
 
+@pytest.mark.parametrize("make", [lambda: SyncProtocol(required=1, steps=9, ahead=9), lambda: AsyncProtocol(9, ahead=9)])
+@pytest.mark.parametrize("holds", [(2, 4), (4, 2), (None, 4), (4, None)])
+def test_of_several_holds_the_sooner_holds_until_all_are_ended(make, holds):
+    protocol = make()
+    for position in holds:
+        protocol.hold(position)
+    until = min(position or 0 for position in holds)
+    assert [start.step for start in protocol.joined(0)] == list(range(1, until + 1))
+    assert [start.step for start in protocol.go_on(5)] == list(range(until + 1, 6))
+    protocol.validate()
+
+
 def test_a_fast_replica_waits_for_the_slowest():
     protocol = AsyncProtocol(steps=20, staleness=1)
     assert protocol.joined(0) == [Start(1, (0,), (0,))]
