@@ -267,7 +267,9 @@ def test_no_step_is_handed_out_ahead_of_a_hold_or_with_backups():
     assert protocol.joined(1) == [Start(1, (0, 1), None)]
 
 
-@pytest.mark.parametrize("make", [lambda: SyncProtocol(required=1, steps=9, ahead=9), lambda: AsyncProtocol(9, ahead=9)])
+@pytest.mark.parametrize(
+    "make", [lambda: SyncProtocol(required=1, steps=9, ahead=9), lambda: AsyncProtocol(9, ahead=9)]
+)
 @pytest.mark.parametrize("holds", [(2, 4), (4, 2), (None, 4), (4, None)])
 def test_of_several_holds_the_sooner_holds_until_all_are_ended(make, holds):
     protocol = make()
