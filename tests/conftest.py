@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,8 @@ from tfray.framework.graph import get_default_graph, reset_default_graph
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 # Every process of Ray would compile tfray anew, which takes longer than all else that it does to start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# A shell that runs the tests in the background lets them ignore Ctrl-C, and so the programs whose Ctrl-C is tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Trainers write event files where a test says so, and nowhere else.
 os.environ["TFRAY_LOGDIR"] = ""
 
