@@ -45,6 +45,20 @@ def wait_for(condition, timeout_s=PATIENCE_S):
         time.sleep(0.02)
 
 
+def freeze(pid):
+    """Stop a process until it gets SIGCONT, and wait until it stands still: its threads stop one after another."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: _thread_states(pid) <= {"T"})
+
+
+def _thread_states(pid):
+    states = set()
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/stat") as stat:
+            states.add(stat.read().rpartition(")")[2].split()[0])
+    return states
+
+
 def free_port():
     """A port of this machine for somebody to take later: not one of those that the system gives to whoever asks."""
     for port in random.SystemRandom().sample(range(20_000, 32_000), 100):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.processes import PATIENCE_S, is_alive, kill_actor, wait_for
+from tests.support.processes import PATIENCE_S, freeze, is_alive, kill_actor, wait_for
 from tests.support.training_models import (
     OPTIMIZERS,
     classification_data,
@@ -32,14 +32,14 @@ pytestmark = pytest.mark.ray
 SMALL = tf.JobSpec(1, num_cpus=0.1)
 
 
-@pytest.fixture
-def freeze():
+@pytest.fixture(name="freeze")
+def freeze_until_the_end():
     """Freezes processes, and lets them go on when the test is over."""
     frozen = []
 
     def stop(pid):
-        os.kill(pid, signal.SIGSTOP)
         frozen.append(pid)
+        freeze(pid)
 
     yield stop
     for pid in filter(is_alive, frozen):

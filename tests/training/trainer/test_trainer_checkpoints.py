@@ -19,7 +19,7 @@ import pytest
 import tfray as tf
 from tests.support import ROOT
 from tests.support.local_ray import start_local_ray
-from tests.support.processes import PATIENCE_S, kill_actor, wait_for
+from tests.support.processes import PATIENCE_S, freeze, kill_actor, wait_for
 from tests.support.training_models import FEATURES, OPTIMIZERS, classification_data, dense_model, scaling
 from tfray.errors import (
     AbortedError,
@@ -418,7 +418,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
         held = rf"in use by process {process.pid} on .*, since .*choose another checkpoint_dir"
         with pytest.raises(FailedPreconditionError, match=held):
             trainer(tmp_path, 3, local=True).fit()
-        process.send_signal(signal.SIGSTOP)  # it is slow, not gone
+        freeze(process.pid)  # it is slow, not gone
         with pytest.raises(FailedPreconditionError, match=held):
             trainer(tmp_path, 3, local=True).fit()
     finally:
