@@ -285,7 +285,7 @@ class DeviceHost:
             return True
         step = StepKey(request.step.driver, request.after)
         with self._lock:
-            if self._ledger(step).is_over(request.after):
+            if self._ledgers[step.driver][step.serves].is_over(request.after):
                 return True
             self._parked.setdefault(step, []).append(go_on)
             return False
@@ -403,14 +403,11 @@ class DeviceHost:
     def _admit(self, request: StepRequest) -> None:
         """Note a request's floor. Raises `CancelledError` if its step is over already. Call with the lock held."""
         step = request.own
-        ledger = self._ledger(step)
+        ledger = self._ledgers[step.driver][step.serves]
         if step.number < ledger.floor:
             raise CancelledError("the step came after its driver had left", device=self.device.name)
         if request.floor > ledger.floor:
             ledger.floor = request.floor
-
-    def _ledger(self, step: StepKey) -> _Ledger:
-        return self._ledgers[step.driver][step.serves]
 
     def _rendezvous(self, plan: Plan, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
         return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes)
@@ -440,7 +437,7 @@ class DeviceHost:
         step = request.own
         with self._lock:
             self.steps.pop(step, None)
-            self._ledger(step).finish(step.number)
+            self._ledgers[step.driver][step.serves].finish(step.number)
             parked = self._parked.pop(step, ()) if self._parked else ()
         if record is not None and record.rendezvous is not None:
             self._sent.add(record.rendezvous.sent_bytes)
@@ -451,7 +448,7 @@ class DeviceHost:
     def _record(self, step: StepKey) -> _StepRecord | None:
         """The record of a step, made if there is none; None if the step is over. Call with the lock held."""
         record = self.steps.get(step)
-        if record is None and not self._ledger(step).is_over(step.number):
+        if record is None and not self._ledgers[step.driver][step.serves].is_over(step.number):
             record = self.steps[step] = _StepRecord()
         return record
 
@@ -462,8 +459,18 @@ class DeviceHost:
         message = read(header)
         try:
             match message:
-                case Deliver():
-                    self._take_delivery(link, message, tensors)
+                case Deliver():  # most messages are: there is no further call on their way to the mailbox
+                    if message.call is not None:
+                        self.wake(message.step, message.call)
+                    if message.returned:
+                        self.peers.returned(message.sender, message.returned)
+                    is_found = True
+                    if message.objects or message.loans:
+                        is_found = self._find(link, message, tensors)
+                    if is_found:
+                        self.deliver(message.step, message.replica, list(zip(message.keys, tensors, strict=True)))
+                    if message.number:
+                        _answer(link, Answer(message.number, is_missing=not is_found))
                 case RunStep(packed):
                     step = StepCall.from_bytes(packed)
                     self._drivers[step.request.step.driver] = link
@@ -479,21 +486,14 @@ class DeviceHost:
         except (KeyError, TypeError, ValueError) as error:
             raise DataLossError(f"a message that makes no sense: {error!r}") from error
 
-    def _take_delivery(self, link: Link, message: Deliver, tensors: list[Any]) -> None:
-        if message.call is not None:
-            self.wake(message.step, message.call)
-        if message.returned:
-            self.peers.returned(message.sender, message.returned)
-        objects: list[Any] | None = find(message.objects) if message.objects else []
-        lent: list[Any] | None = []
-        if message.loans:
-            lent = self.loans.borrowings.borrow(link, message.sender, message.loans)
-        is_missing = objects is None or lent is None
-        if objects is not None and lent is not None:
-            values = [*tensors, *objects, *lent] if objects or lent else tensors
-            self.deliver(message.step, message.replica, list(zip(message.keys, values, strict=True)))
-        if message.number:
-            _answer(link, Answer(message.number, is_missing=is_missing))
+    def _find(self, link: Link, message: Deliver, tensors: list[Any]) -> bool:
+        """Add the objects and loans of a message to its tensors. Returns whether they are in this node's store."""
+        objects = find(message.objects) if message.objects else ()
+        loans = self.loans.borrowings.borrow(link, message.sender, message.loans) if message.loans else ()
+        if objects is None or loans is None:
+            return False
+        tensors += [*objects, *loans]
+        return True
 
     def link_closed(self, link: Link) -> None:
         """End the steps of drivers whose link has closed: they may hold up the steps of other drivers."""

@@ -370,95 +370,121 @@ class _Form:
     """What the fields of a type of messages must be, from their annotations. Each attribute has one item per field.
 
     Attributes:
+        kind: The type of messages.
         allowed: The types that the field may have as it arrives.
-        builds: The function that makes the field's value, if that is another message or a sequence.
-        is_record: Whether the field is another message.
+        records: The type of the messages that the field holds, or None.
+        items: For a field that is a sequence, what its items must be.
     """
 
     def __init__(self, kind: Any) -> None:
         hints = typing.get_type_hints(kind)
         fields = [_field_of(hints[name]) for name in kind._fields]
-        self.allowed = [allowed for allowed, _, _ in fields]
-        self.builds = [record or items for _, record, items in fields]
-        self.is_record = [record is not None for _, record, _ in fields]
-        self._kind = kind
+        self.kind = kind
+        self.allowed, self.records, self.items = zip(*fields, strict=True)
         self._words = [getattr(hint, "__forward_arg__", hint) for hint in kind.__annotations__.values()]
 
     def misfit(self, values: Sequence[Any]) -> DataLossError:
         """The error for values of which one does not fit."""
-        name, names = self._kind.__name__, self._kind._fields
+        name, names = self.kind.__name__, self.kind._fields
         if len(values) != len(names):
             return DataLossError(f"a message that makes no sense: {name} has {len(names)} fields, not {len(values)}")
-        wrong = next(position for position, value in enumerate(values) if not self._fits(position, value))
-        return DataLossError(
-            f"a message that makes no sense: {name}.{names[wrong]} is {values[wrong]!r:.200}, not {self._words[wrong]}"
-        )
+        for position, value in enumerate(values):
+            record = self.records[position]
+            if not self._fits(position, value):
+                words = f"{value!r:.200}, not {self._words[position]}"
+                return DataLossError(f"a message that makes no sense: {name}.{names[position]} is {words}")
+            if record is not None and value is not None:
+                _reader(record)(value)  # it names what does not fit within the record
+        raise AssertionError(f"all fields of {name} fit")
 
     def _fits(self, position: int, value: Any) -> bool:
-        if type(value) not in self.allowed[position]:
-            return False
-        build = self.builds[position]
-        if value and build is not None and not self.is_record[position]:  # a record names what does not fit itself
-            try:
-                build(value)
-            except ValueError:
-                return False
-        return True
+        items = self.items[position]
+        return type(value) in self.allowed[position] and (items is None or not value or items.fit(value))
+
+
+class _Items(NamedTuple):
+    """What the items of a sequence must be.
+
+    Attributes:
+        allowed: Their types as they arrive.
+        record: The type of the messages that they hold, or None.
+    """
+
+    allowed: frozenset[type]
+    record: Any
+
+    def fit(self, values: Sequence[Any]) -> bool:
+        """Whether the values are such items."""
+        return self.allowed.issuperset(map(type, values))
+
+    def read(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The messages that such items hold."""
+        return tuple(map(_reader(self.record), values))
 
 
 @cache
 def _reader(kind: Any) -> _Build:
     """A function that makes a message of that type from the values of its fields, or raises `DataLossError`.
 
-    It is called several times in every step. So its source is generated, with one check after another for the fields.
+    It is called several times in every step, by processes that share their processors with many others: a call of a
+    Python function costs ten times there what it costs in a loop. So its source is generated: one expression checks all
+    fields, those of the messages within it too.
     """
-    form = _Form(kind)
-    names = [f"f{position}" for position in range(len(kind._fields))]
-    namespace: dict[str, Any] = {"form": form, "kind": kind, "new": tuple.__new__}
-    tests, results = [], list(names)
-    for position, (name, allowed) in enumerate(zip(names, form.allowed, strict=True)):
-        namespace |= {f"{name}_{each.__name__}": each for each in allowed}
-        tests.append(" or ".join(f"type({name}) is {name}_{each.__name__}" for each in allowed))
-        namespace[f"make_{name}"] = form.builds[position]
-        if form.builds[position] is not None:
-            nothing = f"{name} is None" if form.is_record[position] else f"not {name}"
-            results[position] = f"{name} if {nothing} else make_{name}({name})"
-    lines = [
+    namespace: dict[str, Any] = {"form": _Form(kind), "new": tuple.__new__}
+    lines, tests, result = _read_source(namespace["form"], "f", "values", namespace)
+    source = [
         "def read(values):",
         "    try:",
-        f"        {', '.join(names)}, = values",
+        *[f"        {line}" for line in lines],
         f"        if ({') and ('.join(tests)}):",
-        f"            return new(kind, ({', '.join(results)},))",
-        "    except ValueError:",
+        f"            return {result}",
+        "    except (TypeError, ValueError):",
         "        pass",
         "    raise form.misfit(values)",
     ]
-    exec("\n".join(lines), namespace)
+    exec("\n".join(source), namespace)
     read: _Build = namespace["read"]
     return read
 
 
-def _field_of(hint: Any) -> tuple[frozenset[type], _Build | None, _Build | None]:
-    """The types that a field may have as it arrives, and the function that makes a message or a sequence of it."""
+def _read_source(form: _Form, prefix: str, values: str, namespace: dict[str, Any]) -> tuple[list[str], list[str], str]:
+    """Source that reads a message: lines that unpack its fields, conditions that they must meet, and the message."""
+    names = [f"{prefix}{position}" for position in range(len(form.kind._fields))]
+    lines, tests, results = [f"{', '.join(names)}, = {values}"], [], list(names)
+    namespace[f"{prefix}_kind"] = form.kind
+    for position, (name, allowed, record, items) in enumerate(
+        zip(names, form.allowed, form.records, form.items, strict=True)
+    ):
+        namespace |= {f"{name}_{each.__name__}": each for each in allowed}
+        test = " or ".join(f"type({name}) is {name}_{each.__name__}" for each in sorted(allowed, key=str))
+        if record is not None and type(None) in allowed:
+            namespace[f"{name}_read"] = _reader(record)
+            results[position] = f"{name} if {name} is None else {name}_read({name})"
+        elif record is not None:
+            inner_lines, inner_tests, results[position] = _read_source(_Form(record), f"{name}_", name, namespace)
+            lines += inner_lines
+            tests += inner_tests
+        if items is not None:
+            namespace[f"{name}_items"], namespace[f"{name}_fit"] = items, items.allowed.issuperset
+            test = f"({test}) and (not {name} or {name}_fit(map(type, {name})))"
+            if items.record is not None:
+                results[position] = f"{name}_items.read({name}) if {name} else {name}"
+        tests.append(test)
+    return lines, tests, f"new({prefix}_kind, ({', '.join(results)},))"
+
+
+def _field_of(hint: Any) -> tuple[frozenset[type], Any, _Items | None]:
+    """The types that a field may have as it arrives, the message that it holds, and what its items must be."""
     if isinstance(hint, types.UnionType):
         allowed, records, sequences = zip(*map(_field_of, typing.get_args(hint)), strict=True)
         return frozenset().union(*allowed), next(filter(None, records), None), next(filter(None, sequences), None)
     if hint is float:
         return frozenset({float, int}), None, None
     if typing.get_origin(hint) is tuple:
-        return frozenset({tuple}), None, _sequence_of(*_field_of(typing.get_args(hint)[0])[:2])
+        return frozenset({tuple}), None, _Items(*_field_of(typing.get_args(hint)[0])[:2])
     if issubclass(hint, tuple):
-        return frozenset({tuple}), _reader(hint), None
+        return frozenset({tuple}), hint, None
     return frozenset({hint}), None, None
-
-
-def _sequence_of(allowed: frozenset[type], record: _Build | None) -> _Build:
-    def read_all(values: Sequence[Any]) -> Sequence[Any]:
-        if not allowed.issuperset(map(type, values)):
-            raise ValueError
-        return values if record is None else tuple(map(record, values))
-
-    return read_all
 
 
 _READERS: Final = [_reader(kind) for kind in MESSAGES]
