@@ -106,8 +106,7 @@ from tfray.library.inspect.summaries import (
     scalar_summary,
 )
 from tfray.library.metrics.confusion import confusion_matrix
-from tfray.library.namespaces import math, nn, random
-from tfray.library.variables import initializer_names as initializers
+from tfray.library.namespaces import initializers, math, nn, random
 from tfray.library.variables.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm
 from tfray.library.variables.initializers import (
     constant_initializer,
@@ -484,7 +483,6 @@ from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
     from tfray import contrib, keras
-    from tfray.library.distributions import distributions
     from tfray.library.input import lookup
     from tfray.library.inspect import debug, graph_util, profiler, timeline
     from tfray.library.layers import feature_column, losses
@@ -493,6 +491,7 @@ if _typing.TYPE_CHECKING:
         bitwise,
         data,
         debugging,
+        distributions,
         image,
         io,
         layers,

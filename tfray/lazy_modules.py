@@ -18,7 +18,7 @@ LAZY: Final = {
     "feature_column": "tfray.library.layers.feature_column",
     "debug": "tfray.library.inspect.debug",
     "debugging": "tfray.library.namespaces.debugging",
-    "distributions": "tfray.library.distributions.distributions",
+    "distributions": "tfray.library.namespaces.distributions",
     "flags": "tfray.library.platform.flags",
     "gfile": "tfray.library.platform.gfile",
     "graph_util": "tfray.library.inspect.graph_util",

@@ -159,7 +159,7 @@ class RemoteStep:
         self._partitions = with_wakers(partitions)
         self._functions = functions
         self._devices = [partition.device for partition in partitions]
-        self._quiet = [partition.is_quiet for partition in partitions]
+        self._only_send = [partition.only_sends for partition in partitions]
         # Partitions that receive nothing are asked first: the others wait for them.
         self._order = sorted(range(len(partitions)), key=lambda i: _receives(partitions[i]))
         self._reached: list[Peer] = []
@@ -219,7 +219,7 @@ class RemoteStep:
         except BaseException:
             self._leave()
             raise
-        return plan_id, StepRequest(step, floor, timeout_s, quiet=True)
+        return plan_id, StepRequest(step, floor, timeout_s, quiet_senders=True)
 
     def _end(self, request: StepRequest) -> None:
         self._runner.end_step(request.step)
@@ -236,7 +236,7 @@ class RemoteStep:
         calls: dict[Any, int] = {}
         step_call = StepCall(plan_id, request, next_number())
         asked = self._ask(answers, peers, step_call, feeds)
-        quiet = [call for i, call in asked.items() if self._quiet[i]]
+        senders = [call for i, call in asked.items() if self._only_send[i]]
         for i in self._order:
             call = asked.get(i)
             if call is None:
@@ -245,9 +245,9 @@ class RemoteStep:
                 call = peers[i].handle.actor.run_step.remote(plan_id, request, inline, *large)
             calls[call] = i
         try:
-            gathered = self._gather(step_call, answers, calls, quiet)
+            gathered = self._gather(step_call, answers, calls, senders)
         finally:
-            for call in quiet:
+            for call in senders:
                 call.forget()
         self._reached = peers if len(asked) == len(peers) else []
         return gathered
@@ -278,18 +278,18 @@ class RemoteStep:
         step: StepCall,
         answers: Answers,
         calls: Mapping[Any, int],
-        quiet: Collection[LinkAnswer],
+        senders: Collection[LinkAnswer],
     ) -> tuple[list[Any], list[int]]:
-        """Wait for every device but the quiet ones; on the first failure end the step everywhere and raise it."""
+        """Wait for every device but those that only send; on the first failure end the step everywhere and raise it."""
         results: list[Any] = [[] for _ in self._devices]
         returned = [0 for _ in self._devices]
         timeout_s = step.request.timeout_s
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         pending = dict(calls)
         try:
-            while len(pending) > len(quiet):
+            while len(pending) > len(senders):
                 self._runner.watch()
-                answered = answers.wait(pending, self._patience(deadline), len(pending) - len(quiet))
+                answered = answers.wait(pending, self._patience(deadline), len(pending) - len(senders))
                 if not answered:
                     self._check_alive(set(range(len(self._devices))) - set(pending.values()))
                 for call in answered:

@@ -155,14 +155,14 @@ class _RegisteredPlan:
 
     Attributes:
         plan: The plan.
-        is_quiet: See `Partition.is_quiet`.
+        only_sends: See `Partition.only_sends`.
         turn_s: Seconds of its longest turn of late: a turn is what it computes between two waits. Infinite for a plan
             that is not prompt.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.is_quiet = plan.partition.is_quiet
+        self.only_sends = plan.partition.only_sends
         self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
         self._begun = 0
 
@@ -547,12 +547,12 @@ class DeviceHost:
         status, value = outcome
         answer, tensors = Answer(call.step.number), ()
         is_error = status == "error"
-        if call.step.request.quiet:
+        if call.step.request.quiet_senders:
             registered = self.plans.get(call.step.plan_id)
-            if registered is not None and registered.is_quiet and not is_error:
+            if registered is not None and registered.only_sends and not is_error:
                 return
-            if registered is None or registered.is_quiet:
-                answer = answer._replace(is_quiet=True)
+            if registered is None or registered.only_sends:
+                answer = answer._replace(may_come_late=True)
         if is_error:
             answer = answer._replace(error=ErrorReport.of(value))
         elif not value or all(map(fits, value)):

@@ -112,8 +112,8 @@ class StepRequest(NamedTuple):
         served: Identity of the step in which shards serve the replica; None if no shard serves it.
         serves: Whether the device is a shard that serves that replica: it takes part under the identity `served`.
         after: Number of the step of the same driver that must be over on this device first; None for none.
-        quiet: Whether devices whose part is quiet (`Partition.is_quiet`) answer only if it fails: the other devices
-            cannot end their parts before it, so their answers tell that it has ended.
+        quiet_senders: Whether devices that only send (`Partition.only_sends`) answer only if their part fails: the
+            other devices cannot end theirs before it, so their answers tell that it has ended.
         trace: How much to record: `tf.RunOptions.trace_level`. The device then returns a pair of what it fetched and a
             `tracing.DeviceRecord`.
     """
@@ -128,7 +128,7 @@ class StepRequest(NamedTuple):
     served: StepKey | None = None
     serves: bool = False
     after: int | None = None
-    quiet: bool = False
+    quiet_senders: bool = False
     trace: int = 0
 
     @property
@@ -315,14 +315,14 @@ class Answer(NamedTuple):
         error: The error, if it failed.
         token: For collecting the fetched tensors by a call of Ray, if they are too large for a frame.
         is_missing: Whether the receiver could not find the objects or loans: they must be sent by a call of Ray.
-        is_quiet: Whether the driver may already have ended the step without this answer.
+        may_come_late: Whether the driver may already have ended the step without this answer.
     """
 
     number: int
     error: ErrorReport | None = None
     token: str | None = None
     is_missing: bool = False
-    is_quiet: bool = False
+    may_come_late: bool = False
 
 
 class Returned(NamedTuple):

@@ -335,7 +335,7 @@ class Peer:
                 done = self._waiting.pop(message.number, None)
                 if done is not None:
                     done(_outcome(message, tensors))
-                elif not message.is_quiet:
+                elif not message.may_come_late:
                     report_unexpected(self.device, message.number, sorted(self._waiting))
             case Returned():
                 self.returned(message.loans)

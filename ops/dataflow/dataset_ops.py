@@ -475,8 +475,8 @@ def _reduce_kernel(ctx: KernelContext, parent: DatasetValue, *inputs: Array) -> 
     with ctx.region("function") as function, walked(parent, ctx) as elements:
         for element in elements:
             state = function(*state, *element, *captures)
-            if ctx.step is not None and ctx.step.is_watched:
-                ctx.step.look()
+            if ctx.step is not None and ctx.step.may_have_ended:
+                ctx.step.raise_if_ended()
     return state
 
 

@@ -139,7 +139,7 @@ def _remaining(sizes: Sequence[int | None], axes: tuple[int, ...], keep: bool) -
     return [1 if i in axes else extent for i, extent in enumerate(sizes) if keep or i not in axes]
 
 
-class Layout(NamedTuple):
+class Reduction(NamedTuple):
     """An array as a reduction treats it, with neighbouring dimensions merged.
 
     Attributes:
@@ -156,7 +156,7 @@ class Layout(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _layout(sizes: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> Layout:
+def _reduction(sizes: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> Reduction:
     reduced = _normalized(axes, len(sizes))
     blocks: list[tuple[int, bool]] = []
     for i, extent in enumerate(sizes):
@@ -164,18 +164,18 @@ def _layout(sizes: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> Layout
             blocks[-1] = (blocks[-1][0] * extent, blocks[-1][1])
         else:
             blocks.append((extent, i in reduced))
-    return Layout(reduced, tuple(_remaining(sizes, reduced, keep)), tuple(blocks), prod(sizes[i] for i in reduced))
+    return Reduction(reduced, tuple(_remaining(sizes, reduced, keep)), tuple(blocks), prod(sizes[i] for i in reduced))
 
 
-def layout(ctx: KernelContext, array: Array, axis: Array) -> Layout:
-    """The layout of a reduction whose `keep_dims` is an attribute.
+def reduction_of(ctx: KernelContext, array: Array, axis: Array) -> Reduction:
+    """A reduction whose `keep_dims` is an attribute.
 
     Raises:
         InvalidArgumentError: `axis` is out of range, or names a dimension twice.
     """
     axes = ctx.to_host(axis).tolist()
     try:
-        return _layout(array.shape, tuple(axes) if isinstance(axes, list) else (axes,), ctx.attr("keep_dims"))
+        return _reduction(array.shape, tuple(axes) if isinstance(axes, list) else (axes,), ctx.attr("keep_dims"))
     except ValueError as error:
         raise InvalidArgumentError(f"{error} (input shape {array.shape})") from error
 
@@ -202,7 +202,7 @@ def expand_reduced(reduced: TensorLike, sizes: TensorLike, axis: TensorLike, nam
 def _expand_reduced_kernel(ctx: KernelContext, reduced: Array, sizes: Array, axis: Array) -> Array:
     full = tuple(ctx.to_host(sizes).tolist())
     axes = ctx.to_host(axis).tolist()
-    kept = _layout(full, tuple(axes) if isinstance(axes, list) else (axes,), True).result
+    kept = _reduction(full, tuple(axes) if isinstance(axes, list) else (axes,), True).result
     # A view that repeats without a copy: consumers read it like any array.
     return ctx.xp.broadcast_to(reduced.reshape(kept), full)
 
@@ -269,10 +269,10 @@ def reduce_sum(
 
 
 def _sum_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    return _sum(ctx, input, layout(ctx, input, axis), out)
+    return _sum(ctx, input, reduction_of(ctx, input, axis), out)
 
 
-def _sum(ctx: KernelContext, input: Array, spec: Layout, out: Array | None) -> Array:
+def _sum(ctx: KernelContext, input: Array, spec: Reduction, out: Array | None) -> Array:
     dtype = input.dtype
     if is_half(dtype):
         return assign(ctx, _sum(ctx, input.astype(np.float32), spec, None), dtype, out)
@@ -288,7 +288,7 @@ _TILE: Final = 1 << 18
 """Most elements in one product. For more, OpenBLAS starts threads, which gain nothing when memory is the limit."""
 
 
-def _blas_sum(input: Array, spec: Layout, out: Array | None) -> Array:
+def _blas_sum(input: Array, spec: Reduction, out: Array | None) -> Array:
     """Sum by products with ones: BLAS adds 2 to 15 times as fast as NumPy's reductions."""
     if len(spec.blocks) == 1:
         total = _total(input.reshape(-1))
@@ -394,7 +394,7 @@ def reduce_mean(
 
 
 def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    spec = layout(ctx, input, axis)
+    spec = reduction_of(ctx, input, axis)
     dtype = input.dtype
     if dtype.kind in "iu":
         return assign(ctx, _whole_mean(ctx, input, spec), dtype, out)
@@ -405,7 +405,7 @@ def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | Non
     return ctx.xp.divide(total, dtype.type(spec.reduced_size), out=total if out is None and total.ndim else out)
 
 
-def _whole_mean(ctx: KernelContext, input: Array, spec: Layout) -> Array:
+def _whole_mean(ctx: KernelContext, input: Array, spec: Reduction) -> Array:
     wide = np.uint64 if input.dtype.kind == "u" else np.int64
     total = ctx.xp.sum(input, axis=spec.axes, dtype=wide, keepdims=ctx.attr("keep_dims"))
     quotient = ctx.xp.abs(total) // wide(max(spec.reduced_size, 1))
@@ -464,7 +464,7 @@ def _max_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
 
 
 def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, ufunc: str, sign: int) -> Array:
-    spec = layout(ctx, input, axis)
+    spec = reduction_of(ctx, input, axis)
     if spec.reduced_size == 0:
         nothing = ctx.xp.full(spec.result, _bound(input.dtype, sign), input.dtype)
         return nothing if out is None else assign(ctx, nothing, input.dtype, out)
@@ -557,7 +557,7 @@ def reduce_prod(
 
 
 def _prod_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    spec = layout(ctx, input, axis)
+    spec = reduction_of(ctx, input, axis)
     dtype = input.dtype
     if is_half(dtype):
         product = ctx.xp.prod(input.astype(np.float32), axis=spec.axes, keepdims=ctx.attr("keep_dims"))
@@ -624,7 +624,7 @@ def reduce_all(
 
 
 def _all_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    return ctx.xp.all(input, axis=layout(ctx, input, axis).axes, out=out, keepdims=ctx.attr("keep_dims"))
+    return ctx.xp.all(input, axis=reduction_of(ctx, input, axis).axes, out=out, keepdims=ctx.attr("keep_dims"))
 
 
 ALL = register(reduction("All", _all_kernel, (dtypes.bool_,)))
@@ -650,7 +650,7 @@ def reduce_any(
 
 
 def _any_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None = None) -> Array:
-    return ctx.xp.any(input, axis=layout(ctx, input, axis).axes, out=out, keepdims=ctx.attr("keep_dims"))
+    return ctx.xp.any(input, axis=reduction_of(ctx, input, axis).axes, out=out, keepdims=ctx.attr("keep_dims"))
 
 
 ANY = register(reduction("Any", _any_kernel, (dtypes.bool_,)))

@@ -89,7 +89,7 @@ class _ParallelIterator(Iterator[Element]):
             try:
                 first.exception(LOOK_S if remaining is None else min(LOOK_S, remaining))
             except TimeoutError:
-                self._walk.look()
+                self._walk.raise_if_ended()
             except FutureCancelledError:
                 raise Interrupted(CancelledError(_CLOSED)) from None
         pending.popleft()
@@ -109,7 +109,7 @@ class _Functions:
 
     def call(self, element: Element) -> Element:
         """The result for an element."""
-        self._walk.look()
+        self._walk.raise_if_ended()
         try:
             function = self._idle.pop()
         except IndexError:

@@ -64,7 +64,7 @@ class _FilteredIterator(Iterator[Element]):
             element = next(self._parent)
             if self._predicate(*element)[0]:
                 return element
-            self._walk.look()
+            self._walk.raise_if_ended()
 
 
 class TakenWhile(DatasetValue):
@@ -172,7 +172,7 @@ class _Interleaving(Iterator[Element]):
                 self._places[self._turn] = None
                 self._open -= 1
                 self._advance()
-                self._walk.look()
+                self._walk.raise_if_ended()
                 continue
             self._taken += 1
             if self._taken == self._block:
@@ -236,7 +236,7 @@ class _ChosenIterator(Iterator[Element]):
                     return next(source)
                 except StopIteration:
                     self._sources[choice] = None
-            self._walk.look()
+            self._walk.raise_if_ended()
         raise StopIteration
 
 
@@ -330,7 +330,7 @@ class _SkippedIterator(Iterator[Element]):
         if self._left:
             for begin in range(0, self._left, 1000):
                 deque(islice(self._parent, min(1000, self._left - begin)), 0)
-                self._walk.look()
+                self._walk.raise_if_ended()
             self._left = 0
         return next(self._parent)
 
@@ -401,7 +401,7 @@ class _RepeatedIterator(Iterator[Element]):
             except Exception:
                 self._had_error = True
                 raise
-            self._walk.look()
+            self._walk.raise_if_ended()
             self._left -= self._left > 0
             self._had_element = self._had_error = False
             self._elements = self._parent.open(self._walk)
@@ -558,4 +558,4 @@ class _ErrorsIgnoredIterator(Iterator[Element]):
             except Exception as error:  # noqa: BLE001 (that is what was asked for)
                 if self._logs:
                     logging.getLogger("tfray").warning("ignore_errors: left out an element: %s", error)
-            self._walk.look()
+            self._walk.raise_if_ended()

@@ -87,7 +87,7 @@ class Walk:
         if self._is_closed:
             line.close()
 
-    def look(self) -> None:
+    def raise_if_ended(self) -> None:
         """Raise `Interrupted` when the walk is closed or the step is out of time. For loops that may find nothing."""
         if self._is_closed:
             raise Interrupted(CancelledError("the iterator was closed while it made an element"))
@@ -280,7 +280,7 @@ class IteratorResource:
             except Exception:  # noqa: BLE001, S110 (the error was raised when the element was taken)
                 pass
             self._position += 1
-            self._walk.look()
+            self._walk.raise_if_ended()
         self._elements, self._skipped = elements, 0
 
     @contextmanager

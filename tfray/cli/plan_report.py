@@ -23,9 +23,10 @@ from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.session import Session
 from tfray.training.threads.device_setter import RoundRobinStrategy, replica_device_setter
+from tfray.training.trainer.local_replica import SHARD
 from tfray.training.trainer.step_history import StepRecord
-from tfray.training.trainer.step_plan import (
-    StepPlan,
+from tfray.training.trainer.step_prediction import (
+    StepPrediction,
     machine_of,
     named_devices,
     nodes_of,
@@ -38,8 +39,6 @@ from tfray.training.trainer.trainer import Trainer
 
 _LISTED: Final = 24
 """Variables to list, the largest first; the others are summed up in one row."""
-
-_HERE: Final = "/job:localhost/task:0/device:CPU:0"
 
 _WARM_UP, _TIMED, _TRACED = 10, 30, 5
 """Numbers of steps to run: first without measuring, then to measure the time, then to record."""
@@ -59,9 +58,9 @@ def show_training(trainer: Trainer, nodes: int | None = None, measure: bool = Fa
     model = trainer.build() if trainer.run.local else trainer.build_for_shards(machine)
     cost = CostModel(machine, unknown_size=max(1, model.batch_size // workers))
 
-    def plan(cost: CostModel) -> StepPlan:
+    def plan(cost: CostModel) -> StepPrediction:
         if trainer.run.local:
-            return plan_session(model.graph, [model.train_operation], [_HERE], cost)
+            return plan_session(model.graph, [model.train_operation], [SHARD], cost)
         return plan_training(model, trainer.scaling.shards, workers, cost, options=_options(trainer))
 
     planned = plan(cost)
@@ -84,7 +83,7 @@ def show_session(
 ) -> None:
     """Predict a step of a session, and print the prediction; arguments as of `plan_session` and `show_training`."""
     console = Console()
-    devices = devices or named_devices(graph) or [_HERE]
+    devices = devices or named_devices(graph) or [SHARD]
     is_local = {DeviceSpec.from_string(name).job for name in devices} == {"localhost"}
     cost = CostModel(this_process() if is_local else measured_machine())
     planned = plan_session(graph, targets, devices, cost, by_cost)
@@ -110,7 +109,7 @@ def _options(trainer: Trainer) -> ReplicaOptions:
     return trainer.scaling.replica_options(trainer.run)
 
 
-def _alternatives(trainer: Trainer, shards: int, workers: int, cost: CostModel) -> list[tuple[str, StepPlan]]:
+def _alternatives(trainer: Trainer, shards: int, workers: int, cost: CostModel) -> list[tuple[str, StepPrediction]]:
     """Predictions for other numbers of shards and other placements, with their names."""
     found, options = [], _options(trainer)
     if shards > 1:
@@ -127,7 +126,7 @@ def _alternatives(trainer: Trainer, shards: int, workers: int, cost: CostModel) 
 # -- tables ----------------------------------------------------------------------------------------------
 
 
-def show_plan(plan: StepPlan, console: Console) -> None:
+def show_plan(plan: StepPrediction, console: Console) -> None:
     """Print the loads of the devices, what moves between them, and the time."""
     _show_variables(plan, console)
     table = Table("device", "operations", "variables", "bytes held", "busy, ms", box=None, pad_edge=False)
@@ -151,7 +150,7 @@ def _short(name: str) -> str:
     return name.replace("/device:CPU:0", "")
 
 
-def _show_variables(plan: StepPlan, console: Console) -> None:
+def _show_variables(plan: StepPrediction, console: Console) -> None:
     sizes = [(size, name, device) for device, load in plan.loads.items() for name, size in load.variables.items()]
     if not sizes:
         return
@@ -169,7 +168,9 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _compare(console: Console, planned: StepPlan, times_s: Sequence[float], again: StepPlan | None = None) -> None:
+def _compare(
+    console: Console, planned: StepPrediction, times_s: Sequence[float], again: StepPrediction | None = None
+) -> None:
     actual_s = statistics.median(times_s)
     fastest = f"median of {len(times_s)}, the fastest {min(times_s) * 1e3:.2f} ms"
     text = f"measured: {actual_s * 1e3:.2f} ms ({fastest}), predicted {planned.time.seconds * 1e3:.2f} ms"

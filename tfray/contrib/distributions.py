@@ -1,6 +1,6 @@
 """``tf.contrib.distributions``: the names of `tf.distributions`."""
 
-from tfray.library.distributions.distributions import (
+from tfray.library.namespaces.distributions import (
     Bernoulli,
     Beta,
     Categorical,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tfray.errors import InvalidArgumentError, OpError
+from tfray.framework.allowed_uses import checked_nodes
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
-from tfray.framework.loaded_nodes import checked_nodes
 from tfray.framework.region import Region
 from tfray.framework.traversal import topological_order
 

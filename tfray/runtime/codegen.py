@@ -336,9 +336,9 @@ class _Program:
         if self.work - self._work_looked_at >= LOOK_AFTER:
             self.look(op)
 
-    def look(self, op: Operation, condition: str = "step.is_watched") -> None:
+    def look(self, op: Operation, condition: str = "step.may_have_ended") -> None:
         """Write a look whether the step has been ended. An error that it raises names `op`."""
-        self.add(f"if {condition}: step.look()", op)
+        self.add(f"if {condition}: step.raise_if_ended()", op)
         self._work_looked_at = self.work
 
     def source(self, arguments: Sequence[str]) -> str:
@@ -483,7 +483,7 @@ class _Emitter:
             _assign(program, variables, results[:count])
             program.add(f"{iterations} += 1")
             is_due = f" and not {iterations} % {_TURNS_BETWEEN_LOOKS}" if program.work - work < LOOK_AFTER else ""
-            program.look(op, f"step.is_watched{is_due}")
+            program.look(op, f"step.may_have_ended{is_due}")
         program.add(f"{iterations} = {program.refer('int32', np.int32)}({iterations})")
         _assign(program, targets[:count], variables)
         for stack in targets[count:]:

@@ -121,8 +121,8 @@ class PlanRun:
 
     def _run(self, segment: Segment) -> None:
         step = self._step
-        if step.is_watched:
-            step.look()
+        if step.may_have_ended:
+            step.raise_if_ended()
         step.suspends = segment.suspends
         step.is_alone = segment.suspends and len(step.runs) == 1 and self._has_no_other
         values = self._values

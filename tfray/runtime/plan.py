@@ -54,7 +54,7 @@ class Partition:
     wakes: list[str] = field(default_factory=list)
 
     @property
-    def is_quiet(self) -> bool:
+    def only_sends(self) -> bool:
         """Whether all that it does leads to tensors that it sends, so that it cannot be the last to end a step."""
         ops = self.graph.get_operations()
         sends = [op for op in ops if op.type == "Send"]

@@ -1,7 +1,7 @@
 """One execution of a compiled graph, as kernels see it: where they wait, and what ends them.
 
 A step ends early when its deadline passes, when its session closes, or when a device fails. A thread that waits in the
-step is then woken. A thread that computes has to look by itself: generated code tests `Step.is_watched` between the
+step is then woken. A thread that computes has to look by itself: generated code tests `Step.may_have_ended` between the
 turns of loops and before operations that may take long. The flag is false, and the test cheap, in a step that has no
 deadline and that has not been ended.
 """
@@ -146,7 +146,7 @@ class Step:
         rendezvous: Takes what goes to other devices.
         deadline: `time.monotonic` value after which waits give up, or None.
         mailbox: Where the step waits; None if nothing in the step can wait.
-        is_watched: Whether `look` may raise: there is a deadline, or the step has been ended.
+        may_have_ended: Whether `raise_if_ended` may raise: there is a deadline, or the step has been ended.
         suspends: Whether the running segment may be left when its operation has to wait.
         is_alone: Whether nothing else in the step could run if that segment were left.
         runs: The plans that the thread of the step advances. `_hold` goes on with them while a branch or a loop waits.
@@ -164,8 +164,8 @@ class Step:
         "deadline",
         "id",
         "is_alone",
-        "is_watched",
         "mailbox",
+        "may_have_ended",
         "rendezvous",
         "runs",
         "suspends",
@@ -182,7 +182,7 @@ class Step:
         self.rendezvous = rendezvous
         self.deadline = deadline
         self.mailbox = mailbox
-        self.is_watched = deadline is not None
+        self.may_have_ended = deadline is not None
         self.suspends = False
         self.is_alone = False
         self.runs: Sequence[Run] = ()
@@ -195,11 +195,11 @@ class Step:
     def end(self, error: OpError) -> None:
         """End the step early, from any thread: all that compute or wait in it raise `error`."""
         self._error = error
-        self.is_watched = True
+        self.may_have_ended = True
         if self.mailbox is not None:
             self.mailbox.abort(error)
 
-    def look(self) -> None:
+    def raise_if_ended(self) -> None:
         """Raise what has ended the step, or `DeadlineExceededError` when its deadline has passed."""
         if self._error is not None:
             raise copy.copy(self._error)  # a copy: each thread that raises it writes its own operation's name into it
@@ -236,8 +236,8 @@ class Step:
 
         def next_turn() -> None:
             path[-1] += 1
-            if self.is_watched:
-                self.look()
+            if self.may_have_ended:
+                self.raise_if_ended()
 
         yield next_turn
         path.pop()
@@ -355,7 +355,7 @@ class Background(Step):
         self._waiting.add(mailbox)
         try:
             while not attempt.done:
-                self.look()
+                self.raise_if_ended()
                 mailbox.take(None, op_name)
         except BaseException:
             attempt.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,13 @@ Number = float | Tensor | np.ndarray[Any, Any]
 """A number, or one for each element."""
 
 
-class PartitionInfo(Protocol):
-    """Which part of a partitioned variable is initialised."""
+class PartitionInfo(NamedTuple):
+    """What an initializer is told of the part of a partitioned variable that it fills.
+
+    Attributes:
+        full_shape: Shape of the whole variable.
+        var_offset: Where the part begins in each dimension.
+    """
 
     full_shape: Sequence[int]
     var_offset: Sequence[int]

@@ -46,18 +46,6 @@ class SaveSliceInfo(NamedTuple):
         return f"{sizes} {extents}"
 
 
-class PartitionInfo(NamedTuple):
-    """What an initializer is told of the part that it fills.
-
-    Attributes:
-        full_shape: Shape of the whole variable.
-        var_offset: Where the part begins in each dimension.
-    """
-
-    full_shape: list[int]
-    var_offset: list[int]
-
-
 class PartitionedVariable:
     """The parts of a variable as one value. Where a tensor is wanted it is their concatenation.
 

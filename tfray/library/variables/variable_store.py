@@ -17,7 +17,6 @@ from tfray.library.variables import initializers
 from tfray.library.variables.partitioned_variables import (
     PartitionedVariable,
     Partitioner,
-    PartitionInfo,
     SaveSliceInfo,
     slices_of,
 )
@@ -114,7 +113,7 @@ class VariableStore:
 
     # -- one variable ----------------------------------------------------------------------------
 
-    def _get_single(self, request: VariableRequest, part: PartitionInfo | None = None) -> Variable:
+    def _get_single(self, request: VariableRequest, part: initializers.PartitionInfo | None = None) -> Variable:
         if request.has_value and request.shape is not None:
             raise ValueError(f"variable {request.name!r}: give no shape when the initializer is a value, which has one")
         if request.name in self.variables:
@@ -175,7 +174,7 @@ class VariableStore:
         if request.has_value:
             with outermost() as graph, graph.name_scope(f"{part.name}/PartitionedInitializer/"):
                 part = replace(part, shape=None, initializer=array_ops.slice(request.initializer, offset, shape))
-        variable = self._get_single(part, PartitionInfo(sizes, offset))
+        variable = self._get_single(part, initializers.PartitionInfo(sizes, offset))
         variable._save_slice_info = SaveSliceInfo(request.name, sizes, offset, shape)
         return variable
 
@@ -224,7 +223,7 @@ def _missing(request: VariableRequest) -> ValueError:
     )
 
 
-def _initial_value(request: VariableRequest, part: PartitionInfo | None) -> Any:
+def _initial_value(request: VariableRequest, part: initializers.PartitionInfo | None) -> Any:
     """What `Variable` takes as the initial value: a value, or a function without arguments."""
     if request.has_value:
         return request.initializer

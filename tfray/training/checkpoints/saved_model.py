@@ -26,11 +26,11 @@ from tfray.formats import files
 from tfray.formats.checkpoint import ArrowCheckpoint
 from tfray.formats.files import PathLike
 from tfray.formats.value_file import read_values, write_values
+from tfray.framework.allowed_uses import checked_nodes
 from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.loaded_nodes import checked_nodes
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
 from tfray.session import Session

@@ -141,16 +141,16 @@ class Trainer:
     def _settled(self, machine: Machine | None) -> ScalingConfig:
         """The scaling, with nothing left open."""
         from tfray.placement.cost import CostModel
-        from tfray.training.trainer import step_plan
+        from tfray.training.trainer import step_prediction
 
-        scaling, model = self.scaling, self.build(step_plan.to_any_shard)
+        scaling, model = self.scaling, self.build(step_prediction.to_any_shard)
         if scaling.parameter_servers == "auto":
-            nodes = step_plan.nodes_of(self.run.address, self.run.init_options)
-            machine = machine or step_plan.machine_of(nodes, scaling.max_workers)
+            nodes = step_prediction.nodes_of(self.run.address, self.run.init_options)
+            machine = machine or step_prediction.machine_of(nodes, scaling.max_workers)
             cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.max_workers))
             memory_bytes = min(node.memory_bytes for node in nodes) / 2
             options = scaling.replica_options(self.run)
-            count = step_plan.best_shard_count(
+            count = step_prediction.best_shard_count(
                 model, scaling.max_workers, cost, shard_memory_bytes=memory_bytes, options=options
             )
             scaling = replace(scaling, parameter_servers=count)

@@ -63,7 +63,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class StepPlan:
+class StepPrediction:
     """A predicted step.
 
     Attributes:
@@ -106,7 +106,7 @@ def plan_training(
     cost: CostModel | None = None,
     joint_policy: JointPolicy | None = None,
     options: ReplicaOptions | None = None,
-) -> StepPlan:
+) -> StepPrediction:
     """Predict a replicated training step.
 
     Args:
@@ -132,7 +132,7 @@ def plan_training(
 
 def plan_session(
     graph: Graph, targets: Sequence[Operation], devices: Sequence[str], cost: CostModel, by_cost: bool = True
-) -> StepPlan:
+) -> StepPrediction:
     """Predict a step of a session.
 
     Args:
@@ -155,7 +155,7 @@ def plan_session(
     return _predicted(instances_of(compiled.partitions), cost)
 
 
-def _predicted(instances: Sequence[Instance], cost: CostModel) -> StepPlan:
+def _predicted(instances: Sequence[Instance], cost: CostModel) -> StepPrediction:
     time = simulate(tasks_of_partitions(instances, cost), cost.machine)
     loads: dict[str, Load] = {}
     for instance in instances:
@@ -166,7 +166,7 @@ def _predicted(instances: Sequence[Instance], cost: CostModel) -> StepPlan:
         loads[instance.device] = replace(
             before, operations=before.operations + len(ops), variables={**before.variables, **held}
         )
-    return StepPlan(loads, traffic_of(instances, cost), time)
+    return StepPrediction(loads, traffic_of(instances, cost), time)
 
 
 # -- shards ----------------------------------------------------------------------------------------------

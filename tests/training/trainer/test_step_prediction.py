@@ -13,7 +13,7 @@ from tfray import cli
 from tfray.errors import InvalidArgumentError
 from tfray.placement.calibration import measured_machine
 from tfray.placement.cost import CostModel, Machine
-from tfray.training.trainer.step_plan import (
+from tfray.training.trainer.step_prediction import (
     Node,
     best_shard_count,
     machine_of,
@@ -50,7 +50,7 @@ def trainer(scaling=None, **run):
 SCRIPT = """
 import numpy as np
 import tfray as tf
-from tests.training.trainer.test_plan import linear, trainer
+from tests.training.trainer.test_step_prediction import linear, trainer
 
 def build(workers=1):
     return trainer(tf.train.ScalingConfig(workers=workers, parameter_servers=2), steps=5), []
