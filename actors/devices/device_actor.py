@@ -23,7 +23,7 @@ from typing import Any, Final, TypeVar
 import ray
 
 from tfray.actors.devices.device_host import DeviceHost
-from tfray.actors.links.messages import OpenInput, PlanId, Presence, StepKey, StepRequest, StepWord
+from tfray.actors.links.messages import OpenInput, PlanId, Presence, StepKey, StepNotice, StepRequest
 from tfray.actors.links.packing import unpack
 from tfray.actors.links.peer_link import LinkServer
 from tfray.actors.links.peers import Outcome, PeerHandle
@@ -152,9 +152,9 @@ class DeviceActor:
 
         return await self._at_once(take)
 
-    async def tell(self, word: StepWord) -> None:
-        """Do what a word about a step says."""
-        await self._at_once(lambda: self._host.take_word(word))
+    async def tell(self, notice: StepNotice) -> None:
+        """Do what a notice about a step says."""
+        await self._at_once(lambda: self._host.take_notice(notice))
 
     async def abort_all(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""

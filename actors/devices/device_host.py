@@ -40,8 +40,8 @@ from tfray.actors.links.messages import (
     RunStep,
     StepCall,
     StepKey,
+    StepNotice,
     StepRequest,
-    StepWord,
     Unmap,
     plain,
     read,
@@ -480,7 +480,7 @@ class DeviceHost:
                 case Unmap(identity):
                     self.loans.borrowings.unmap(link, identity)
                 case CommitStep() | JoinStep() | CancelStep() | AbortStep():
-                    self.take_word(message)
+                    self.take_notice(message)
                 case _:
                     raise ValueError(f"a device takes no {type(message).__name__}")
         except (KeyError, TypeError, ValueError) as error:
@@ -587,9 +587,9 @@ class DeviceHost:
             defer(record.prompt.advance)
         return True
 
-    def take_word(self, word: StepWord) -> None:
+    def take_notice(self, notice: StepNotice) -> None:
         """Do what a message about a step says."""
-        match word:
+        match notice:
             case CommitStep(step, members):
                 self._commit(step, members)
             case JoinStep(step, receiver):

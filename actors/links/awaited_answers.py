@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from tfray.actors.links import ray_calls
 from tfray.actors.links.frames import encode
-from tfray.actors.links.messages import RunStep, StepCall, StepWord, plain
+from tfray.actors.links.messages import RunStep, StepCall, StepNotice, plain
 from tfray.actors.links.peer_link import Arrivals, read_until
-from tfray.actors.links.peers import Kept, Outcome, Peer
+from tfray.actors.links.peers import Outcome, Peer, Uncollected
 from tfray.errors import OpError
 
 _TURN_S: Final = 0.005
@@ -50,7 +50,7 @@ class LinkAnswer:
         """The answer, once it has come. A large value is fetched by a call of Ray, and this raises what that raises."""
         assert self._outcome is not None
         status, value = self._outcome
-        if isinstance(value, Kept):
+        if isinstance(value, Uncollected):
             fetched: Outcome = ray_calls.outcome(self._peer.handle.actor.collect.remote(value.token), self._peer.device)
             return fetched
         return status, value
@@ -119,7 +119,7 @@ def unpack(answer: Any, device: str, timeout_s: float | None = None) -> Any:
     return value
 
 
-def tell(peer: Peer, word: StepWord) -> None:
+def tell(peer: Peer, notice: StepNotice) -> None:
     """Send a device a message about a step, over its link or else by a call of Ray."""
-    if not peer.tell(word):
-        peer.handle.actor.tell.remote(word)
+    if not peer.tell(notice):
+        peer.handle.actor.tell.remote(notice)

@@ -98,7 +98,7 @@ Items = list[tuple[str, Any]]
 """Keys of edges, and tensors in the form in which they travel."""
 
 
-def ways(items: Sequence[tuple[str, Any]], shares_store: bool) -> tuple[Items, Items, Items]:
+def by_carrier(items: Sequence[tuple[str, Any]], shares_store: bool) -> tuple[Items, Items, Items]:
     """Divide tensors that are not packed: objects to describe and loans, both over a link, and the rest by a call.
 
     Args:

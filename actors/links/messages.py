@@ -278,8 +278,8 @@ class CancelStep(NamedTuple):
     reason: str
 
 
-StepWord = CommitStep | JoinStep | AbortStep | CancelStep
-"""A message about a step that has no answer."""
+StepNotice = CommitStep | JoinStep | AbortStep | CancelStep
+"""A message about a step, to which nothing is answered."""
 
 
 # -- from a device ---------------------------------------------------------------------------------------

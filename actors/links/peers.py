@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
 from typing import Any, Final, NamedTuple
 
-from tfray.actors.links.carriers import ways
+from tfray.actors.links.carriers import by_carrier
 from tfray.actors.links.frames import Header, PackedTensor, encode, encode_packed
 from tfray.actors.links.handshake import LinkAddress
 from tfray.actors.links.loans import LentTensor, Loans, next_loan
@@ -34,7 +34,7 @@ MISSING: Final = "missing"
 """The value of the answer to a `Deliver` whose receiver cannot find the objects. They must be sent by a call of Ray."""
 
 
-class Kept(NamedTuple):
+class Uncollected(NamedTuple):
     """In place of a value that is too large for a frame: the actor keeps the value, to be collected by this token."""
 
     token: str
@@ -235,7 +235,7 @@ class Peer:
         lent: list[Any] = []
         rest: list[Any] = []
         if len(packed) < len(items):
-            stored, lent, rest = ways(items, self.shares_store)
+            stored, lent, rest = by_carrier(items, self.shares_store)
             sent = [*packed, *stored, *lent]
         receipts: list[Receipt] = []
         if sent:
@@ -368,7 +368,7 @@ def _outcome(answer: Answer, tensors: list[Any]) -> Outcome:
     if answer.error is not None:
         return "error", answer.error.to_error()
     if answer.token is not None:
-        return "ok", Kept(answer.token)
+        return "ok", Uncollected(answer.token)
     return "ok", MISSING if answer.is_missing else tensors
 
 

@@ -31,8 +31,8 @@ from tfray.actors.links.messages import (
     PlanId,
     StepCall,
     StepKey,
+    StepNotice,
     StepRequest,
-    StepWord,
 )
 from tfray.actors.links.peers import next_number
 from tfray.actors.replicas import random_states
@@ -298,9 +298,9 @@ class ReplicaDriver:
                     self._open[decision.step].reopen()
                     self._tell_shards(CommitStep(self._key(decision.step), ()))
 
-    def _tell_shards(self, word: StepWord) -> None:
+    def _tell_shards(self, notice: StepNotice) -> None:
         for device in self._shards:
-            tell(self._cluster.peer(device), word)
+            tell(self._cluster.peer(device), notice)
 
     def _join(self, join: Join) -> None:
         if join.reopened:

@@ -3,7 +3,6 @@
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.ops.arrays.shape_ops import invert_permutation
 from tfray.ops.checks.check_ops import is_non_decreasing, is_strictly_increasing
-from tfray.ops.kernels.elementwise import special
 from tfray.ops.math.arithmetic_ops import (
     abs,
     accumulate_n,
@@ -138,7 +137,7 @@ __all__ = [
     "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max", "segment_mean",
     "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign",
-    "special", "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv",
+    "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv",
     "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
     "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy", "zero_fraction", "zeta",
 ]
