@@ -167,15 +167,46 @@ def test_long_runs_show_as_many_points_as_a_panel_has_room_for():
     assert notebook.chosen(5000)[0] == 0 and notebook.chosen(5000)[-1] == 4999
 
 
-@pytest.mark.slow
-def test_a_kernel_of_jupyter_shows_drawings():
+# -- in a kernel of Jupyter ----------------------------------------------------------------------------
+
+CELLS = [
+    "import tfray as tf\nx = tf.negative(tf.placeholder(tf.float32, [2]), name='x')\nx",
+    "x.graph",
+    """
+import numpy as np
+from tfray.cli.progress import TrainingProgress
+
+def model_fn(features, labels):
+    loss = tf.reduce_mean(tf.square(features * tf.Variable(2.0) - labels))
+    return tf.train.ModelSpec(loss, tf.train.GradientDescentOptimizer(0.01).minimize(loss))
+
+data = np.arange(8, dtype=np.float32)
+with TrainingProgress(steps=5) as progress:
+    run = tf.train.RunConfig(steps=5, local=True, on_step=progress.update)
+    result = tf.train.Trainer(model_fn, tf.train.array_input(data, data, batch_size=4), run=run).fit()
+""",
+    "result",
+]
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    """What a kernel shows of each cell."""
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    code = "import tfray as tf\nx = tf.negative(tf.placeholder(tf.float32, [2]), name='x')\n"
-    program = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(code + "x"), nbformat.v4.new_code_cell("x.graph")]
-    )
-    nbclient.NotebookClient(program, timeout=PATIENCE_S, kernel_name="python3").execute()
-    (tensor,), (graph,) = (cell.outputs for cell in program.cells)
+    program = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    nbclient.NotebookClient(program, timeout=PATIENCE_S, startup_timeout=PATIENCE_S, kernel_name="python3").execute()
+    return [cell.outputs for cell in program.cells]
+
+
+def test_a_kernel_shows_tensors_and_draws_graphs(outputs):
+    (tensor,), (graph,), *_ = outputs
     assert tensor["data"]["text/plain"] == "<tf.Tensor 'x:0' shape=(2,) dtype=float32>"
     assert "x (Neg)\nfloat32 (2,)" in hints(parsed(graph["data"]["text/html"]))
+
+
+def test_a_kernel_shows_a_live_bar_of_progress_and_then_the_curves(outputs):
+    pytest.importorskip("ipywidgets")
+    *_, bar, (result,) = outputs
+    assert any("application/vnd.jupyter.widget-view+json" in each.get("data", {}) for each in bar), bar
+    assert "5 steps" in "".join(parsed(result["data"]["text/html"]).itertext())
