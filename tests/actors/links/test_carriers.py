@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from tfray.actors.links.carriers import FRAME_BYTES, LENT_BYTES, OBJECT_BYTES, Carrier, carrier_of, fits, ways
+from tfray.actors.links.carriers import FRAME_BYTES, LENT_BYTES, OBJECT_BYTES, Carrier, by_carrier, carrier_of, fits
 from tfray.actors.links.frames import PackedTensor
 
 NEAR, FAR, BOTH = [True, True], [False, False], [True, False]
@@ -57,4 +57,4 @@ def test_the_carrier_follows_from_size_dtype_and_receivers(value, near, carrier)
 @pytest.mark.parametrize("shares_store", [True, False])
 def test_what_is_not_packed_goes_over_a_link_only_to_who_shares_the_store(shares_store):
     packed, other = ("a", PackedTensor.of(np.float32(1))), ("b", np.array(["text"]))
-    assert ways([packed, other], shares_store) == ([], [], [other])
+    assert by_carrier([packed, other], shares_store) == ([], [], [other])
