@@ -426,9 +426,8 @@ class _Items(NamedTuple):
 def _reader(kind: Any) -> _Build:
     """A function that makes a message of that type from the values of its fields, or raises `DataLossError`.
 
-    It is called several times in every step, by processes that share their processors with many others: a call of a
-    Python function costs ten times there what it costs in a loop. So its source is generated: one expression checks all
-    fields, those of the messages within it too.
+    It is called several times in every step. So its source is generated: one expression checks all fields, those of the
+    messages within it too, without a call for each.
     """
     namespace: dict[str, Any] = {"form": _Form(kind), "new": tuple.__new__}
     lines, tests, result = _read_source(namespace["form"], "f", "values", namespace)

@@ -48,7 +48,7 @@ def wait_for(condition, timeout_s=PATIENCE_S):
 def freeze(pid):
     """Stop a process until it gets SIGCONT, and wait until it stands still: its threads stop one after another."""
     os.kill(pid, signal.SIGSTOP)
-    wait_for(lambda: _thread_states(pid) <= {"T"})
+    wait_for(lambda: _thread_states(pid) == {"T"})
 
 
 def _thread_states(pid):
