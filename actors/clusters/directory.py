@@ -74,7 +74,7 @@ class ActorDirectory(ABC):
     def peer(self, device: str) -> Peer:
         """The actor of a device, for sending to it over a link."""
         if self._peers is not None and not self._closed:
-            known = self._peers.find(device)
+            known = self._peers.get(device)
             if known is not None:
                 return known
         from tfray.actors.links.peers import Peers
@@ -84,7 +84,7 @@ class ActorDirectory(ABC):
             if self._peers is None:
                 self._peers = Peers(self._ray.get_runtime_context().get_node_id())
             if device not in self._peers:
-                self._peers.update({device: self.handle(device)})
+                self._peers.learn({device: self.handle(device)})
                 self._lifelines[self._actors[device].live.remote()] = self._peers[device]
             return self._peers[device]
 

@@ -85,7 +85,7 @@ class DeviceActor:
 
     async def connect(self, peers: Mapping[str, PeerHandle]) -> None:
         """Learn how to reach other devices, by name."""
-        self._host.peers.update(peers)
+        self._host.peers.learn(peers)
 
     async def register(
         self,

@@ -24,7 +24,7 @@ from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep, is_prom
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.devices.step_threads import StepThreads
 from tfray.actors.links.carriers import LENT_BYTES, fits
-from tfray.actors.links.frames import Header
+from tfray.actors.links.frames import Header, encode
 from tfray.actors.links.loans import Loans
 from tfray.actors.links.messages import (
     AbortStep,
@@ -673,4 +673,4 @@ def _may_end(request: StepRequest, record: _StepRecord) -> bool:
 
 def _answer(link: Link, answer: Answer, tensors: Sequence[Any] = ()) -> None:
     with suppress(OSError):  # the process that asked is gone
-        link.send(plain(answer), tensors)
+        link.send_frame(encode(plain(answer), tensors))

@@ -99,8 +99,8 @@ class PackedTensor(NamedTuple):
     @classmethod
     def of(cls, value: Any) -> PackedTensor:
         """A copy of a tensor that `carriers.fits` admits."""
-        if type(value) is np.ndarray and value.dtype.kind in "fiub":  # nearly all of them
-            return cls(dtype_name(value.dtype), value.shape or None, value.tobytes())
+        if type(value) is np.ndarray and value.dtype.kind in "fiub":  # nearly all of them: without a further call
+            return tuple.__new__(cls, (dtype_name(value.dtype), value.shape or None, value.tobytes()))
         if isinstance(value, np.generic):
             return cls(dtype_name(value.dtype), None, value.tobytes())
         array = np.asarray(value)

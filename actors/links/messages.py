@@ -344,21 +344,6 @@ def plain(message: Message) -> tuple[Any, ...]:
     return _NUMBERS[type(message)], *message
 
 
-def read(header: Any) -> Message:
-    """The message that `plain` gave.
-
-    Raises:
-        DataLossError: It is not a message; the error names the field that does not fit.
-    """
-    if type(header) is not tuple or not header:
-        raise DataLossError(f"a message that makes no sense: {header!r:.200}")
-    number = header[0]
-    if type(number) is not int or not 0 <= number < len(MESSAGES):
-        raise DataLossError(f"a message that makes no sense: nobody knows type {number!r:.200}")
-    message: Message = _READERS[number](header[1:])
-    return message
-
-
 # -- the form of messages --------------------------------------------------------------------------------
 
 
@@ -429,27 +414,68 @@ def _reader(kind: Any) -> _Build:
     It is called several times in every step. So its source is generated: one expression checks all fields, those of the
     messages within it too, without a call for each.
     """
-    namespace: dict[str, Any] = {"form": _Form(kind), "new": tuple.__new__}
-    lines, tests, result = _read_source(namespace["form"], "f", "values", namespace)
+    namespace: dict[str, Any] = {"misfit": _Form(kind).misfit, "new": tuple.__new__}
+    lines, tests, result = _read_source(_Form(kind), "f", "values", "", namespace)
     source = [
-        "def read(values):",
-        "    try:",
-        *[f"        {line}" for line in lines],
-        f"        if ({') and ('.join(tests)}):",
-        f"            return {result}",
-        "    except (TypeError, ValueError):",
-        "        pass",
-        "    raise form.misfit(values)",
+        "try:",
+        *_indented(lines),
+        *_indented(_returned(tests, result)),
+        "except (TypeError, ValueError):",
+        "    pass",
     ]
+    return _function(["def read(values):", *_indented([*source, "raise misfit(values)"])], namespace)
+
+
+def _header_reader() -> Callable[[Any], Message]:
+    """The function `read`, generated as those of `_reader`: it looks for the most frequent types first."""
+    namespace: dict[str, Any] = {"misfit": _misfit, "new": tuple.__new__}
+    source = ["number = header[0]"]
+    for kind in sorted(MESSAGES, key=lambda kind: kind not in (Deliver, Answer)):
+        number = _NUMBERS[kind]
+        lines, tests, result = _read_source(_Form(kind), f"m{number}_", "header", "number, ", namespace)
+        source += [f"if number == {number}:", *_indented([*lines, *_returned(["type(number) is int", *tests], result)])]
+    source = ["try:", *_indented(source), "except (TypeError, ValueError, KeyError, IndexError):", "    pass"]
+    return _function(["def read(header):", *_indented([*source, "raise misfit(header)"])], namespace)
+
+
+def _misfit(header: Any) -> DataLossError:
+    """The error for what is not a message."""
+    if type(header) is not tuple or not header:
+        return DataLossError(f"a message that makes no sense: {header!r:.200}")
+    number = header[0]
+    if type(number) is not int or not 0 <= number < len(MESSAGES):
+        return DataLossError(f"a message that makes no sense: nobody knows type {number!r:.200}")
+    return _Form(MESSAGES[number]).misfit(header[1:])
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _returned(tests: Sequence[str], result: str) -> list[str]:
+    return [f"if ({') and ('.join(tests)}):", f"    return {result}"]
+
+
+def _function(source: Sequence[str], namespace: dict[str, Any]) -> Any:
+    """The function ``read`` of some source."""
     exec("\n".join(source), namespace)
-    read: _Build = namespace["read"]
-    return read
+    return namespace["read"]
 
 
-def _read_source(form: _Form, prefix: str, values: str, namespace: dict[str, Any]) -> tuple[list[str], list[str], str]:
-    """Source that reads a message: lines that unpack its fields, conditions that they must meet, and the message."""
+def _read_source(
+    form: _Form, prefix: str, values: str, before: str, namespace: dict[str, Any]
+) -> tuple[list[str], list[str], str]:
+    """Source that reads a message: lines that unpack its fields, conditions that they must meet, and the message.
+
+    Args:
+        form: The message's form.
+        prefix: What names of variables begin with.
+        values: An expression for the values.
+        before: Variables for the values that come before those of the fields, each with a comma after it.
+        namespace: Where the source finds what it names.
+    """
     names = [f"{prefix}{position}" for position in range(len(form.kind._fields))]
-    lines, tests, results = [f"{', '.join(names)}, = {values}"], [], list(names)
+    lines, tests, results = [f"{before}{', '.join(names)}, = {values}"], [], list(names)
     namespace[f"{prefix}_kind"] = form.kind
     for position, (name, allowed, record, items) in enumerate(
         zip(names, form.allowed, form.records, form.items, strict=True)
@@ -460,7 +486,7 @@ def _read_source(form: _Form, prefix: str, values: str, namespace: dict[str, Any
             namespace[f"{name}_read"] = _reader(record)
             results[position] = f"{name} if {name} is None else {name}_read({name})"
         elif record is not None:
-            inner_lines, inner_tests, results[position] = _read_source(_Form(record), f"{name}_", name, namespace)
+            inner_lines, inner_tests, results[position] = _read_source(_Form(record), f"{name}_", name, "", namespace)
             lines += inner_lines
             tests += inner_tests
         if items is not None:
@@ -486,5 +512,7 @@ def _field_of(hint: Any) -> tuple[frozenset[type], Any, _Items | None]:
     return frozenset({hint}), None, None
 
 
-_READERS: Final = [_reader(kind) for kind in MESSAGES]
+read: Final = _header_reader()
+"""The message that `plain` gave. Raises `DataLossError` for anything else; the error names the field that is wrong."""
+
 _read_step_call: Final = _reader(StepCall)

@@ -133,7 +133,7 @@ class ObjectRendezvous:
         self._receipts += peer.deliver(step, replica, items, request.replica is not None, call)
 
     def _serving_shard(self, destination: str) -> Peer:
-        return next(self._peers[shard] for shard in self._peers if serving_device(shard) == destination)
+        return next(self._peers[shard] for shard in list(self._peers) if serving_device(shard) == destination)
 
     def close(self) -> None:
         """Let go of what has been sent: the step is over."""
@@ -147,7 +147,7 @@ class ObjectRendezvous:
         """A copy of a tensor in the form in which it travels. The plan may reuse the tensor's own memory at once."""
         if isinstance(value, TensorList):
             return value  # the memory of its elements is not reused
-        array = self._to_host(value)
+        array = value if type(value) is np.ndarray else self._to_host(value)
         carrier = carrier_of(array, self._are_near, destination)
         if carrier is Carrier.FRAME:
             return PackedTensor.of(array)
@@ -171,4 +171,4 @@ class ObjectRendezvous:
         return [self._peer(receiver).shares_store for receiver in receivers]
 
     def _peer(self, destination: str) -> Peer:
-        return self._peers.find(destination) or self._serving_shard(destination)
+        return self._peers.get(destination) or self._serving_shard(destination)

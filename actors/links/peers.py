@@ -66,8 +66,8 @@ class PeerHandle:
     key: bytes = field(repr=False)
 
 
-class Peers:
-    """The other actors, and the links to them, which are opened when they are first needed.
+class Peers(dict[str, "Peer"]):
+    """The other actors, by device, and the links to them, which are opened when they are first needed.
 
     Args:
         node: Ray's identity of this node.
@@ -75,49 +75,36 @@ class Peers:
     """
 
     def __init__(self, node: str, loans: Loans | None = None) -> None:
+        super().__init__()
         self._node = node
         self.loans = loans or Loans()
-        self._peers: dict[str, Peer] = {}
         self._lock = threading.Lock()
 
-    def __contains__(self, device: str) -> bool:
-        return device in self._peers
-
-    def __iter__(self) -> Any:
-        return iter(list(self._peers))
-
-    def find(self, device: str) -> Peer | None:
-        """A device's actor, if it is known."""
-        return self._peers.get(device)
-
-    def __getitem__(self, device: str) -> Peer:
-        return self._peers[device]
-
-    def update(self, handles: Mapping[str, PeerHandle]) -> None:
+    def learn(self, handles: Mapping[str, PeerHandle]) -> None:
         """Learn how to reach devices; the link to a device's former actor is closed."""
         with self._lock:
             for device, handle in handles.items():
-                known = self._peers.get(device)
+                known = self.get(device)
                 if known is None or known.handle != handle:
-                    self._peers[device] = Peer(device, handle, self._node, self.loans)
+                    self[device] = Peer(device, handle, self._node, self.loans)
                     if known is not None:
                         known.close()
 
     def forget(self, device: str) -> None:
         """Close the link to an actor that is gone."""
         with self._lock:
-            peer = self._peers.pop(device, None)
+            peer = self.pop(device, None)
         if peer is not None:
             peer.close()
 
     def close(self) -> None:
         """Close every link."""
-        for device in self:
+        for device in list(self):
             self.forget(device)
 
     def returned(self, device: str, loans: Sequence[int]) -> None:
         """Note that the process of `device` has returned these loans: it reads their memory no more."""
-        peer = self._peers.get(device)
+        peer = self.get(device)
         if peer is not None:
             peer.returned(loans)
 
@@ -271,7 +258,7 @@ class Peer:
         if number:
             message = message._replace(number=number)
         frame = encode_packed(plain(message), packed)
-        if self.send(number, frame, None if delivery is None else delivery.answered) is not None:
+        if self._send(frame) if delivery is None else self.send(number, frame, delivery.answered) is not None:
             return True
         self.returned(loans)
         self._loans.borrowings.keep_returns(self.device, returns)

@@ -99,9 +99,9 @@ class Conductor(ActorDirectory):
         self._patches.enter_context(patch.object(awaited_answers, "read_until", self._read_until))
         self._hosts = {device: DeviceHost(device, "node") for device in devices}
         for host in self._hosts.values():
-            host.peers.update({device: self.handle(device) for device in devices})
+            host.peers.learn({device: self.handle(device) for device in devices})
         self._known = peers.Peers("node")
-        self._known.update({device: self.handle(device) for device in devices})
+        self._known.learn({device: self.handle(device) for device in devices})
 
     # -- as a cluster ----------------------------------------------------------------------------
 

@@ -42,12 +42,15 @@ class Mailbox:
     A step waits here, whatever it waits for. Any thread may deliver, wake or abort; one thread takes.
 
     Most steps never wait here, and take no lock: they only test `has_news`. The order of three writes and reads keeps
-    news from being missed. A bringer stores the news, sets `_has_news`, then reads `_changed` to see whether anybody
-    waits. The taker sets `_changed`, then reads `_has_news`; it clears the flag before it takes what is stored.
+    news from being missed. A bringer stores the news, sets `has_news`, then reads `_changed` to see whether anybody
+    waits. The taker sets `_changed`, then reads `has_news`; it clears the flag before it takes what is stored.
+
+    Attributes:
+        has_news: Whether `arrived` has something to give or to raise, or `wake` was called since. Only read it.
     """
 
     def __init__(self) -> None:
-        self._has_news = False
+        self.has_news = False
         self._arrived: deque[tuple[str, Any]] = deque()
         self._changed: threading.Condition | None = None
         self._errors: list[BaseException] = []
@@ -56,7 +59,9 @@ class Mailbox:
         """Add values by edge key. Values for an aborted step are dropped."""
         if not self._errors:
             self._arrived.extend(items)
-            self._notify()
+            self.has_news = True  # as `_notify`, without a call: most messages end here
+            if self._changed is not None:
+                self._notify()
 
     def abort(self, error: BaseException) -> None:
         """End the step: the taker raises `error`. The first error wins."""
@@ -68,21 +73,16 @@ class Mailbox:
         self._notify()
 
     def _notify(self) -> None:
-        self._has_news = True
+        self.has_news = True
         if self._changed is not None:
             with self._changed:
                 self._changed.notify()
 
-    @property
-    def has_news(self) -> bool:
-        """Whether `arrived` has something to give or to raise, or `wake` was called since."""
-        return self._has_news
-
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now. Raises the error given to `abort`."""
-        self._has_news = False  # first: what arrives while this method runs sets the flag again
+        self.has_news = False  # first: what arrives while this method runs sets the flag again
         if self._errors:
-            self._has_news = True  # stays so: every later call raises the error again
+            self.has_news = True  # stays so: every later call raises the error again
             self._arrived.clear()  # here, and not in `abort`: only the taking thread may remove values
             raise self._errors[0]
         arrived = self._arrived
@@ -102,7 +102,7 @@ class Mailbox:
         if self._changed is None:
             self._changed = threading.Condition()
         with self._changed:
-            while not self._has_news:
+            while not self.has_news:
                 remaining = None if deadline is None else deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
                     raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")

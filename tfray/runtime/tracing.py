@@ -438,8 +438,7 @@ class _TracedRendezvous:
 class TracedMailbox(Mailbox):
     """A mailbox that tells how long its step waits."""
 
-    def __init__(self, inner: Mailbox, trace: DeviceTrace) -> None:
-        super().__init__()
+    def __init__(self, inner: Mailbox, trace: DeviceTrace) -> None:  # it holds nothing of its own
         self._inner = inner
         self._trace = trace
 
@@ -459,6 +458,10 @@ class TracedMailbox(Mailbox):
     def has_news(self) -> bool:
         """Whether something has arrived."""
         return self._inner.has_news
+
+    @has_news.setter
+    def has_news(self, value: bool) -> None:
+        self._inner.has_news = value
 
     def arrived(self) -> list[tuple[str, Any]]:
         """What has arrived by now."""

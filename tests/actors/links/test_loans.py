@@ -251,7 +251,7 @@ def test_what_is_computed_in_its_room_is_lent_as_it_is(ray_local, sends_the_room
 
     peers = Peers("node", Loans(PS))
     receiver = Receiver(peers.loans)
-    peers.update({WORKERS[0]: PeerHandle(None, receiver.server.address, KEY)})
+    peers.learn({WORKERS[0]: PeerHandle(None, receiver.server.address, KEY)})
     rendezvous = ObjectRendezvous(StepRequest(STEP, 0), peers, np.asarray)
     room = rendezvous.room("edge", WORKERS[0], (ROWS, ROW), np.dtype(np.float32))
     room[...] = 1
