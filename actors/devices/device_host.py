@@ -460,22 +460,21 @@ class DeviceHost:
         try:
             match message:
                 case Deliver():  # most messages are: there is no further call on their way to the mailbox
-                    if message.call is not None:
-                        self.wake(message.step, message.call)
-                    if message.returned:
-                        self.peers.returned(message.sender, message.returned)
-                    is_found = True
-                    if message.objects or message.loans:
-                        is_found = self._find(link, message, tensors)
+                    step, replica, keys, number, packed, objects, loans, returned, sender = message
+                    if packed is not None:
+                        self.wake(step, packed)
+                    if returned:
+                        self.peers.returned(sender, returned)
+                    is_found = not (objects or loans) or self._find(link, message, tensors)
                     if is_found:
-                        self.deliver(message.step, message.replica, list(zip(message.keys, tensors, strict=True)))
-                    if message.number:
-                        _answer(link, Answer(message.number, is_missing=not is_found))
+                        self.deliver(step, replica, list(zip(keys, tensors, strict=True)))
+                    if number:
+                        _answer(link, Answer(number, is_missing=not is_found))
                 case RunStep(packed):
-                    step = StepCall.from_bytes(packed)
-                    self._drivers[step.request.step.driver] = link
-                    call = _Call(link, step, packed, tensors)
-                    if step.request.after is None or self._park(step.request, lambda: self._start(call)):
+                    step_call = StepCall.from_bytes(packed)
+                    self._drivers[step_call.request.step.driver] = link
+                    call = _Call(link, step_call, packed, tensors)
+                    if step_call.request.after is None or self._park(step_call.request, lambda: self._start(call)):
                         self._start(call)
                 case Unmap(identity):
                     self.loans.borrowings.unmap(link, identity)

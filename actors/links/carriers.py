@@ -38,6 +38,8 @@ OBJECT_BYTES: Final = 1 << 16
 _NUMBERS: Final = "fiub"
 """Kinds of dtypes that every carrier takes."""
 
+_ARRAYS: Final = (np.ndarray, np.generic)
+
 
 class Carrier(Enum):
     """See the module's text."""
@@ -58,7 +60,7 @@ def carrier_of(tensor: Any, are_near: Callable[[str], Sequence[bool]], destinati
     """
     size = getattr(tensor, "nbytes", 0)
     if size < LENT_BYTES:
-        if (type(tensor) is np.ndarray and tensor.dtype.kind in _NUMBERS) or fits(tensor):
+        if (isinstance(tensor, _ARRAYS) and tensor.dtype.kind in _NUMBERS) or fits(tensor):
             return Carrier.FRAME
     else:
         fits_a_frame = fits(tensor)
