@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
-from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.products import inner_product, matrix_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
 
 _FEW_CHANNELS: Final = 12
@@ -307,7 +307,7 @@ def resample(
 def _is_finite(array: Array) -> bool:
     """Whether all numbers are finite, and none so large that its square is not."""
     flat = array.reshape(-1)
-    return array.dtype.kind not in "fc" or bool(np.isfinite(np.dot(flat, flat)))
+    return array.dtype.kind not in "fc" or bool(np.isfinite(inner_product(np, flat, flat)))
 
 
 def _resize_image(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> bool:

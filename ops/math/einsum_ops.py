@@ -23,6 +23,7 @@ from tfray.ops.arrays.construction_ops import eye
 from tfray.ops.arrays.join_ops import concat, size_along
 from tfray.ops.arrays.shape_ops import index_tensor, shape
 from tfray.ops.arrays.slice_ops import getitem
+from tfray.ops.kernels.cpu_threads import one_blas_thread
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.math.arithmetic_ops import conj
@@ -161,7 +162,8 @@ def _einsum_kernel(ctx: KernelContext, *arrays: Array) -> Array:
         if len(arrays) == 2:
             value = _multiply(ctx.xp, arrays[0], arrays[1], _product(*parts, result))
         else:
-            value = ctx.xp.einsum(f"{','.join(parts)}->{result}", *arrays, optimize=len(arrays) > 2)
+            with one_blas_thread():
+                value = ctx.xp.einsum(f"{','.join(parts)}->{result}", *arrays, optimize=len(arrays) > 2)
     except ValueError as error:
         shapes = ", ".join(str(array.shape) for array in arrays)
         raise InvalidArgumentError(f"{equation!r} does not fit shapes {shapes}: {error}") from error

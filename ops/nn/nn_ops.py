@@ -19,7 +19,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
 from tfray.ops.arrays.shape_ops import cast, identity
 from tfray.ops.arrays.shape_ops import shape as shape_of
-from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.products import inner_product, matrix_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles, threads_for
 from tfray.ops.math.arithmetic_ops import multiply, reciprocal, subtract
 from tfray.ops.math.comparison_ops import equal, greater_equal
@@ -225,7 +225,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 
 def _l2_loss_kernel(ctx: KernelContext, t: Array) -> Array:
     flat = t.reshape(-1).astype(accumulator_dtype(t.dtype), copy=False)
-    return (ctx.xp.dot(flat, flat) * flat.dtype.type(0.5)).astype(t.dtype)
+    return (inner_product(ctx.xp, flat, flat) * flat.dtype.type(0.5)).astype(t.dtype)
 
 
 def _l2_loss_gradient(op: Operation, d_loss: Tensor) -> list[Tensor | None]:

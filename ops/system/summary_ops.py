@@ -25,6 +25,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.text import as_string, as_strings, decoded
 
 BAD_COLOR: Final = (255, 0, 0, 255)
@@ -150,7 +151,7 @@ def make_histogram(values: TensorLike) -> HistogramProto:
         max=ordered[-1] if ordered.size else -_LARGEST,
         num=flat.size,
         sum=flat.sum(),
-        sum_squares=np.dot(flat, flat),
+        sum_squares=inner_product(np, flat, flat),
         bucket_limit=limits[kept],
         bucket=counts[kept].astype(np.float64),
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -69,3 +73,57 @@ def test_large_products_are_cut(monkeypatch):
     a, b = np.ones((16, 2000), np.float32), np.ones((2000, 2000), np.float32)
     np.testing.assert_array_equal(matrix_product(np, a, b), np.full((16, 2000), 2000, np.float32))
     assert counts and counts[0] > 1
+
+
+PROGRAM = """
+import os, threading
+import numpy as np
+import tfray as tf
+
+def others_cpu_ns():
+    own = {str(thread.native_id) for thread in threading.enumerate()}
+    tasks = set(os.listdir("/proc/self/task")) - own
+    return sum(int(open(f"/proc/self/task/{task}/schedstat").read().split()[0]) for task in tasks)
+
+def used_threads(blas):
+    before = others_cpu_ns()
+    blas()
+    return others_cpu_ns() - before
+
+large = np.ones((300, 300), np.float32)
+print(used_threads(lambda: large @ large), end=" ")
+
+images = tf.placeholder(tf.float32, [32, 20, 20, 3])
+net = tf.layers.max_pooling2d(tf.layers.conv2d(images, 16, 5, activation=tf.nn.relu), 2, 2)
+net = tf.layers.dense(tf.layers.dense(tf.layers.flatten(net), 512, tf.nn.relu), 10)
+loss = tf.losses.softmax_cross_entropy(tf.one_hot([3] * 32, 10), net)
+loss += sum(map(tf.nn.l2_loss, tf.trainable_variables()))
+table = tf.random_normal([200, 200])
+others = [
+    tf.summary.histogram("values", table),
+    tf.einsum("ij,jk,kl->il", table, table, table),
+    tf.image.resize_images(images, [64, 64]),
+    tf.matrix_inverse(table),
+    tf.svd(table),
+    tf.cholesky(tf.eye(200)),
+    tf.matmul(table[:80, :80], table[:80, :80]),
+]
+train = [tf.train.AdamOptimizer().minimize(loss), others]
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    feeds = {images: np.ones((32, 20, 20, 3))}
+    session.run(train, feeds)  # loads SciPy, whose BLAS starts threads of its own
+    print(used_threads(lambda: [session.run(train, feeds) for _ in range(3)]))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="threads are watched through /proc")
+def test_no_kernel_uses_a_thread_of_blas():
+    """In a process of its own, threads that Python did not start are those of BLAS."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_THREAD_TIMEOUT": "4"}
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True, timeout=240
+    )
+    of_numpy, of_kernels = map(int, ran.stdout.split())
+    assert of_kernels == 0
+    assert of_numpy > 0
