@@ -23,13 +23,8 @@ from tfray.ops.kernels.windows import (
     spatial_only,
     static_image_sizes,
 )
-from tfray.ops.nn.convolution import (
-    Geometry,
-    convolve,
-    convolve_backward_filters,
-    convolve_backward_images,
-    geometry,
-)
+from tfray.ops.nn.conv_geometry import Geometry, geometry
+from tfray.ops.nn.convolution import convolve, convolve_backward_filters, convolve_backward_images
 
 _ATTRS: Final = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
 

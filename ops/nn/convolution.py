@@ -8,16 +8,15 @@ Let P be the number of windows of a tile, K = window height * width * channels, 
   few channels, ``d_outputs @ filters.T``, whose windows are added to where they came from.
 
 On a CPU a tile's columns stay in the cache, and large convolutions run several tiles at once; on a GPU tiles only
-bound the memory. Sums are made in an order that depends on nothing but shapes and the number of threads.
+bound the memory. Sums are made in an order that depends on nothing but shapes and the number of threads. Where oneDNN
+is installed, it computes most convolutions of a CPU (`fast_convolution.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
-from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.kernels.products import matrix_product
@@ -31,86 +30,14 @@ from tfray.ops.kernels.tiles import (
     threads_for,
     tile_bytes,
 )
-from tfray.ops.kernels.windows import Axis, WindowAttrs, as_nhwc, image_shape, image_sizes
+from tfray.ops.kernels.windows import Axis, as_nhwc
+from tfray.ops.nn import fast_convolution
+from tfray.ops.nn.conv_geometry import Geometry, mirrored
 
 _SERIAL_FLOPS: Final = 5e7
 """Operations below which a convolution takes half a millisecond or less, too short for a second thread to pay."""
 _FEW_CHANNELS: Final = 8
 """Below this many channels, the images' gradient is faster by adding windows up than by a product so narrow."""
-
-
-class Geometry(NamedTuple):
-    """Sizes of one convolution.
-
-    Attributes:
-        layout: ``NHWC`` or ``NCHW``.
-        batch: Number of images.
-        channels: Channels of the images.
-        filters: Channels of the outputs.
-        height: Windows along the height.
-        width: Windows along the width.
-    """
-
-    layout: str
-    batch: int
-    channels: int
-    filters: int
-    height: Axis
-    width: Axis
-
-    @property
-    def images_shape(self) -> tuple[int, ...]:
-        return image_shape(self.batch, self.height.size, self.width.size, self.channels, self.layout)
-
-    @property
-    def outputs_shape(self) -> tuple[int, ...]:
-        return image_shape(self.batch, self.height.steps, self.width.steps, self.filters, self.layout)
-
-    @property
-    def depth(self) -> int:
-        """K: number of elements in a window."""
-        return self.height.window * self.width.window * self.channels
-
-    @property
-    def is_pointwise(self) -> bool:
-        """Whether each output depends only on the pixel at the same position: a 1x1 window with stride 1."""
-        return all(axis.window == axis.stride == 1 and not axis.is_padded for axis in (self.height, self.width))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to multiply: results are empty or zero."""
-        return self.flops == 0
-
-    @property
-    def flops(self) -> float:
-        """Multiplications and additions of the matrix products."""
-        return 2.0 * self.batch * self.height.steps * self.width.steps * self.depth * self.filters
-
-    def is_depth_first(self, run: int) -> bool:
-        """Whether columns are better stored as [K, P] than as [P, K], with `run` contiguous elements in a window."""
-        return self.layout == "NCHW" or (run < 16 and run < self.width.steps)
-
-
-@lru_cache(maxsize=512)
-def geometry(images_shape: tuple[int, ...], filters_shape: tuple[int, ...], attrs: WindowAttrs) -> Geometry:
-    """Sizes of the convolution of images with filters ``[height, width, channels, filters]``.
-
-    Raises:
-        InvalidArgumentError: The channels differ, or the window does not fit.
-    """
-    if len(images_shape) != 4 or len(filters_shape) != 4:
-        raise InvalidArgumentError(f"convolution: images {images_shape} and filters {filters_shape} must have rank 4")
-    batch, height, width, channels = image_sizes(images_shape, attrs.layout)
-    if filters_shape[2] != channels:
-        raise InvalidArgumentError(
-            f"convolution: the images have {channels} channels ({attrs.layout} shape {images_shape}), "
-            f"the filters take {filters_shape[2]} (shape {filters_shape})"
-        )
-    try:
-        axes = attrs.axes((height, width), filters_shape[:2])
-    except ValueError as error:
-        raise InvalidArgumentError(f"convolution: {error}") from error
-    return Geometry(attrs.layout, batch, channels, filters_shape[3], *axes)
 
 
 def _tiles(xp: ArrayModule, geo: Geometry, threads: int, dtype: NumpyDType, least_windows: int = 1) -> list[Tile]:
@@ -176,6 +103,8 @@ def convolve(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out:
     """Convolve images with filters ``[height, width, channels, filters]``; the outputs have `outputs_shape`."""
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
+    if fast_convolution.can_convolve(xp, "forward", geo, images, filters):
+        return fast_convolution.convolve(images, filters, geo, out)
     dtype = accumulator_dtype(images.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
     if geo.is_empty:
@@ -233,6 +162,8 @@ def convolve_backward_filters(
     """Gradient of the filters, ``[height, width, channels, filters]``."""
     if out is None:
         out = xp.empty((geo.height.window, geo.width.window, geo.channels, geo.filters), images.dtype)
+    if fast_convolution.can_convolve(xp, "filters", geo, images, d_outputs):
+        return fast_convolution.convolve_backward_filters(images, d_outputs, geo, out)
     if geo.is_empty:
         out[...] = 0
         return out
@@ -277,6 +208,8 @@ def convolve_backward_images(
     """Gradient of the images, of `images_shape`."""
     if out is None:
         out = xp.empty(geo.images_shape, d_outputs.dtype)
+    if fast_convolution.can_convolve(xp, "images", geo, d_outputs, filters):
+        return fast_convolution.convolve_backward_images(d_outputs, filters, geo, out)
     if geo.height.stride == geo.width.stride == 1 and geo.channels >= _FEW_CHANNELS:
         flipped = xp.ascontiguousarray(filters[::-1, ::-1].transpose(0, 1, 3, 2))
         return convolve(xp, d_outputs, flipped, mirrored(geo), out)
@@ -294,20 +227,6 @@ def convolve_backward_images(
 
     run_tiles(work, len(groups), threads)
     return out
-
-
-def mirrored(geo: Geometry) -> Geometry:
-    """The convolution of the outputs that gives the images' gradient at stride 1."""
-    axes = [
-        axis._replace(
-            size=axis.steps,
-            steps=axis.size,
-            before=axis.extent - 1 - axis.before,
-            after=axis.size + axis.before - axis.steps,
-        )
-        for axis in (geo.height, geo.width)
-    ]
-    return Geometry(geo.layout, geo.batch, geo.filters, geo.channels, *axes)
 
 
 def _by_images(tiles: Sequence[Tile]) -> list[list[Tile]]:

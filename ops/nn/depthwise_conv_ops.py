@@ -39,8 +39,9 @@ from tfray.ops.kernels.tiles import (
     tile_bytes,
 )
 from tfray.ops.kernels.windows import WindowAttrs, as_nhwc, image_shape, static_image_sizes
+from tfray.ops.nn.conv_geometry import Geometry, geometry, mirrored
 from tfray.ops.nn.conv_ops import conv2d, conv_attrs, same_conv_attrs
-from tfray.ops.nn.convolution import Geometry, geometry, mirrored, padded_part
+from tfray.ops.nn.convolution import padded_part
 
 _ATTRS: Final = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
 

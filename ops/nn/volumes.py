@@ -17,7 +17,8 @@ from tfray.framework.type_aliases import Sizes
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.kernels.tiles import buffer
 from tfray.ops.kernels.windows import Axis, window_axis, window_count
-from tfray.ops.nn.convolution import Geometry, convolve, convolve_backward_filters, convolve_backward_images
+from tfray.ops.nn.conv_geometry import Geometry
+from tfray.ops.nn.convolution import convolve, convolve_backward_filters, convolve_backward_images
 
 VOLUME_LAYOUTS: Final = ("NDHWC", "NCDHW")
 

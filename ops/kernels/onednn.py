@@ -1,0 +1,276 @@
+"""oneDNN, where the extra ``fast`` has installed it: its C library, called through `ctypes`.
+
+A `Primitive` computes one operation on plain memory of fixed shapes, on the calling thread alone: our own threads share
+out the work (`cpu_threads.py`). Making one takes 0.1 to 6 ms, as the library compiles code for this CPU; so callers
+keep them. Without the library, or with ``TFRAY_KERNELS=numpy`` in the environment, `library` gives None, and kernels
+compute with NumPy.
+
+Names and numbers are those of oneDNN's C API, version 3 (dnnl.h, dnnl_types.h), which keeps them within that version.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_int, c_int64, c_size_t, c_void_p
+from functools import cache
+from importlib import metadata
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import UnknownError
+from tfray.framework.op_def import Array
+from tfray.ops.kernels.cpu_threads import scratch
+
+PATHS_VARIABLE: Final = "TFRAY_KERNELS"
+"""The environment variable that may say ``numpy``: then no kernel uses an optional library."""
+
+_DISTRIBUTION: Final = "onednn-cpu-gomp"
+_FILE: Final = "libdnnl.so.3"
+
+FORWARD: Final = 64
+"""``dnnl_forward_training``."""
+
+ANY: Final = 1
+"""``dnnl_format_tag_any``: the library chooses the layout."""
+
+_FLOAT: Final = 3
+_CPU: Final = 1
+_IN_ORDER: Final = 1
+_USER_SCRATCHPAD: Final = 1
+_UNSUPPORTED: Final = (2, 3)
+"""The statuses by which the library says that it cannot make what it is asked for: bad arguments, or unimplemented."""
+_SCRATCHPAD: Final = 80
+_SCRATCHPAD_LAYOUT: Final = 136
+_ALIGNMENT: Final = 64
+"""Scratchpads begin at multiples of this, in bytes: the length of a cache line."""
+
+_MOST_SIZES: Final = 12
+
+
+class Unsupported(Exception):
+    """oneDNN has no primitive for these shapes."""
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = (("argument", c_int), ("memory", c_void_p))
+
+
+class Library:
+    """The loaded library, and an engine for the CPU.
+
+    Args:
+        path: Its file.
+
+    Raises:
+        OSError: It cannot be loaded.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._openmp = ctypes.CDLL("libgomp.so.1")
+        self._dnnl = ctypes.CDLL(path)
+        self._dnnl.dnnl_memory_desc_get_size.restype = c_size_t
+        self._dnnl.dnnl_primitive_desc_query_md.restype = c_void_p
+        for name, types in _ARGUMENT_TYPES.items():
+            getattr(self._dnnl, name).argtypes = types
+        self.execute = self._dnnl.dnnl_primitive_execute
+        self.set_address = self._dnnl.dnnl_memory_set_data_handle
+        self.engine = self.made("engine", _CPU, c_size_t(0))
+        self._local = threading.local()
+
+    def made(self, kind: str, *arguments: Any, create: str = "") -> Handle:
+        """A new object of the library, by its ``dnnl_<create>``, else ``dnnl_<kind>_create``."""
+        create = create or f"dnnl_{kind}_create"
+        return Handle(getattr(self._dnnl, create), getattr(self._dnnl, f"dnnl_{kind}_destroy"), arguments)
+
+    def set(self, name: str, *arguments: Any) -> None:
+        """Call ``dnnl_<name>``."""
+        check(getattr(self._dnnl, f"dnnl_{name}")(*arguments))
+
+    def size(self, layout: Any) -> int:
+        """Bytes of a memory of that layout."""
+        size: int = self._dnnl.dnnl_memory_desc_get_size(layout)
+        return size
+
+    def are_equal(self, layout: Any, other: Any) -> bool:
+        """Whether two layouts are the same."""
+        return bool(self._dnnl.dnnl_memory_desc_equal(layout, other))
+
+    def layout_of(self, description: Handle, query: int) -> c_void_p | None:
+        """A layout that a primitive asks for; None if it needs no such memory. It lives as long as `description`."""
+        pointer = self._dnnl.dnnl_primitive_desc_query_md(description, query, 0)
+        return c_void_p(pointer) if pointer else None
+
+    def layout(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Handle:
+        """A layout of float32 elements; the library chooses it where `strides`, in elements, is None."""
+        form, create = (ANY, "tag") if strides is None else (Sizes(*strides), "strides")
+        arguments = (len(sizes), Sizes(*sizes), _FLOAT, form)
+        return self.made("memory_desc", *arguments, create=f"dnnl_memory_desc_create_with_{create}")
+
+    @property
+    def stream(self) -> Handle:
+        """The calling thread's stream."""
+        stream: Handle | None = getattr(self._local, "stream", None)
+        if stream is None:
+            stream = self._local.stream = self.made("stream", self.engine, _IN_ORDER)
+        return stream
+
+    def on_one_thread(self, call: Callable[[], Any]) -> Any:
+        """What `call` returns, run while OpenMP has one thread for the calling thread."""
+        threads = self._openmp.omp_get_max_threads()
+        self._openmp.omp_set_num_threads(1)
+        try:
+            return call()
+        finally:
+            self._openmp.omp_set_num_threads(threads)
+
+
+_ARGUMENT_TYPES: Final[dict[str, list[Any]]] = {
+    "dnnl_memory_desc_get_size": [c_void_p],
+    "dnnl_memory_desc_equal": [c_void_p, c_void_p],
+    "dnnl_primitive_desc_query_md": [c_void_p, c_int, c_int],
+    "dnnl_primitive_execute": [c_void_p, c_void_p, c_int, c_void_p],
+    "dnnl_memory_set_data_handle": [c_void_p, c_void_p],
+}
+
+Sizes: Final = c_int64 * _MOST_SIZES
+"""Sizes or strides, as the library takes them."""
+
+
+class Handle:
+    """An object of the library, destroyed with this one.
+
+    Args:
+        create: Makes it: takes where to write the pointer, then `arguments`, and returns a status.
+        destroy: Destroys it.
+        arguments: Kept as long as the object, as it may refer to them.
+
+    Raises:
+        Unsupported: There is no such primitive.
+        UnknownError: Another error of the library.
+    """
+
+    def __init__(self, create: Any, destroy: Any, arguments: Sequence[Any]) -> None:
+        self._as_parameter_ = c_void_p()  # what ctypes passes in place of this object
+        self._destroy = destroy
+        self._arguments = arguments
+        status = create(byref(self._as_parameter_), *arguments)
+        if status in _UNSUPPORTED:
+            raise Unsupported
+        check(status)
+
+    def __del__(self) -> None:
+        if self._as_parameter_:
+            self._destroy(self._as_parameter_)
+
+
+def check(status: int) -> None:
+    """Raise `UnknownError` for a status that is an error."""
+    if status:
+        raise UnknownError(f"oneDNN failed with status {status}")
+
+
+@cache
+def library() -> Library | None:
+    """The library; None where it is not installed, not wanted, or cannot be loaded, of which a warning tells."""
+    if os.environ.get(PATHS_VARIABLE) == "numpy":
+        return None
+    try:
+        distribution = metadata.distribution(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return None
+    paths = [distribution.locate_file(file) for file in distribution.files or () if file.name == _FILE]
+    try:
+        return Library(str(paths[0]))
+    except (OSError, IndexError, AttributeError, UnknownError, Unsupported) as error:
+        warnings.warn(
+            f"{_DISTRIBUTION} is installed but cannot be used, so NumPy computes instead: {error!r}; it needs "
+            f"libgomp.so.1 of the system. {PATHS_VARIABLE}=numpy turns this warning off",
+            stacklevel=2,
+        )
+        return None
+
+
+class Primitive:
+    """One operation on memory of fixed layouts. Any number of threads may run it at once.
+
+    Args:
+        dnnl: The library.
+        name: Its name in the C API.
+        arguments: What its description is made from.
+        layouts: The number and the layout of each of its arguments, in the order in which `run` takes them. A layout
+            is a `Handle`, or the query by which the library tells what it has chosen.
+
+    Attributes:
+        layouts: The layout of each argument.
+
+    Raises:
+        Unsupported: oneDNN cannot compute it.
+    """
+
+    def __init__(self, dnnl: Library, name: str, arguments: Sequence[Any], layouts: Sequence[tuple[int, Any]]) -> None:
+        self._dnnl = dnnl
+        attributes = dnnl.made("primitive_attr")
+        dnnl.set("primitive_attr_set_scratchpad_mode", attributes, _USER_SCRATCHPAD)
+        create = f"dnnl_{name}_primitive_desc_create"
+
+        def make() -> Handle:
+            self.description = dnnl.made("primitive_desc", *arguments, attributes, create=create)
+            return dnnl.made("primitive", self.description)
+
+        self._primitive: Handle = dnnl.on_one_thread(make)
+        self._arguments = [number for number, _ in layouts]
+        self.layouts = [
+            dnnl.layout_of(self.description, layout) if isinstance(layout, int) else layout for _, layout in layouts
+        ]
+        scratchpad = dnnl.layout_of(self.description, _SCRATCHPAD_LAYOUT)
+        self._scratch_bytes = dnnl.size(scratchpad) if scratchpad else 0
+        self._scratchpad = [scratchpad] if self._scratch_bytes else []
+        self._bound = threading.local()
+
+    def run(self, *addresses: int) -> None:
+        """Compute.
+
+        Args:
+            *addresses: Where each argument lies.
+        """
+        dnnl, bound = self._dnnl, self._bound
+        if not hasattr(bound, "memories"):
+            layouts = [*self.layouts, *self._scratchpad]
+            bound.memories = [dnnl.made("memory", layout, dnnl.engine, None) for layout in layouts]
+            numbers = [*self._arguments, *([_SCRATCHPAD] * len(self._scratchpad))]
+            memories = [memory._as_parameter_ for memory in bound.memories]
+            bound.arguments = (_Argument * len(numbers))(*map(_Argument, numbers, memories))
+        if self._scratch_bytes:
+            addresses = (*addresses, aligned_scratch("onednn", self._scratch_bytes))
+        for memory, address in zip(bound.memories, addresses, strict=True):
+            dnnl.set_address(memory, address)
+        arguments = bound.arguments
+        check(
+            dnnl.on_one_thread(
+                lambda: dnnl.execute(self._primitive, dnnl.stream, len(arguments), ctypes.addressof(arguments))
+            )
+        )
+
+
+def reorder(dnnl: Library, source: Any, target: Any) -> Primitive | None:
+    """A primitive that copies from one layout to another; None where they are the same."""
+    if dnnl.are_equal(source, target):
+        return None
+    return Primitive(dnnl, "reorder", (source, dnnl.engine, target, dnnl.engine), [(1, source), (17, target)])
+
+
+def aligned_scratch(slot: str, size_bytes: int) -> int:
+    """The address of memory that the calling thread reuses; see `cpu_threads.scratch`."""
+    address = address_of(scratch(slot, (size_bytes + _ALIGNMENT,), np.uint8))
+    return address + -address % _ALIGNMENT
+
+
+def address_of(array: Array) -> int:
+    """Where an array's memory begins."""
+    address: int = array.__array_interface__["data"][0]
+    return address

@@ -1,0 +1,287 @@
+"""Convolutions by oneDNN: the same three forms as in `convolution.py`, for float32 images in NHWC.
+
+A large convolution is cut into parts, each some images, which threads compute side by side. How it is cut depends on
+its sizes alone, and so do the sums: the number of threads does not change a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from tfray.framework.op_def import Array, ArrayModule
+from tfray.ops.kernels.cpu_threads import parallel_for, scratch
+from tfray.ops.kernels.onednn import (
+    FORWARD,
+    Handle,
+    Library,
+    Primitive,
+    Sizes,
+    Unsupported,
+    address_of,
+    aligned_scratch,
+    library,
+    reorder,
+)
+from tfray.ops.kernels.tiles import cut
+from tfray.ops.nn.conv_geometry import Geometry
+
+_DIRECT: Final = 1
+"""``dnnl_convolution_direct``."""
+
+_PART_FLOPS: Final = 3e7
+"""Least work of a part, in floating-point operations: about a third of a millisecond on one core."""
+
+_MOST_PARTS: Final = 64
+"""More parts than most machines have cores only cost time."""
+
+_MOST_SUMS: Final = 8
+"""Parts of a filters' gradient, at most: each makes a sum of its own, and these are added at the end."""
+
+_WINDOWS_PER_SUM: Final = 256
+"""Least windows of such a part: with fewer, adding the sums up would take longer than what a second thread saves."""
+
+_LEAST_CHANNELS: Final = 8
+"""Channels of images whose gradient the library computes well."""
+
+Form = Literal["forward", "images", "filters"]
+"""What is computed: the outputs, the gradient of the images, or that of the filters."""
+
+_ARGUMENTS: Final = {"forward": (1, 33, 17), "images": (145, 33, 129), "filters": (1, 145, 161)}
+"""Numbers of the arguments, in the order of `_Convolution.run`: the result is the last."""
+
+_NAMES: Final = {
+    "forward": "convolution_forward",
+    "images": "convolution_backward_data",
+    "filters": "convolution_backward_weights",
+}
+
+_CHOSEN_FILTERS: Final = {"forward": 131, "images": 131, "filters": 132}
+"""The query for the layout of the filters, or of their gradient, that the library has chosen."""
+
+
+class _Convolution(NamedTuple):
+    """How to compute one form of a convolution.
+
+    Attributes:
+        primitive: Takes addresses in the order of `_ARGUMENTS`.
+        reorder: Copies filters to the layout that the primitive takes, or their gradient from it; None if none is
+            needed.
+        filters_bytes: Size of the filters in that layout.
+    """
+
+    primitive: Primitive
+    reorder: Primitive | None
+    filters_bytes: int
+
+
+class _Part(NamedTuple):
+    """A part of a convolution.
+
+    Attributes:
+        images: The images.
+        inputs: The rows that it reads of each; several images only if these are all rows.
+        outputs: The rows of outputs.
+        geo: Its own sizes.
+    """
+
+    images: slice
+    inputs: slice
+    outputs: slice
+    geo: Geometry
+
+    def of_images(self, images: Array) -> int:
+        """Where the images of this part begin."""
+        return address_of(images[self.images, self.inputs])
+
+    def of_outputs(self, outputs: Array) -> int:
+        """Where the outputs of this part begin."""
+        return address_of(outputs[self.images, self.outputs])
+
+
+def can_convolve(xp: ArrayModule, form: Form, geo: Geometry, *arrays: Array) -> bool:
+    """Whether oneDNN computes this form of a convolution of these arrays."""
+    if xp is not np or geo.layout != "NHWC" or any(array.dtype != np.float32 for array in arrays):
+        return False
+    return _is_possible(form, geo)
+
+
+@lru_cache(maxsize=1024)
+def _is_possible(form: Form, geo: Geometry) -> bool:
+    if library() is None or geo.is_empty:
+        return False
+    if form == "images":
+        if geo.channels < _LEAST_CHANNELS:
+            return False  # the library takes up to a thousand times as long for so few
+        if geo.batch == 1 and geo.flops >= 2 * _PART_FLOPS:
+            return False  # the rows of one image cannot be divided: their windows overlap
+    return all(_convolution(form, part.geo) is not None for part in _parts(form, geo))
+
+
+def convolve(images: Array, filters: Array, geo: Geometry, out: Array) -> Array:
+    """See `convolution.convolve`."""
+    images, target = np.ascontiguousarray(images), np.ascontiguousarray(out)
+    parts = _parts("forward", geo)
+    ready = _ready_filters("forward", filters, parts)
+
+    def work(index: int) -> None:
+        part = parts[index]
+        primitive, filters_address = ready[part.geo]
+        primitive.run(part.of_images(images), filters_address, part.of_outputs(target))
+
+    parallel_for(work, len(parts))
+    return _written(target, out)
+
+
+def convolve_backward_images(d_outputs: Array, filters: Array, geo: Geometry, out: Array) -> Array:
+    """See `convolution.convolve_backward_images`."""
+    d_outputs, target = np.ascontiguousarray(d_outputs), np.ascontiguousarray(out)
+    parts = _parts("images", geo)
+    ready = _ready_filters("images", filters, parts)
+
+    def work(index: int) -> None:
+        part = parts[index]
+        primitive, filters_address = ready[part.geo]
+        primitive.run(part.of_outputs(d_outputs), filters_address, part.of_images(target))
+
+    parallel_for(work, len(parts))
+    return _written(target, out)
+
+
+def _ready_filters(form: Form, filters: Array, parts: Sequence[_Part]) -> dict[Geometry, tuple[Primitive, int]]:
+    """For the sizes of each part: the primitive, and where the filters lie in the layout that it takes."""
+    filters = np.ascontiguousarray(filters)
+    ready: dict[Geometry, tuple[Primitive, int]] = {}
+    for geo in dict.fromkeys(part.geo for part in parts):
+        primitive, to_chosen, size_bytes = _needed(form, geo)
+        address = address_of(filters)
+        if to_chosen is not None:
+            address = aligned_scratch(f"filters{len(ready)}", size_bytes)
+            to_chosen.run(address_of(filters), address)
+        ready[geo] = primitive, address
+    return ready
+
+
+def _written(target: Array, out: Array) -> Array:
+    if target is not out:
+        out[...] = target
+    return out
+
+
+def convolve_backward_filters(images: Array, d_outputs: Array, geo: Geometry, out: Array) -> Array:
+    """See `convolution.convolve_backward_filters`."""
+    images, d_outputs = np.ascontiguousarray(images), np.ascontiguousarray(d_outputs)
+    parts = _parts("filters", geo)
+    is_direct = len(parts) == 1 and out.flags.c_contiguous
+    sums = out[None] if is_direct else scratch("sums", (len(parts), *out.shape), np.dtype(np.float32))
+
+    def work(index: int) -> None:
+        part = parts[index]
+        primitive, to_plain, size_bytes = _needed("filters", part.geo)
+        result = address_of(sums[index])
+        address = result if to_plain is None else aligned_scratch("filters", size_bytes)
+        primitive.run(part.of_images(images), part.of_outputs(d_outputs), address)
+        if to_plain is not None:
+            to_plain.run(address, result)
+
+    parallel_for(work, len(parts))
+    if not is_direct:
+        for each in sums[1:]:
+            np.add(sums[0], each, out=sums[0])
+        out[...] = sums[0]
+    return out
+
+
+@lru_cache(maxsize=1024)
+def _parts(form: Form, geo: Geometry) -> list[_Part]:
+    """The parts: ranges of images, or ranges of rows where there are fewer images than parts.
+
+    Rows are not divided where windows may lie in the padding alone.
+    """
+    count = min(_MOST_PARTS, int(geo.flops / _PART_FLOPS))
+    if form == "filters":
+        windows = geo.batch * geo.height.steps * geo.width.steps
+        count = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
+    height = geo.height
+    see_pixels = height.before < height.extent and (height.steps - 1) * height.stride - height.before < height.size
+    if count <= geo.batch or form == "images" or not see_pixels:
+        whole = slice(0, geo.height.steps)
+        return [_part(geo, images, whole) for images in cut(geo.batch, min(max(count, 1), geo.batch))]
+    blocks = cut(geo.height.steps, min(geo.height.steps, -(-count // geo.batch)))
+    return [_part(geo, slice(image, image + 1), rows) for image in range(geo.batch) for rows in blocks]
+
+
+def _part(geo: Geometry, images: slice, rows: slice) -> _Part:
+    height = geo.height
+    batch = images.stop - images.start
+    if rows.stop - rows.start == height.steps:
+        return _Part(images, slice(0, height.size), rows, geo._replace(batch=batch))
+    top = rows.start * height.stride - height.before
+    bottom = (rows.stop - 1) * height.stride + height.extent - height.before
+    inputs = slice(max(top, 0), min(bottom, height.size))
+    axis = height._replace(size=inputs.stop - inputs.start, steps=rows.stop - rows.start, before=max(-top, 0), after=0)
+    return _Part(images, inputs, rows, geo._replace(batch=batch, height=axis))
+
+
+def _needed(form: Form, geo: Geometry) -> _Convolution:
+    convolution = _convolution(form, geo)
+    assert convolution is not None  # `can_convolve` has asked
+    return convolution
+
+
+@lru_cache(maxsize=1024)
+def _convolution(form: Form, geo: Geometry) -> _Convolution | None:
+    """How to compute a convolution; None where oneDNN is not there, or has no way."""
+    dnnl = library()
+    if dnnl is None:
+        return None
+    try:
+        return _made(dnnl, form, geo)
+    except Unsupported:
+        return None
+
+
+def _made(dnnl: Library, form: Form, geo: Geometry) -> _Convolution:
+    images = _images_layout(dnnl, geo.batch, geo.height.size, geo.width.size, geo.channels)
+    outputs = _images_layout(dnnl, geo.batch, geo.height.steps, geo.width.steps, geo.filters)
+    axes = geo.height, geo.width
+    window = [axis.window for axis in axes]
+    filter_sizes = (geo.filters, geo.channels, *window)
+    plain = dnnl.layout(
+        filter_sizes, (1, geo.filters, window[1] * geo.channels * geo.filters, geo.channels * geo.filters)
+    )
+    chosen = dnnl.layout(filter_sizes)
+    after = [(axis.steps - 1) * axis.stride + axis.extent - axis.size - axis.before for axis in axes]
+    sizes = (
+        Sizes(*(axis.stride for axis in axes)),
+        Sizes(*(axis.dilation - 1 for axis in axes)),
+        Sizes(*(axis.before for axis in axes)),
+        Sizes(*after),
+    )
+    forward = (dnnl.engine, FORWARD, _DIRECT, images, chosen, None, outputs, *sizes)
+    if form == "forward":
+        arguments: tuple[object, ...] = forward
+    else:
+        attributes = dnnl.made("primitive_attr")
+        create = "dnnl_convolution_forward_primitive_desc_create"
+        hint = dnnl.made("primitive_desc", *forward, attributes, create=create)
+        bias = () if form == "images" else (None,)
+        arguments = (dnnl.engine, _DIRECT, images, chosen, *bias, outputs, *sizes, hint)
+    query = _CHOSEN_FILTERS[form]
+    layouts = {
+        "forward": (images, query, outputs),
+        "images": (outputs, query, images),
+        "filters": (images, outputs, query),
+    }
+    primitive = Primitive(dnnl, _NAMES[form], arguments, list(zip(_ARGUMENTS[form], layouts[form], strict=True)))
+    taken = primitive.layouts[layouts[form].index(query)]
+    ends = (taken, plain) if form == "filters" else (plain, taken)
+    return _Convolution(primitive, reorder(dnnl, *ends), dnnl.size(taken))
+
+
+def _images_layout(dnnl: Library, batch: int, height: int, width: int, channels: int) -> Handle:
+    """Images in NHWC, in the library's order of sizes: batch, channels, height, width."""
+    return dnnl.layout((batch, channels, height, width), (height * width * channels, 1, width * channels, channels))

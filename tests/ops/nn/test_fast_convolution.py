@@ -1,0 +1,127 @@
+"""Convolutions by oneDNN: against the same in float64, which NumPy computes, for shapes of every kind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfray.ops.kernels import cpu_threads, onednn
+from tfray.ops.kernels.windows import WindowAttrs
+from tfray.ops.nn import convolution, fast_convolution
+from tfray.ops.nn.conv_geometry import geometry
+
+pytestmark = pytest.mark.skipif(onednn.library() is None, reason="the extra `fast` is not installed")
+
+FORMS = {
+    "forward": lambda images, filters, d_outputs, geo: convolution.convolve(np, images, filters, geo),
+    "images": lambda images, filters, d_outputs, geo: convolution.convolve_backward_images(np, d_outputs, filters, geo),
+    "filters": lambda images, filters, d_outputs, geo: convolution.convolve_backward_filters(
+        np, images, d_outputs, geo
+    ),
+}
+
+
+def arrays_of(geo, dtype=np.float32):
+    random = np.random.default_rng(0)
+    filters_shape = geo.height.window, geo.width.window, geo.channels, geo.filters
+    return [
+        random.integers(-3, 4, shape).astype(dtype) for shape in (geo.images_shape, filters_shape, geo.outputs_shape)
+    ]
+
+
+def check(form, geo):
+    arrays = arrays_of(geo)
+    expected = FORMS[form](*(array.astype(np.float64) for array in arrays), geo)
+    np.testing.assert_allclose(FORMS[form](*arrays, geo), expected, rtol=1e-5, atol=1e-4)
+
+
+LARGE = {
+    "parts of images": ((8, 30, 30, 16), (3, 3, 16, 40), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME"))),
+    "parts of two sizes": ((7, 30, 30, 16), (3, 3, 16, 40), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME"))),
+    "parts of rows": ((1, 60, 50, 16), (5, 5, 16, 40), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME"))),
+    "rows, strided": ((2, 121, 90, 8), (5, 5, 8, 60), WindowAttrs("NHWC", (2, 2), (1, 1), ("VALID", "SAME"))),
+    "rows, dilated": ((1, 60, 50, 16), (3, 3, 16, 99), WindowAttrs("NHWC", (1, 1), (4, 3), ("SAME", "SAME"))),
+    "windows in the padding": ((1, 60, 50, 16), (3, 3, 16, 50), WindowAttrs("NHWC", (1, 1), (1, 1), ((9, 9), (9, 9)))),
+    "a stem": ((4, 101, 101, 3), (11, 11, 3, 64), WindowAttrs("NHWC", (4, 4), (1, 1), ("VALID", "VALID"))),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", LARGE)
+def test_equals_what_numpy_computes(form, case):
+    geo = geometry(*LARGE[case])
+    check(form, geo)
+    if form == "forward" and case != "windows in the padding":
+        assert len(fast_convolution._parts(form, geo)) > 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), form=st.sampled_from(list(FORMS)))
+def test_equals_what_numpy_computes_for_any_shape(data, form):
+    def draw(least, most):
+        return data.draw(st.integers(least, most))
+
+    padding = st.sampled_from(["SAME", "VALID", (0, 2), (3, 1)])
+    window, dilation = (draw(1, 4), draw(1, 4)), (draw(1, 2), draw(1, 2))
+    sizes = [(w - 1) * d + draw(1, 9) for w, d in zip(window, dilation, strict=True)]
+    channels, filters = draw(1, 20), draw(1, 20)
+    attrs = WindowAttrs("NHWC", (draw(1, 3), draw(1, 3)), dilation, (data.draw(padding), data.draw(padding)))
+    check(form, geometry((draw(0, 3), *sizes, channels), (*window, channels, filters), attrs))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", LARGE)
+def test_the_number_of_threads_changes_no_bit(form, case, monkeypatch):
+    geo = geometry(*LARGE[case])
+    arrays = [array + np.float32(0.1) for array in arrays_of(geo)]
+    results = []
+    for threads in (1, 2):
+        monkeypatch.setattr(cpu_threads, "thread_count", lambda threads=threads: threads)
+        results.append(FORMS[form](*arrays, geo))
+    np.testing.assert_array_equal(*results)
+
+
+def test_reads_and_writes_arrays_that_are_not_contiguous():
+    geo = geometry(*LARGE["a stem"])
+    images, filters, _ = arrays_of(geo)
+    expected = convolution.convolve(np, images, filters, geo)
+    wide = np.zeros((*images.shape[:-1], 6), np.float32)
+    wide[..., ::2] = images
+    out = np.zeros((*expected.shape[:-1], 2 * geo.filters), np.float32)
+    result = convolution.convolve(np, wide[..., ::2], np.asfortranarray(filters), geo, out[..., ::2])
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(out[..., 1::2], 0)
+
+
+PROGRAM = "from tfray.ops.kernels import onednn; print(onednn.library())"
+
+
+def printed(**variables):
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env={**os.environ, **variables}, capture_output=True, text=True, timeout=120
+    )
+    return ran.stdout.strip(), ran.stderr
+
+
+def test_a_variable_turns_it_off():
+    assert printed(TFRAY_KERNELS="numpy") == ("None", "")
+
+
+def test_a_library_that_cannot_be_loaded_is_told_once(monkeypatch):
+    """Without libgomp, as on small images of systems."""
+    load = onednn.ctypes.CDLL
+
+    def without_libgomp(name, *arguments):
+        if "gomp" in str(name):
+            raise OSError(f"{name}: cannot open shared object file")
+        return load(name, *arguments)
+
+    monkeypatch.setattr(onednn.ctypes, "CDLL", without_libgomp)
+    with pytest.warns(UserWarning, match=r"NumPy computes instead.*libgomp.so.1: cannot open"):
+        assert onednn.library.__wrapped__() is None
