@@ -43,8 +43,9 @@ class Geometry(NamedTuple):
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each output depends only on the pixel at the same position: a 1x1 window with stride 1."""
-        return all(axis.window == axis.stride == 1 and not axis.is_padded for axis in (self.height, self.width))
+        """Whether each output depends only on the pixel at the same position, and each pixel has an output."""
+        axes = self.height, self.width
+        return all(axis.window == axis.stride == 1 and not axis.before and axis.steps == axis.size for axis in axes)
 
     @property
     def is_empty(self) -> bool:
