@@ -19,6 +19,7 @@ class Geometry(NamedTuple):
         filters: Channels of the outputs.
         height: Windows along the height.
         width: Windows along the width.
+        groups: Groups of channels: a filter takes the channels of its group alone. 1 for all channels.
     """
 
     layout: str
@@ -27,6 +28,7 @@ class Geometry(NamedTuple):
     filters: int
     height: Axis
     width: Axis
+    groups: int = 1
 
     @property
     def images_shape(self) -> tuple[int, ...]:
@@ -38,8 +40,8 @@ class Geometry(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """K: number of elements in a window."""
-        return self.height.window * self.width.window * self.channels
+        """K: number of elements in a window that a filter takes."""
+        return self.height.window * self.width.window * self.channels // self.groups
 
     @property
     def is_pointwise(self) -> bool:
@@ -86,7 +88,7 @@ def geometry(images_shape: tuple[int, ...], filters_shape: tuple[int, ...], attr
 
 def mirrored(geo: Geometry) -> Geometry:
     """The convolution of the outputs that gives the images' gradient at stride 1."""
-    axes = [
+    height, width = (
         axis._replace(
             size=axis.steps,
             steps=axis.size,
@@ -94,5 +96,5 @@ def mirrored(geo: Geometry) -> Geometry:
             after=axis.size + axis.before - axis.steps,
         )
         for axis in (geo.height, geo.width)
-    ]
-    return Geometry(geo.layout, geo.batch, geo.filters, geo.channels, *axes)
+    )
+    return Geometry(geo.layout, geo.batch, geo.filters, geo.channels, height, width)

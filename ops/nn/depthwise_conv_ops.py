@@ -39,6 +39,7 @@ from tfray.ops.kernels.tiles import (
     tile_bytes,
 )
 from tfray.ops.kernels.windows import WindowAttrs, as_nhwc, image_shape, static_image_sizes
+from tfray.ops.nn import fast_convolution
 from tfray.ops.nn.conv_geometry import Geometry, geometry, mirrored
 from tfray.ops.nn.conv_ops import conv2d, conv_attrs, same_conv_attrs
 from tfray.ops.nn.convolution import padded_part
@@ -52,7 +53,7 @@ _ATTRS: Final = ("strides", "padding", "explicit_paddings", "data_format", "dila
 def _geometry(ctx: KernelContext, images_shape: tuple[int, ...], filters_shape: tuple[int, ...]) -> Geometry:
     """Sizes, with ``filters`` the channels of the outputs: those of the images times the multiplier."""
     geo = geometry(tuple(images_shape), tuple(filters_shape), WindowAttrs.read(ctx.attr))
-    return geo._replace(filters=geo.channels * geo.filters)
+    return geo._replace(filters=geo.channels * geo.filters, groups=max(geo.channels, 1))
 
 
 def _check_d_outputs(d_outputs: Array, geo: Geometry) -> None:
@@ -127,9 +128,14 @@ def _sum_of_products(xp: ArrayModule, sources: Array, rows_of_filters: Array, ge
         xp.add(out, product, out=out)
 
 
-def _forward(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out: Array | None) -> Array:
+def convolve_depthwise(
+    xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out: Array | None = None
+) -> Array:
+    """Convolve each channel of images with filters ``[height, width, channels, multiplier]`` of its own."""
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
+    if fast_convolution.can_convolve(xp, "forward", geo, images, filters):
+        return fast_convolution.convolve(images, filters, geo, out)
     dtype = accumulator_dtype(images.dtype)
     rows_of_filters = _rows_of_filters(xp, filters, geo, dtype)
     tiles, threads = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
@@ -147,16 +153,21 @@ def _forward(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out:
     return out
 
 
-def _backward_images(xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, out: Array | None) -> Array:
+def depthwise_backward_images(
+    xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, out: Array | None = None
+) -> Array:
+    """Gradient of the images, of `Geometry.images_shape`."""
     if out is None:
         out = xp.empty(geo.images_shape, d_outputs.dtype)
+    if fast_convolution.can_convolve(xp, "images", geo, d_outputs, filters):
+        return fast_convolution.convolve_backward_images(d_outputs, filters, geo, out)
     if geo.filters == 0 or geo.batch == 0:
         out[...] = 0
     elif geo.height.stride == geo.width.stride == 1:
         # The outputs' gradient, convolved with mirrored filters, is the gradient of the repeated channels.
         flipped = xp.ascontiguousarray(filters[::-1, ::-1]).reshape(*filters.shape[:2], geo.filters, 1)
-        back = mirrored(geo)._replace(channels=geo.filters, filters=geo.filters)
-        d_repeated = _forward(xp, d_outputs, flipped, back, out if geo.filters == geo.channels else None)
+        back = mirrored(geo)._replace(channels=geo.filters, filters=geo.filters, groups=geo.filters)
+        d_repeated = convolve_depthwise(xp, d_outputs, flipped, back, out if geo.filters == geo.channels else None)
         if geo.filters != geo.channels:
             _sum_multiples(d_repeated, geo, out)
     else:
@@ -175,8 +186,10 @@ def _scatter(xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, o
     """Add the windows' gradients up to the gradient of the images, one whole image after the other."""
     dtype = accumulator_dtype(d_outputs.dtype)
     rows_of_filters = _rows_of_filters(xp, filters, geo, dtype)
-    sizes = [max((axis.steps - 1) * axis.stride + axis.extent, axis.before + axis.size) for axis in geo[4:]]
-    inside = tuple(slice(axis.before, axis.before + axis.size) for axis in geo[4:])
+    sizes = [
+        max((axis.steps - 1) * axis.stride + axis.extent, axis.before + axis.size) for axis in (geo.height, geo.width)
+    ]
+    inside = tuple(slice(axis.before, axis.before + axis.size) for axis in (geo.height, geo.width))
     d_outputs, d_images = as_nhwc(d_outputs, geo.layout), as_nhwc(out, geo.layout)
     images = cut(geo.batch, geo.batch if xp is np else 1)
 
@@ -194,11 +207,16 @@ def _scatter(xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, o
     run_tiles(work, len(images), threads_for(xp, d_outputs.size >= LARGE_ELEMENTS))
 
 
-def _backward_filters(xp: ArrayModule, images: Array, d_outputs: Array, geo: Geometry, out: Array | None) -> Array:
+def depthwise_backward_filters(
+    xp: ArrayModule, images: Array, d_outputs: Array, geo: Geometry, out: Array | None = None
+) -> Array:
+    """Gradient of the filters, ``[height, width, channels, multiplier]``."""
     window = (geo.height.window, geo.width.window)
     if out is None:
         multiplier = geo.filters // geo.channels if geo.channels else 0
         out = xp.empty((*window, geo.channels, multiplier), images.dtype)
+    if fast_convolution.can_convolve(xp, "filters", geo, images, d_outputs):
+        return fast_convolution.convolve_backward_filters(images, d_outputs, geo, out)
     dtype = accumulator_dtype(images.dtype)
     tiles, threads = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
     # One sum per thread, added up in a fixed order: the result does not depend on which thread was faster.
@@ -264,7 +282,7 @@ def depthwise_conv2d_native(
 
 
 def _depthwise_kernel(ctx: KernelContext, images: Array, filters: Array, out: Array | None = None) -> Array:
-    return _forward(ctx.xp, images, filters, _geometry(ctx, images.shape, filters.shape), out)
+    return convolve_depthwise(ctx.xp, images, filters, _geometry(ctx, images.shape, filters.shape), out)
 
 
 def _depthwise_shape(op: Operation) -> list[TensorShape]:
@@ -337,7 +355,7 @@ def _depthwise_backprop_input_kernel(
 ) -> Array:
     geo = _geometry(ctx, tuple(host_ints(ctx, sizes)), filters.shape)
     _check_d_outputs(d_outputs, geo)
-    return _backward_images(ctx.xp, d_outputs, filters, geo, out)
+    return depthwise_backward_images(ctx.xp, d_outputs, filters, geo, out)
 
 
 def _depthwise_backprop_input_shape(op: Operation) -> list[TensorShape]:
@@ -406,7 +424,7 @@ def _depthwise_backprop_filter_kernel(
 ) -> Array:
     geo = _geometry(ctx, images.shape, tuple(host_ints(ctx, sizes)))
     _check_d_outputs(d_outputs, geo)
-    return _backward_filters(ctx.xp, images, d_outputs, geo, out)
+    return depthwise_backward_filters(ctx.xp, images, d_outputs, geo, out)
 
 
 def _depthwise_backprop_filter_shape(op: Operation) -> list[TensorShape]:

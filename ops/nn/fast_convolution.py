@@ -1,4 +1,4 @@
-"""Convolutions by oneDNN: the same three forms as in `convolution.py`, for float32 images in NHWC.
+"""Convolutions by oneDNN, depthwise ones too: the three forms of `convolution.py`, for float32 images in NHWC.
 
 A large convolution is cut into parts, each some images, which threads compute side by side. How it is cut depends on
 its sizes alone, and so do the sums: the number of threads does not change a result.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -34,6 +35,10 @@ _DIRECT: Final = 1
 
 _PART_FLOPS: Final = 3e7
 """Least work of a part, in floating-point operations: about a third of a millisecond on one core."""
+
+_FLOPS_PER_BYTE: Final = 10
+"""Floating-point operations that a core does in the time of reading or writing a byte: depthwise convolutions take as
+long as their memory does."""
 
 _MOST_PARTS: Final = 64
 """More parts than most machines have cores only cost time."""
@@ -116,7 +121,7 @@ def _is_possible(form: Form, geo: Geometry) -> bool:
     if form == "images":
         if geo.channels < _LEAST_CHANNELS:
             return False  # the library takes up to a thousand times as long for so few
-        if geo.batch == 1 and geo.flops >= 2 * _PART_FLOPS:
+        if geo.batch == 1 and _work(geo) >= 2 * _PART_FLOPS:
             return False  # the rows of one image cannot be divided: their windows overlap
     return all(_convolution(form, part.geo) is not None for part in _parts(form, geo))
 
@@ -201,7 +206,7 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
 
     Rows are not divided where windows may lie in the padding alone.
     """
-    count = min(_MOST_PARTS, int(geo.flops / _PART_FLOPS))
+    count = min(_MOST_PARTS, int(_work(geo) / _PART_FLOPS))
     if form == "filters":
         windows = geo.batch * geo.height.steps * geo.width.steps
         count = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
@@ -212,6 +217,12 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
         return [_part(geo, images, whole) for images in cut(geo.batch, min(max(count, 1), geo.batch))]
     blocks = cut(geo.height.steps, min(geo.height.steps, -(-count // geo.batch)))
     return [_part(geo, slice(image, image + 1), rows) for image in range(geo.batch) for rows in blocks]
+
+
+def _work(geo: Geometry) -> float:
+    """About how many floating-point operations take as long as this convolution."""
+    bytes_moved = 4 * (prod(geo.images_shape) + prod(geo.outputs_shape))
+    return max(geo.flops, _FLOPS_PER_BYTE * bytes_moved)
 
 
 def _part(geo: Geometry, images: slice, rows: slice) -> _Part:
@@ -249,10 +260,12 @@ def _made(dnnl: Library, form: Form, geo: Geometry) -> _Convolution:
     outputs = _images_layout(dnnl, geo.batch, geo.height.steps, geo.width.steps, geo.filters)
     axes = geo.height, geo.width
     window = [axis.window for axis in axes]
-    filter_sizes = (geo.filters, geo.channels, *window)
-    plain = dnnl.layout(
-        filter_sizes, (1, geo.filters, window[1] * geo.channels * geo.filters, geo.channels * geo.filters)
-    )
+    inputs, filters = geo.channels // geo.groups, geo.filters // geo.groups
+    filter_sizes = [geo.groups, filters, inputs, *window]
+    steps = [filters, 1, geo.filters, window[1] * inputs * geo.filters, inputs * geo.filters]
+    if geo.groups == 1:
+        del filter_sizes[0], steps[0]
+    plain = dnnl.layout(filter_sizes, steps)
     chosen = dnnl.layout(filter_sizes)
     after = [(axis.steps - 1) * axis.stride + axis.extent - axis.size - axis.before for axis in axes]
     sizes = (

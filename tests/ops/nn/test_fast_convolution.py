@@ -15,21 +15,30 @@ from tfray.ops.kernels import cpu_threads, onednn
 from tfray.ops.kernels.windows import WindowAttrs
 from tfray.ops.nn import convolution, fast_convolution
 from tfray.ops.nn.conv_geometry import geometry
+from tfray.ops.nn.depthwise_conv_ops import convolve_depthwise, depthwise_backward_filters, depthwise_backward_images
 
 pytestmark = pytest.mark.skipif(onednn.library() is None, reason="the extra `fast` is not installed")
 
-FORMS = {
-    "forward": lambda images, filters, d_outputs, geo: convolution.convolve(np, images, filters, geo),
-    "images": lambda images, filters, d_outputs, geo: convolution.convolve_backward_images(np, d_outputs, filters, geo),
-    "filters": lambda images, filters, d_outputs, geo: convolution.convolve_backward_filters(
-        np, images, d_outputs, geo
-    ),
-}
+DENSE = convolution.convolve, convolution.convolve_backward_images, convolution.convolve_backward_filters
+DEPTHWISE = convolve_depthwise, depthwise_backward_images, depthwise_backward_filters
+
+FORMS = ["forward", "images", "filters"]
+
+
+def computed(form, geo, images, filters, d_outputs):
+    arguments = {"forward": (images, filters), "images": (d_outputs, filters), "filters": (images, d_outputs)}
+    functions = DENSE if geo.groups == 1 else DEPTHWISE
+    return functions[FORMS.index(form)](np, *arguments[form], geo)
+
+
+def depthwise(geo):
+    """The same with as many filters for each channel as there were for all."""
+    return geo._replace(filters=geo.channels * geo.filters, groups=geo.channels)
 
 
 def arrays_of(geo, dtype=np.float32):
     random = np.random.default_rng(0)
-    filters_shape = geo.height.window, geo.width.window, geo.channels, geo.filters
+    filters_shape = geo.height.window, geo.width.window, geo.channels, geo.filters // geo.groups
     return [
         random.integers(-3, 4, shape).astype(dtype) for shape in (geo.images_shape, filters_shape, geo.outputs_shape)
     ]
@@ -37,8 +46,8 @@ def arrays_of(geo, dtype=np.float32):
 
 def check(form, geo):
     arrays = arrays_of(geo)
-    expected = FORMS[form](*(array.astype(np.float64) for array in arrays), geo)
-    np.testing.assert_allclose(FORMS[form](*arrays, geo), expected, rtol=1e-5, atol=1e-4)
+    expected = computed(form, geo, *(array.astype(np.float64) for array in arrays))
+    np.testing.assert_allclose(computed(form, geo, *arrays), expected, rtol=1e-5, atol=1e-4)
 
 
 CASES = {
@@ -62,8 +71,15 @@ def test_equals_what_numpy_computes(form, case):
         assert len(fast_convolution._parts(form, geo)) > 1
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("images", [(9, 40, 40, 64), (1, 80, 90, 64)])
+def test_large_depthwise_convolutions_equal_what_numpy_computes(form, images):
+    attrs = WindowAttrs("NHWC", (2, 1), (1, 1), ("SAME", "VALID"))
+    check(form, depthwise(geometry(images, (5, 3, 64, 2), attrs)))
+
+
 @settings(max_examples=150, deadline=None)
-@given(data=st.data(), form=st.sampled_from(list(FORMS)))
+@given(data=st.data(), form=st.sampled_from(FORMS))
 def test_equals_what_numpy_computes_for_any_shape(data, form):
     def draw(least, most):
         return data.draw(st.integers(least, most))
@@ -73,7 +89,10 @@ def test_equals_what_numpy_computes_for_any_shape(data, form):
     sizes = [(w - 1) * d + draw(1, 9) for w, d in zip(window, dilation, strict=True)]
     channels, filters = draw(1, 20), draw(1, 20)
     attrs = WindowAttrs("NHWC", (draw(1, 3), draw(1, 3)), dilation, (data.draw(padding), data.draw(padding)))
-    check(form, geometry((draw(0, 3), *sizes, channels), (*window, channels, filters), attrs))
+    geo = geometry((draw(0, 3), *sizes, channels), (*window, channels, filters), attrs)
+    check(form, geo)
+    if channels > 1:
+        check(form, depthwise(geo))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -84,7 +103,7 @@ def test_the_number_of_threads_changes_no_bit(form, case, monkeypatch):
     results = []
     for threads in (1, 2):
         monkeypatch.setattr(cpu_threads, "thread_count", lambda threads=threads: threads)
-        results.append(FORMS[form](*arrays, geo))
+        results.append(computed(form, geo, *arrays))
     np.testing.assert_array_equal(*results)
 
 
