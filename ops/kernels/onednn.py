@@ -257,6 +257,11 @@ class Primitive:
         )
 
 
+def images_layout(dnnl: Library, batch: int, height: int, width: int, channels: int) -> Handle:
+    """The layout of images in NHWC, in the library's order of sizes: batch, channels, height, width."""
+    return dnnl.layout((batch, channels, height, width), (height * width * channels, 1, width * channels, channels))
+
+
 def reorder(dnnl: Library, source: Any, target: Any) -> Primitive | None:
     """A primitive that copies from one layout to another; None where they are the same."""
     if dnnl.are_equal(source, target):

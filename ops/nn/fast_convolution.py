@@ -17,13 +17,13 @@ from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.onednn import (
     FORWARD,
-    Handle,
     Library,
     Primitive,
     Sizes,
     Unsupported,
     address_of,
     aligned_scratch,
+    images_layout,
     library,
     reorder,
 )
@@ -256,8 +256,8 @@ def _convolution(form: Form, geo: Geometry) -> _Convolution | None:
 
 
 def _made(dnnl: Library, form: Form, geo: Geometry) -> _Convolution:
-    images = _images_layout(dnnl, geo.batch, geo.height.size, geo.width.size, geo.channels)
-    outputs = _images_layout(dnnl, geo.batch, geo.height.steps, geo.width.steps, geo.filters)
+    images = images_layout(dnnl, geo.batch, geo.height.size, geo.width.size, geo.channels)
+    outputs = images_layout(dnnl, geo.batch, geo.height.steps, geo.width.steps, geo.filters)
     axes = geo.height, geo.width
     window = [axis.window for axis in axes]
     inputs, filters = geo.channels // geo.groups, geo.filters // geo.groups
@@ -293,8 +293,3 @@ def _made(dnnl: Library, form: Form, geo: Geometry) -> _Convolution:
     taken = primitive.layouts[layouts[form].index(query)]
     ends = (taken, plain) if form == "filters" else (plain, taken)
     return _Convolution(primitive, reorder(dnnl, *ends), dnnl.size(taken))
-
-
-def _images_layout(dnnl: Library, batch: int, height: int, width: int, channels: int) -> Handle:
-    """Images in NHWC, in the library's order of sizes: batch, channels, height, width."""
-    return dnnl.layout((batch, channels, height, width), (height * width * channels, 1, width * channels, channels))

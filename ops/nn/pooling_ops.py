@@ -28,6 +28,7 @@ from tfray.ops.kernels.windows import (
     spatial_only,
     static_image_sizes,
 )
+from tfray.ops.nn import fast_pooling
 from tfray.ops.nn.conv_ops import either
 from tfray.ops.nn.pooling import Pooling, element_counts, first_maxima, fold, for_each_part, least, spread, window_attrs
 
@@ -81,7 +82,8 @@ def max_pool(
         input: Another spelling of `value`.
 
     Returns:
-        ``[batch, out height, out width, channels]``. The gradient goes to the first greatest element of a window.
+        ``[batch, out height, out width, channels]``. The gradient goes to the first greatest element of a window. NaN
+        is passed over where oneDNN computes, as in TensorFlow, and stays NaN where NumPy does.
 
     Raises:
         InvalidArgumentError: Malformed arguments, or a window larger than the image.
@@ -100,6 +102,8 @@ def _max_pool_kernel(ctx: KernelContext, images: Array, out: Array | None = None
     xp, pool = ctx.xp, Pooling.of(ctx, images.shape)
     if out is None:
         out = xp.empty(pool.outputs_shape, images.dtype)
+    if fast_pooling.can_pool(xp, "max", pool, images):
+        return fast_pooling.pooled("max", images, pool, out)
     images, outputs = as_nhwc(images, pool.layout), as_nhwc(out, pool.layout)
     identity = least(images.dtype)
 
@@ -164,6 +168,8 @@ def _max_pool_grad_kernel(
     pool.check_outputs(maxima, d_outputs)
     if out is None:
         out = xp.empty(images.shape, images.dtype)
+    if fast_pooling.can_pool(xp, "max", pool, images, d_outputs):
+        return fast_pooling.pooled_backward("max", images, d_outputs, pool, out)
     images, maxima, d_outputs, d_images = (as_nhwc(a, pool.layout) for a in (images, maxima, d_outputs, out))
 
     def work(part: slice) -> None:
@@ -391,6 +397,8 @@ def _avg_pool_kernel(ctx: KernelContext, images: Array, out: Array | None = None
     xp, pool = ctx.xp, Pooling.of(ctx, images.shape)
     if out is None:
         out = xp.empty(pool.outputs_shape, images.dtype)
+    if fast_pooling.can_pool(xp, "mean", pool, images):
+        return fast_pooling.pooled("mean", images, pool, out)
     dtype = accumulator_dtype(images.dtype)
     counts = element_counts(xp, pool, dtype)
     images, outputs = as_nhwc(images, pool.layout), as_nhwc(out, pool.layout)
@@ -457,6 +465,8 @@ def _avg_pool_grad_kernel(ctx: KernelContext, sizes: Array, d_outputs: Array, ou
     pool.check_outputs(d_outputs)
     if out is None:
         out = xp.empty(pool.images_shape, d_outputs.dtype)
+    if fast_pooling.can_pool(xp, "mean", pool, d_outputs):
+        return fast_pooling.pooled_backward("mean", out, d_outputs, pool, out)
     dtype = accumulator_dtype(d_outputs.dtype)
     counts = element_counts(xp, pool, dtype)
     d_outputs, d_images = as_nhwc(d_outputs, pool.layout), as_nhwc(out, pool.layout)

@@ -1,0 +1,168 @@
+"""Pooling by oneDNN, for float32 images in NHWC; see `pooling.py` for NumPy's way."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from tfray.framework.op_def import Array, ArrayModule
+from tfray.ops.kernels.cpu_threads import parallel_for
+from tfray.ops.kernels.onednn import (
+    FORWARD,
+    Primitive,
+    Sizes,
+    Unsupported,
+    address_of,
+    aligned_scratch,
+    images_layout,
+    library,
+)
+from tfray.ops.kernels.tiles import cut
+from tfray.ops.nn.pooling import Pooling
+
+_PART_BYTES: Final = 3 << 20
+"""Least memory of a part: about a third of a millisecond on one core."""
+
+_MOST_PARTS: Final = 64
+"""More parts than most machines have cores only cost time."""
+
+_WORKSPACE: Final = 135
+"""The query for the memory in which max pooling notes where each maximum was."""
+
+Kind = Literal["max", "mean"]
+
+_ALGORITHMS: Final = {"max": 511, "mean": 1023}
+"""``dnnl_pooling_max`` and ``dnnl_pooling_avg_exclude_padding``."""
+
+
+class _Primitives(NamedTuple):
+    """How to pool images of one size.
+
+    Attributes:
+        forward: Takes the addresses of images, outputs and workspace; no workspace for means.
+        backward: Takes those of the outputs' gradient, workspace and the images' gradient.
+        outputs_bytes: Size of the outputs.
+        workspace_bytes: Size of the workspace; 0 for means.
+    """
+
+    forward: Primitive
+    backward: Primitive
+    outputs_bytes: int
+    workspace_bytes: int
+
+
+def can_pool(xp: ArrayModule, kind: Kind, pool: Pooling, *arrays: Array) -> bool:
+    """Whether oneDNN pools these arrays."""
+    if xp is not np or pool.layout != "NHWC" or any(array.dtype != np.float32 for array in arrays):
+        return False
+    return _is_possible(kind, pool)
+
+
+@lru_cache(maxsize=1024)
+def _is_possible(kind: Kind, pool: Pooling) -> bool:
+    if library() is None or not prod(pool.images_shape) or not prod(pool.outputs_shape):
+        return False
+    sizes = {part.stop - part.start for part in _parts(pool)}
+    return all(_primitives(kind, pool._replace(batch=size)) is not None for size in sizes)
+
+
+def pooled(kind: Kind, images: Array, pool: Pooling, out: Array) -> Array:
+    """Fill `out` with the maximum or the mean of every window; pixels in the padding do not count."""
+    images, target = np.ascontiguousarray(images), np.ascontiguousarray(out)
+    parts = _parts(pool)
+
+    def work(index: int) -> None:
+        part = parts[index]
+        primitives = _needed(kind, pool._replace(batch=part.stop - part.start))
+        primitives.forward.run(address_of(images[part]), address_of(target[part]), *_workspace(primitives))
+
+    parallel_for(work, len(parts))
+    return _written(target, out)
+
+
+def pooled_backward(kind: Kind, images: Array, d_outputs: Array, pool: Pooling, out: Array) -> Array:
+    """Fill `out` with the gradient of the images. That of a maximum flows to the first of the greatest pixels.
+
+    Args:
+        kind: What was computed.
+        images: The images; not read for means.
+        d_outputs: Gradient of the outputs.
+        pool: Sizes.
+        out: Where to write.
+    """
+    images, d_outputs, target = np.ascontiguousarray(images), np.ascontiguousarray(d_outputs), np.ascontiguousarray(out)
+    parts = _parts(pool)
+
+    def work(index: int) -> None:
+        part = parts[index]
+        primitives = _needed(kind, pool._replace(batch=part.stop - part.start))
+        workspace = _workspace(primitives)
+        if workspace:  # where each maximum was is found again: to keep it would take memory from forward to backward
+            outputs = aligned_scratch("outputs", primitives.outputs_bytes)
+            primitives.forward.run(address_of(images[part]), outputs, *workspace)
+        primitives.backward.run(address_of(d_outputs[part]), *workspace, address_of(target[part]))
+
+    parallel_for(work, len(parts))
+    return _written(target, out)
+
+
+def _workspace(primitives: _Primitives) -> tuple[int, ...]:
+    return (aligned_scratch("workspace", primitives.workspace_bytes),) if primitives.workspace_bytes else ()
+
+
+def _written(target: Array, out: Array) -> Array:
+    if target is not out:
+        out[...] = target
+    return out
+
+
+@lru_cache(maxsize=1024)
+def _parts(pool: Pooling) -> list[slice]:
+    """The images of each part."""
+    size_bytes = 4 * (prod(pool.images_shape) + prod(pool.outputs_shape))
+    return cut(pool.batch, max(1, min(pool.batch, _MOST_PARTS, size_bytes // _PART_BYTES)))
+
+
+def _needed(kind: Kind, pool: Pooling) -> _Primitives:
+    primitives = _primitives(kind, pool)
+    assert primitives is not None  # `can_pool` has asked
+    return primitives
+
+
+@lru_cache(maxsize=1024)
+def _primitives(kind: Kind, pool: Pooling) -> _Primitives | None:
+    """How to pool; None where oneDNN is not there, or has no way."""
+    dnnl = library()
+    if dnnl is None:
+        return None
+    axes = pool.height, pool.width
+    images = images_layout(dnnl, pool.batch, pool.height.size, pool.width.size, pool.channels)
+    outputs = images_layout(dnnl, pool.batch, pool.height.steps, pool.width.steps, pool.channels)
+    sizes = (
+        Sizes(*(axis.stride for axis in axes)),
+        Sizes(*(axis.window for axis in axes)),
+        Sizes(*(axis.dilation - 1 for axis in axes)),
+        Sizes(*(axis.before for axis in axes)),
+        Sizes(*((axis.steps - 1) * axis.stride + axis.extent - axis.size - axis.before for axis in axes)),
+    )
+    algorithm = _ALGORITHMS[kind]
+    workspace = [(64, _WORKSPACE)] if kind == "max" else []
+    try:
+        forward = Primitive(
+            dnnl,
+            "pooling_forward",
+            (dnnl.engine, FORWARD, algorithm, images, outputs, *sizes),
+            [(1, images), (17, outputs), *workspace],
+        )
+        backward = Primitive(
+            dnnl,
+            "pooling_backward",
+            (dnnl.engine, algorithm, images, outputs, *sizes, forward.description),
+            [(145, outputs), *workspace, (129, images)],
+        )
+    except Unsupported:
+        return None
+    return _Primitives(forward, backward, dnnl.size(outputs), dnnl.size(forward.layouts[-1]) if workspace else 0)
