@@ -14,6 +14,7 @@ import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, thread_count
+from tfray.ops.kernels.fast_products import fast_product
 
 _BLAS_DTYPES: Final = "fdFD"
 
@@ -45,6 +46,8 @@ def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
         a.shape[-1] if a.ndim else 1
     ):
         return np.matmul(a, b, out=out)
+    if (product := fast_product(a, b, out)) is not None:
+        return product
     threads = thread_count()
     if threads == 1:
         return np.matmul(a, b, out=out)

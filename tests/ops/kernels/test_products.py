@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from tfray.ops.kernels import products
+from tfray.ops.kernels import cpu_threads, fast_products, onednn, products
 from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.ops.kernels.products import matrix_product
 
@@ -30,11 +30,18 @@ SHAPES = [
 ]
 
 
-@pytest.fixture
-def small_parts(monkeypatch):
-    """Cut products of any size."""
+@pytest.fixture(params=["numpy", "fast"])
+def small_parts(request, monkeypatch):
+    """Cut products of any size, those by oneDNN too."""
     monkeypatch.setattr(products, "_THREADED_ELEMENTS", 1)
     monkeypatch.setattr(products, "_PART_FLOPS", 1e4)
+    if request.param == "numpy":
+        monkeypatch.setattr(products, "fast_product", lambda a, b, out: None)
+    monkeypatch.setattr(fast_products, "_LEAST_WORK", 1)
+    monkeypatch.setattr(fast_products, "_PART_WORK", 1e4)
+    fast_products._product.cache_clear()
+    yield
+    fast_products._product.cache_clear()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int32])
@@ -50,12 +57,40 @@ def test_equals_numpys_product(small_parts, left, right, dtype):
     np.testing.assert_array_equal(out, expected)
 
 
-def test_reads_transposed_matrices_and_strided_results(small_parts):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_reads_transposed_matrices_and_strided_results(small_parts, dtype):
     random = np.random.default_rng(0)
-    a, b = random.normal(size=(90, 150)), random.normal(size=(200, 90))
-    out = np.zeros((150, 400))[:, ::2]
-    matrix_product(np, a.T, b.T, out)
-    np.testing.assert_allclose(out, a.T @ b.T, rtol=1e-12)
+    a, b = (random.integers(-9, 9, shape).astype(dtype) for shape in ((90, 150), (200, 90)))
+    for out in (np.zeros((150, 400), dtype)[:, ::2], np.zeros((150, 300), dtype)[:, 50:250]):
+        matrix_product(np, a.T, b.T, out)
+        np.testing.assert_array_equal(out, a.T @ b.T)
+    np.testing.assert_array_equal(matrix_product(np, a.T[:, ::2], b.T[::2]), a.T[:, ::2] @ b.T[::2])
+    repeated = np.broadcast_to(a[:1], a.shape).T
+    np.testing.assert_array_equal(matrix_product(np, repeated, b.T), repeated @ b.T)
+
+
+@pytest.mark.skipif(onednn.library() is None, reason="the extra `fast` is not installed")
+@pytest.mark.parametrize(("left", "right"), SHAPES[5:9])
+def test_the_number_of_threads_changes_no_bit(left, right, monkeypatch):
+    monkeypatch.setattr(fast_products, "_LEAST_WORK", 1)
+    monkeypatch.setattr(fast_products, "_PART_WORK", 1e4)
+    fast_products._product.cache_clear()
+    random = np.random.default_rng(0)
+    a, b = (random.normal(size=shape).astype(np.float32) for shape in (left, right))
+    results = []
+    for threads in (1, 2):
+        monkeypatch.setattr(cpu_threads, "thread_count", lambda threads=threads: threads)
+        results.append(matrix_product(np, a, b))
+    fast_products._product.cache_clear()
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.skipif(onednn.library() is None, reason="the extra `fast` is not installed")
+def test_products_of_few_rows_are_computed_by_onednn():
+    random = np.random.default_rng(0)
+    a, b = (random.normal(size=shape).astype(np.float32) for shape in ((4, 900), (900, 1000)))
+    result = fast_products.fast_product(a, b, None)
+    np.testing.assert_allclose(result, a.astype(float) @ b, rtol=1e-4, atol=1e-4)
 
 
 def test_says_that_shapes_do_not_meet(small_parts):
@@ -66,10 +101,15 @@ def test_says_that_shapes_do_not_meet(small_parts):
 
 
 @pytest.mark.skipif(thread_count() < 2, reason="this process may use one core")
-def test_large_products_are_cut(monkeypatch):
+@pytest.mark.parametrize("module", [products, fast_products])
+def test_large_products_are_cut(module, monkeypatch):
+    if module is products:
+        monkeypatch.setattr(products, "fast_product", lambda a, b, out: None)
+    elif onednn.library() is None:
+        pytest.skip("the extra `fast` is not installed")
     counts = []
-    cut = products.parallel_for
-    monkeypatch.setattr(products, "parallel_for", lambda work, count: counts.append(count) or cut(work, count))
+    cut = module.parallel_for
+    monkeypatch.setattr(module, "parallel_for", lambda work, count: counts.append(count) or cut(work, count))
     a, b = np.ones((16, 2000), np.float32), np.ones((2000, 2000), np.float32)
     np.testing.assert_array_equal(matrix_product(np, a, b), np.full((16, 2000), 2000, np.float32))
     assert counts and counts[0] > 1
