@@ -1,4 +1,4 @@
-"""The same elements in another form: shape, rank, order of dimensions and dtype."""
+"""Operations that tell or change the form of a tensor: shape, rank, size, order of dimensions and dtype."""
 
 from __future__ import annotations
 
@@ -33,17 +33,20 @@ from tfray.framework.type_aliases import Axes, TensorLike
 
 
 def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
-    """Sizes, axes or positions, a scalar or vector, as an int32 tensor (int64 where they come so or need it)."""
+    """Sizes, axes or positions, a scalar or vector, as an int32 tensor; int64 if they are int64 or too large."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
 
 
 def known_entries(tensor: Tensor) -> list[int | None] | None:
-    """The entries of an integer tensor of rank 0 or 1, None where unknown; None when their number is unknown."""
+    """The static entries of an integer tensor of rank 0 or 1. An entry that is unknown is None.
+
+    Returns None, and no list, if even the number of entries is unknown.
+    """
     value = constant_value(tensor)
     if value is not None:
         return [int(entry) for entry in np.ravel(value)]
     shape_value = tensor.op.op_def.shape_value
-    if shape_value is not None and tensor.value_index == 0:
+    if shape_value is not None and tensor.value_index == 0:  # `shape_value` is about output 0 only
         entries = shape_value(tensor.op)
         if entries is not None:
             return list(entries)
@@ -76,6 +79,7 @@ def host_int(ctx: KernelContext, array: Array) -> int:
 
 
 def _first_entries(op: Operation) -> list[int | None] | None:
+    """`OpDef.shape_value` of an operation whose output has the entries of its first input."""
     return known_entries(op.inputs[0])
 
 
@@ -91,7 +95,7 @@ def shape(input: TensorLike | SparseLike, name: str | None = None, out_type: DTy
     """Return the shape of a tensor as an integer vector.
 
     Args:
-        input: A tensor of any shape and dtype, or an `IndexedSlices`.
+        input: A tensor of any shape and dtype, a `SparseTensor` or an `IndexedSlices`.
         name: Name of the operation.
         out_type: int32 or int64.
 
@@ -103,7 +107,7 @@ def shape(input: TensorLike | SparseLike, name: str | None = None, out_type: DTy
         array([2, 3], dtype=int32)
     """
     out_type = as_dtype(out_type)
-    dense_shape = getattr(input, "dense_shape", None)
+    dense_shape = getattr(input, "dense_shape", None)  # of a `SparseTensor` or `IndexedSlices`
     if dense_shape is not None:
         return cast(dense_shape, out_type, name)
     tensor = convert_to_tensor(input)
@@ -117,6 +121,7 @@ def _shape_kernel(ctx: KernelContext, input: Array) -> Array:
 
 
 def _shape_shape(op: Operation) -> list[TensorShape]:
+    """A vector with one entry for each dimension of the input."""
     return [TensorShape([tensor.shape.rank]) for tensor in op.inputs]
 
 
@@ -210,7 +215,7 @@ SIZE = register(
 def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor with the same shape, dtype and value as `input`.
 
-    Under `tf.control_dependencies` it is the way to have a value only after other operations ran.
+    Under `tf.control_dependencies`, the result is there only after the other operations ran.
 
     Examples:
         >>> counter = tf.Variable(0)
@@ -249,14 +254,12 @@ IDENTITY = register(
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return `input`, which the caller knows never to change: same shape and dtype. It is only a hint, and works as
-    `identity`.
-    """
+    """Return `input`, same shape and dtype, as `identity` does. The hint that it never changes is not used."""
     return identity(input, name or "GuaranteeConst")
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return `input` unchanged, as a constant in the eyes of `tf.gradients`: same shape and dtype.
+    """Return `input` unchanged, same shape and dtype. `tf.gradients` treats the result as a constant.
 
     Examples:
         >>> x = tf.constant([3.0])
@@ -289,7 +292,7 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
 
     Args:
         tensor: Shape ``[...]``, any dtype.
-        shape: Integer vector: the new shape. One entry may be -1: it is inferred from the number of elements.
+        shape: Integer vector: the new shape. One entry may be -1: this size is inferred from the number of elements.
         name: Name of the operation.
 
     Returns:
@@ -324,21 +327,24 @@ def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
 
 
 def in_order(ctx: KernelContext, array: Array) -> Array:
-    """`array`, or a copy in row-major order when it is a large transposed one, which others copy slowly."""
-    size = array.dtype.itemsize
-    if ctx.xp is not np or array.size < _STRIPED_ELEMENTS or array.strides[-1] == size or size not in (1, 2, 4, 8):
+    """`array`; or, if it is large and transposed, a copy of it in row-major order.
+
+    Reshaping such an array copies it in any case, and NumPy's own copy takes longer.
+    """
+    item = array.dtype.itemsize
+    if ctx.xp is not np or array.size < _STRIPED_ELEMENTS or array.strides[-1] == item or item not in (1, 2, 4, 8):
         return array
     copy = np.empty(array.shape, array.dtype)
     # Copy one cache line of each row at a time: reads that are a large stride apart evict each other from the cache.
-    for start in range(0, array.shape[-1], _CACHE_LINE_BYTES // size):
-        stripe = (..., slice(start, start + _CACHE_LINE_BYTES // size))
+    for start in range(0, array.shape[-1], _CACHE_LINE_BYTES // item):
+        stripe = (..., slice(start, start + _CACHE_LINE_BYTES // item))
         copy[stripe] = array[stripe]
     return copy
 
 
 _CACHE_LINE_BYTES: Final = 64
 _STRIPED_ELEMENTS: Final = 1 << 16
-"""Elements from which a transposed array is copied in stripes. A smaller one is left to NumPy."""
+"""A transposed array of at least this many elements is copied in stripes. Below, NumPy's own copy is as fast."""
 
 
 def _reshape_shape(op: Operation) -> list[TensorShape]:
@@ -449,7 +455,7 @@ def expand_dims(
 
     Args:
         input: Shape ``[...]``, any dtype.
-        axis: Where the new dimension stands in the result, an integer scalar; negative counts from its end.
+        axis: Position of the new dimension in the result, an integer scalar; if negative, counted from the end.
         name: Name of the operation.
         dim: Old name of `axis`.
 
@@ -635,7 +641,7 @@ def cast(x: TensorLike | SparseLike, dtype: DTypeLike, name: str | None = None) 
     """Convert the elements to another dtype.
 
     Args:
-        x: Any shape, any dtype but string; a `SparseTensor` or `IndexedSlices` stays one.
+        x: Any shape, any dtype but string. Of a `SparseTensor` or `IndexedSlices`, the values are converted.
         dtype: The new dtype. Floats become integers by truncation; numbers become bool as ``x != 0``; the
             imaginary part is dropped where the new dtype is real.
         name: Name of the operation.

@@ -1,4 +1,7 @@
-"""Adding rows where an index occurs several times, on the CPU: what NumPy's ``add.at`` does, many times faster."""
+"""Adding rows to an array at given indices, which may repeat, on the CPU.
+
+NumPy's ``add.at`` does the same, but takes many times as long for rows.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ import numpy as np
 
 from tfray.framework.op_def import Array
 
-_FEW: Final = 256
-"""Up to this many indices, comparing all pairs is faster than sorting."""
+_FEW_INDICES: Final = 256
+"""Up to this many indices, a Python set tells faster than sorting whether one repeats."""
 
 
 @lru_cache(maxsize=1)
 def _csr_array() -> Any:
+    # Imported only when needed, because SciPy is slow to import.
     from scipy.sparse import csr_array
 
     return csr_array
@@ -24,8 +28,8 @@ def group_equal(indices: Array) -> tuple[Array, Array, Array]:
     """Sort an integer vector into groups of equal entries.
 
     Returns:
-        The distinct entries, ascending; the order that sorts `indices`, equal entries kept in place; and where
-        each group starts in that order, followed by the number of entries.
+        The distinct entries, ascending; the order that sorts `indices`, in which equal entries stay in sequence; and
+        the position in that order where each group starts, followed by the number of entries.
     """
     order = indices.argsort(kind="stable")
     ascending = indices[order]
@@ -37,20 +41,24 @@ def group_equal(indices: Array) -> tuple[Array, Array, Array]:
 
 
 def sum_groups(values: Array, order: Array, starts: Array) -> Array:
-    """Sums of the rows of `values`, one row per group of `group_equal`. Half precision is summed in float32.
+    """Add up the rows of `values`, group by group (see `group_equal`). Half precision is summed in float32.
 
     Args:
         values: Shape ``[n, ...]``.
         order: The order that sorts the rows into groups.
         starts: Where each group starts, followed by n.
+
+    Returns:
+        Shape ``[groups, ...]``, the dtype of `values`.
     """
-    if starts.size - 1 == order.size:
+    if starts.size - 1 == order.size:  # each group is one row
         return values[order]
     wide = values if values.dtype.itemsize > 2 or values.dtype.kind in "iu" else values.astype(np.float32)
     if wide.dtype.kind not in "fc" or wide.ndim == 1:
         sums = np.add.reduceat(wide[order], starts[:-1], axis=0)
     else:
-        # Multiply the rows by a sparse matrix of ones: one pass, without a sorted copy of the rows.
+        # Multiply a sparse matrix by the rows. It has a row for each group, with ones in the columns of its members.
+        # This takes one pass and no sorted copy of the rows.
         shape = starts.size - 1, order.size
         ones = np.ones(order.size, wide.dtype)
         sums = (_csr_array()((ones, order, starts), shape=shape) @ wide.reshape(order.size, -1)).reshape(
@@ -69,10 +77,11 @@ def add_rows(target: Array, indices: Array, rows: Array, subtract: bool = False)
         subtract: Subtract instead.
     """
     ufunc = np.subtract if subtract else np.add
+    # Of single elements, NumPy's own function is fast. Half precision needs the sums in float32.
     if target.ndim == 1 and target.dtype.itemsize > 2:
         ufunc.at(target, indices, rows)
         return
-    if indices.size <= _FEW and len(set(indices.tolist())) == indices.size:
+    if indices.size <= _FEW_INDICES and len(set(indices.tolist())) == indices.size:
         updated = target[indices]
         ufunc(updated, rows, out=updated)
         target[indices] = updated

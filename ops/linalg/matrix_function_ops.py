@@ -1,4 +1,4 @@
-"""Functions of matrices: exponential, logarithm, square root; and functions that use decompositions, such as `pinv`."""
+"""Functions of square matrices (exponential, logarithm, square root), LU factors, norms, rank and pseudoinverse."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def _check_square(ctx: KernelContext, matrices: Array) -> None:
 
 
 def _by_blocks(name: str) -> GradientFunction:
-    """Gradient of the function of matrices that is the operation `name`.
+    """Make the gradient function of the operation `name`, which computes a function f of a matrix A.
 
-    The derivative of f at A in the direction E is the upper right block of f of ``[[A, E], [0, A]]`` (Mathias 1996).
+    The derivative of f at A in the direction E is the upper right block of ``f([[A, E], [0, A]])`` (Mathias 1996).
     The gradient is this derivative at the adjoint of A, in the direction of the incoming gradient.
     """
 
@@ -110,7 +110,7 @@ def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
 
 def _matrix_logarithm_kernel(ctx: KernelContext, input: Array) -> Array:
     _check_square(ctx, input)
-    wide = input.astype(np.complex128)
+    wide = input.astype(np.complex128)  # in complex64 the result would be inaccurate, and SciPy would warn of it
     return _each(lambda matrix: _scipy().logm(matrix), wide).astype(input.dtype) if input.size else input
 
 
@@ -135,7 +135,7 @@ def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
         name: Name of the operation.
 
     Raises:
-        InvalidArgumentError: While running: a real matrix has no real root.
+        InvalidArgumentError: While running: a real matrix has no real square root.
     """
     return add_op(MATRIX_SQUARE_ROOT, input, name=name)
 
@@ -169,7 +169,7 @@ MATRIX_SQUARE_ROOT = register(
 
 
 def lu(input: TensorLike, output_idx_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    """Factor square matrices into triangular ones, with rows exchanged: ``input[p] = lower @ upper``.
+    """Factor square matrices, their rows permuted, into triangular ones: ``input[p] = lower @ upper``.
 
     Args:
         input: Shape ``[..., n, n]``, float32, float64 or complex; invertible.
@@ -177,7 +177,7 @@ def lu(input: TensorLike, output_idx_type: DTypeLike = dtypes.int32, name: str |
         name: Name of the operation.
 
     Returns:
-        Both factors in one matrix ``[..., n, n]`` (the lower one without its diagonal of ones), and the
+        Both factors in one matrix ``[..., n, n]`` (the lower one without its diagonal, which is all ones), and the
         permutation p of the rows, ``[..., n]``. No gradient flows.
 
     Raises:
@@ -194,6 +194,7 @@ def _lu_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
         packed, exchanges = _scipy().lu_factor(input[place], check_finite=False) if n else (input[place], [])
         if n and not np.diagonal(packed).all():
             raise InvalidArgumentError(f"{ctx.op_name}: a matrix is singular (input shape {input.shape})")
+        # LAPACK tells the permutation as exchanges: row 0 with row exchanges[0], then row 1 with row exchanges[1], ...
         order = list(range(n))
         for first, second in enumerate(exchanges):
             order[first], order[second] = order[second], order[first]
@@ -219,6 +220,7 @@ LU = register(
 
 
 def _unit_lower(lower_upper: Tensor) -> Tensor:
+    """The lower factor, with its diagonal of ones."""
     lower = matrix_band_part(lower_upper, -1, 0)
     return matrix_set_diag(lower, zeros_like(matrix_diag_part(lower)) + 1)
 
@@ -226,20 +228,20 @@ def _unit_lower(lower_upper: Tensor) -> Tensor:
 def lu_reconstruct(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Undo `lu`: the matrices ``[..., n, n]`` of the factors `lower_upper` and the permutation `perm`."""
+    """Undo `lu`: from the factors `lower_upper` and the permutation `perm`, compute the matrices ``[..., n, n]``."""
     with get_default_graph().name_scope(name or "lu_reconstruct"):
         factors, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
         product = matmul(_unit_lower(factors), matrix_band_part(factors, 0, -1))
         if perm.shape.rank == 1:
             return gather(product, invert_permutation(perm))
-        # Sorting a permutation inverts it.
+        # The argsort of a permutation is its inverse. `invert_permutation` takes one vector, this a batch.
         return batch_gather(product, argsort(perm))
 
 
 def lu_solve(
     lower_upper: TensorLike, perm: TensorLike, rhs: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Solve ``x @ solution = rhs`` by the factors of x.
+    """Solve ``x @ solution = rhs``, given the factors of x.
 
     Args:
         lower_upper: Factors of x from `lu`, ``[..., n, n]``.
@@ -261,7 +263,7 @@ def lu_solve(
 def lu_matrix_inverse(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """Invert matrices by their factors (arguments as `lu_solve`)."""
+    """Invert matrices, given their factors (arguments as `lu_solve`)."""
     with get_default_graph().name_scope(name or "lu_matrix_inverse"):
         factors = convert_to_tensor(lower_upper)
         sizes = shape(factors)
@@ -269,7 +271,7 @@ def lu_matrix_inverse(
         return lu_solve(factors, perm, identity)
 
 
-# -- in other words ------------------------------------------------------------------------------------
+# -- products, norms, rank and pseudoinverse -----------------------------------------------------------
 
 
 def matvec(
@@ -300,8 +302,8 @@ def normalize(
     Args:
         tensor: Shape ``[...]``, a float or complex dtype.
         ord: As for `norm`: a number, or a name.
-        axis: The dimension of the vectors, an integer, or the two of the matrices; None takes all elements as one
-            vector.
+        axis: An integer for norms of vectors along that dimension, or two integers for norms of matrices in those
+            dimensions. None takes all elements as one vector.
         name: Name scope of the operations.
 
     Returns:
@@ -320,7 +322,8 @@ def matrix_rank(
 
     Args:
         a: ``[..., m, n]``, float32 or float64.
-        tol: The tolerance, ``[...]`` or a scalar; by default in proportion to the greatest one and the precision.
+        tol: The tolerance, ``[...]`` or a scalar; by default the greatest singular value times
+            ``max(m, n) * eps``, where eps is the machine epsilon of the dtype.
         validate_args: Accepted for compatibility.
         name: Name scope of the operations.
 
@@ -335,6 +338,7 @@ def matrix_rank(
 
 
 def _tolerance(a: Tensor, values: Tensor, relative: TensorLike | None) -> Tensor:
+    """The greatest of the singular values `values` of `a`, times `relative`; by default that is max(m, n) * eps."""
     if relative is None:
         relative = cast(reduce_max(shape(a)[-2:]), values.dtype) * float(np.finfo(values.dtype.numpy).eps)
     return multiply(reduce_max(values, -1, keepdims=True), relative)
@@ -347,8 +351,8 @@ def pinv(
 
     Args:
         a: ``[..., m, n]``, float32 or float64.
-        rcond: Singular values count as 0 up to this times the greatest one, a scalar; by default ``10 * max(m, n) *
-            eps``.
+        rcond: A scalar. Singular values up to `rcond` times the greatest one count as 0. The default is
+            ``10 * max(m, n) * eps``, where eps is the machine epsilon of the dtype.
         validate_args: Accepted for compatibility.
         name: Name scope of the operations.
 
@@ -363,5 +367,6 @@ def pinv(
         else:
             rcond = expand_dims(convert_to_tensor(rcond, values.dtype), -1)
         is_large = greater(values, _tolerance(a, values, rcond))
+        # The inner `where` replaces small values by 1: dividing by 0 would make the gradient NaN.
         inverse = where(is_large, realdiv(1, where(is_large, values, zeros_like(values) + 1)), zeros_like(values))
         return matmul(right * expand_dims(inverse, -2), left, adjoint_b=True)

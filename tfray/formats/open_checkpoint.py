@@ -1,4 +1,4 @@
-"""Opening a checkpoint of any format that is known."""
+"""Opening and verifying a checkpoint of any known format."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def open_checkpoint(prefix: str) -> CheckpointFiles:
     """Open a checkpoint for reading: one of tfray, of TensorFlow (format V2), or a safetensors file.
 
     Args:
-        prefix: Its path without ``.index``, or the path of a file that ends in ``.safetensors``.
+        prefix: The checkpoint's path without ``.index``, or the path of a file that ends in ``.safetensors``.
 
     Raises:
-        NotFoundError: There is none.
+        NotFoundError: There is no checkpoint at that path.
         DataLossError: It is damaged, or of no known format.
     """
     if prefix.endswith(SAFETENSORS_SUFFIX):
@@ -35,12 +35,13 @@ def open_checkpoint(prefix: str) -> CheckpointFiles:
 
 
 def verify_checkpoint(checkpoint: CheckpointFiles) -> None:
-    """Read everything that is in a checkpoint.
+    """Read everything that is in a checkpoint, and check its checksums. A safetensors file has none.
 
     Raises:
-        DataLossError: A byte is not as it was written; the message names file and tensor.
+        DataLossError: A file is damaged or cut short; the message names file and tensor.
     """
     if isinstance(checkpoint, ArrowCheckpoint):
+        # It also checks the ends of the shard files, which reading tensors does not.
         checkpoint.verify()
     else:
         for name in checkpoint.tensors:

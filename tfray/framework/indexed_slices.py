@@ -1,4 +1,4 @@
-"""A sparse update: rows of a tensor, by index."""
+"""Sparse gradients and updates: some rows of a tensor, with their indices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ class IndexedSlicesValue(NamedTuple):
 
 
 class IndexedSlices:
-    """Rows `values` of a tensor at `indices`; all other rows are zero. Equal indices add up.
+    """A tensor of which only some rows are stored: ``values[i]`` is row ``indices[i]``, and all others are zero.
 
-    The gradient of `tf.gather`: for an embedding it moves the rows that were used and no others.
+    Where indices are equal, the row is the sum of their values. The gradient of `tf.gather` has this form, so that an
+    optimizer changes only those rows of an embedding that were used.
 
     Attributes:
         values: Shape ``[n, ...]``.
         indices: Shape ``[n]``, int32 or int64.
-        dense_shape: Shape of the tensor of which these are rows, or None.
+        dense_shape: Shape of the whole tensor, an integer vector; None if it is not told.
     """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
@@ -57,17 +58,18 @@ class IndexedSlices:
 
     @property
     def shape(self) -> TensorShape:
-        """Static shape of the dense tensor, as far as it is known."""
+        """Static shape of the whole tensor, as far as it is known."""
         from tfray.framework.constant_value import constant_shape
 
         return TensorShape(None) if self.dense_shape is None else constant_shape(self.dense_shape)
 
     def _fetch_parts(self) -> tuple[Sequence[Tensor], Callable[[Sequence[Any]], IndexedSlicesValue]]:
-        """The tensors that a session runs for this, and what it makes of their values."""
+        """The tensors that a session fetches for this object, and a function from their values to its value."""
+        # Without `dense_shape` there are two values; None stands for the third.
         return self._feed_parts(), lambda values: IndexedSlicesValue(*values, *[None] * (3 - len(values)))
 
     def _feed_parts(self) -> Sequence[Tensor]:
-        """The tensors that a session feeds for this, with the parts of an `IndexedSlicesValue` or tuple."""
+        """The tensors that a session feeds for this object. An `IndexedSlicesValue` or tuple holds their values."""
         return [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
 
     def __neg__(self) -> IndexedSlices:
@@ -82,6 +84,7 @@ Gradient = Tensor | IndexedSlices | None
 
 
 def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+    """Convert to a tensor. Operations are made by name, because modules of `framework` do not import `ops`."""
     if value.dense_shape is None:
         raise ValueError(f"{value!r} has no dense_shape: it cannot become a dense tensor")
     return (
@@ -97,6 +100,7 @@ def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, 
 
 
 def _column(indices: Tensor) -> Tensor:
+    """Indices ``[n]`` as ``[n, 1]``, which is the form that ScatterNd takes."""
     return get_default_graph().create_op("ExpandDims", [indices, convert_to_tensor(-1)], {}).outputs[0]
 
 

@@ -1,4 +1,7 @@
-"""The Python operators of tensors. The modules of `ops` register the function behind each operator."""
+"""The Python operators of tensors.
+
+The modules of `ops` register the function behind each operator, because modules of `framework` do not import `ops`.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ _OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def register_operator(name: str, function: Callable[..., Any]) -> None:
-    """Give tensors the Python operator `name` (``"add"`` for ``+``, ``"getitem"`` for indexing)."""
+    """Set the function behind the Python operator `name` (``"add"`` for ``+``, ``"getitem"`` for indexing)."""
     if name in _OPERATORS:
         raise ValueError(f"operator {name!r} is registered already")
     _OPERATORS[name] = function
 
 
 def operate(name: str, *operands: Any) -> Any:
-    """What the Python operator `name` gives for `operands`: the result of its registered function."""
+    """Call the function that is registered for the Python operator `name`, and return its result."""
     try:
         function = _OPERATORS[name]
     except KeyError:
@@ -27,11 +30,14 @@ def operate(name: str, *operands: Any) -> Any:
 
 
 class TensorOperators(Generic[ResultT]):
-    """The operators of a class whose values are operands of operations that give a `ResultT`."""
+    """Base class that has the Python operators. Each makes an operation and returns its output, a `ResultT`.
+
+    There is no ``==``, because tensors are compared by identity.
+    """
 
     __slots__ = ()
 
-    # NumPy must leave ``array + tensor`` to `__radd__`.
+    # Any number above 0, that of NumPy's arrays, makes NumPy leave ``array + tensor`` to `__radd__`.
     __array_priority__ = 100
 
     def __add__(self, other: Any) -> ResultT:

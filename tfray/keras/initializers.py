@@ -1,4 +1,4 @@
-"""``tf.keras.initializers``: initial values of weights, and finding them by name."""
+"""``tf.keras.initializers``: the initializers of weights, and `get`, which finds one by name."""
 
 from __future__ import annotations
 
@@ -28,18 +28,22 @@ __all__ = [
 # fmt: on
 
 
+# Three functions in place of the classes: the defaults of Keras are not those of `tf.random_normal_initializer` and
+# the like.
+
+
 def random_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> RandomNormal:
-    """Normal numbers."""
+    """Initializer of normal numbers with mean `mean` and standard deviation `stddev`."""
     return RandomNormal(mean, stddev, seed)
 
 
 def random_uniform(minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> RandomUniform:
-    """Uniform numbers."""
+    """Initializer of uniform numbers from ``[minval, maxval)``."""
     return RandomUniform(minval, maxval, seed)
 
 
 def truncated_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> TruncatedNormal:
-    """Normal numbers, drawn again where they are more than two standard deviations from the mean."""
+    """Initializer of normal numbers, each drawn again while it is over two standard deviations from the mean."""
     return TruncatedNormal(mean, stddev, seed)
 
 
@@ -63,7 +67,7 @@ _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
 
 
 def get(identifier: Any) -> Any:
-    """An initializer by name; anything else as it is."""
+    """The initializer of that name, with its default arguments. Anything but a string is returned unchanged."""
     if not isinstance(identifier, str):
         return identifier
     if identifier not in _BY_NAME:

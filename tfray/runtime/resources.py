@@ -1,4 +1,4 @@
-"""State that lives on a device between steps: variables, random streams, and whatever stateful ops keep."""
+"""State that lives on a device between steps: variables, random streams, queues, iterators and the like."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Resource = TypeVar("Resource")
 
 
 class ResourceContainer:
-    """Resources of one device by key. Every step and session that uses the device shares them."""
+    """The resources of one device, found by key. All steps and sessions that use the device share them."""
 
     def __init__(self) -> None:
         self._resources: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
     def lookup_or_create(self, key: Hashable, factory: Callable[[], Resource]) -> Resource:
-        """The resource of that key, made by `factory` the first time."""
+        """The resource of that key. `factory` makes it if there is none."""
         found = self._resources.get(key)
         if found is None:
             with self._lock:
@@ -29,8 +29,9 @@ class ResourceContainer:
         return found
 
     def variable(self, name: str) -> VariableResource:
-        """The variable of that name, not initialised when it is new."""
+        """The variable of that name. It is made if there is none, and then has no value yet."""
         key = ("variable", name)
+        # Steps call this often, so look first: only a new variable needs a factory.
         return self._resources.get(key) or self.lookup_or_create(key, lambda: VariableResource(name))
 
     def find(self, key: Hashable) -> Any | None:
@@ -38,6 +39,7 @@ class ResourceContainer:
         return self._resources.get(key)
 
     def __iter__(self) -> Iterator[Hashable]:
+        # Of a copy: other threads may add resources meanwhile.
         return iter(list(self._resources))
 
     def remove(self, key: Hashable) -> None:
@@ -46,7 +48,7 @@ class ResourceContainer:
             self._resources.pop(key, None)
 
     def clear(self) -> None:
-        """Drop every resource. Calls `release()` of those that have it, because threads work for them."""
+        """Drop every resource. Those with threads of their own have a method `release`, which ends the threads."""
         with self._lock:
             resources = list(self._resources.values())
             self._resources.clear()
@@ -59,12 +61,12 @@ class ResourceContainer:
 class VariableResource:
     """A variable's storage: one array, updated in place.
 
-    Updates hold `lock`, so that concurrent steps never interleave within one update. Reads do not: a step
-    that reads while another updates may see part of the update, as in the paper's asynchronous training.
+    Updates hold `lock`: two steps never mix their updates of one variable. Reads do not hold it: a step that reads
+    while another step updates may see part of the update, as in the asynchronous training of the TensorFlow paper.
 
     Attributes:
         name: Name of the variable.
-        array: The value, or None until it is initialised.
+        array: The value; None before initialisation.
         lock: Held by every update.
     """
 

@@ -1,4 +1,7 @@
-"""The functions of ``tf.contrib.layers`` that have few variables or none: pooling, dropout, embedding, combinators."""
+"""The functions of ``tf.contrib.layers`` that have few variables or none.
+
+They are pooling, dropout, normalization, embedding, initializers, and `repeat` and `stack`, which chain layers.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from tfray.ops.nn import activation_ops, cross_entropy_ops, embedding_ops, nn_op
 
 def _pool2d(
     function: Callable[..., Tensor],
-    default: str,
+    default_scope: str,
     *,
     inputs: TensorLike,
     kernel_size: Sizes,
@@ -39,7 +42,8 @@ def _pool2d(
     outputs_collections: CollectionNames | None,
     scope: str | None,
 ) -> Tensor:
-    with name_scope(scope, default, [inputs]):
+    """Pool by `function`, in the name scope `scope`, or `default_scope` if it is None."""
+    with name_scope(scope, default_scope, [inputs]):
         sizes, strides = per_axis(kernel_size, 2, "kernel_size"), per_axis(stride, 2, "stride")
         return collect(outputs_collections, function(convert_to_tensor(inputs), sizes, strides, padding, data_format))
 
@@ -58,7 +62,7 @@ def max_pool2d(
 
     Args:
         inputs: Shape ``[batch, height, width, channels]``, in the order of `data_format`.
-        kernel_size: Size of the window, one integer or two.
+        kernel_size: Size of the window: one integer, or two for height and width.
         stride: Distance between windows, likewise.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
@@ -66,7 +70,7 @@ def max_pool2d(
         scope: Name scope of the operations.
 
     Returns:
-        Shape ``[batch, new height, new width, channels]``.
+        Shape ``[batch, new height, new width, channels]``, in the order of `data_format`.
     """
     return _pool2d(
         pooling_ops.max_pool,
@@ -115,13 +119,15 @@ def dropout(
     scope: str | None = None,
     seed: int | None = None,
 ) -> Tensor:
-    """In training set random elements to 0 and scale the others up.
+    """In training, set random elements to 0 and multiply the others by ``1 / keep_prob``.
 
     Args:
         inputs: A floating tensor of any shape.
         keep_prob: Probability that an element is kept, a number or scalar tensor.
-        noise_shape: Shape of the random choices, which broadcasts to that of the inputs.
-        is_training: Whether to drop anything: a Python value or scalar tensor.
+        noise_shape: Shape of the random choices, which broadcast to the inputs: along a dimension of size 1,
+            elements are kept or dropped together. By default each element has a choice of its own.
+        is_training: Whether this is training: a Python value or scalar tensor. If not, the inputs are returned as
+            they are.
         outputs_collections: Collections for the outputs.
         scope: Name scope of the operations.
         seed: Seed of the operation.
@@ -162,7 +168,7 @@ def flatten(inputs: TensorLike, outputs_collections: CollectionNames | None = No
 
 @add_arg_scope
 def softmax(logits: TensorLike, scope: str | None = None) -> Tensor:
-    """Softmax along the last dimension, of any rank; see `tf.nn.softmax`."""
+    """Softmax along the last dimension of a tensor of any rank; see `tf.nn.softmax`."""
     with name_scope(scope, "softmax", [logits]):
         return cross_entropy_ops.softmax(logits)
 
@@ -176,13 +182,13 @@ def one_hot_encoding(
     outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Classes as vectors: see `tf.one_hot`.
+    """Turn class numbers into one-hot vectors: see `tf.one_hot`.
 
     Args:
-        labels: Shape ``[batch]``, the classes.
+        labels: Shape ``[batch]``, the class numbers, counted from 0.
         num_classes: Number of classes.
-        on_value: Value at the class.
-        off_value: Value elsewhere.
+        on_value: Value at the index of the class.
+        off_value: Value at all other indices.
         outputs_collections: Collections for the outputs.
         scope: Name scope of the operations.
 
@@ -196,7 +202,7 @@ def one_hot_encoding(
 
 @add_arg_scope
 def unit_norm(inputs: TensorLike, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
-    """``inputs`` divided by their lengths along dimension `dim`, to which `epsilon` is added.
+    """Divide `inputs` by their l2 norms along dimension `dim`. `epsilon` is added to each sum of squares.
 
     The result has the shape and dtype of `inputs`.
     """
@@ -226,13 +232,13 @@ def layer_norm(
         inputs: Shape ``[batch, ..., channels]``.
         center: Shift, by a variable ``beta``.
         scale: Scale, by a variable ``gamma``.
-        activation_fn: A function; None for none.
+        activation_fn: Function that is applied to the outputs, or None.
         reuse: Use the variables of an earlier layer of that scope.
         variables_collections: Accepted for TensorFlow 1's sake.
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change the variables.
-        begin_norm_axis: The first of the dimensions that are normalized together.
-        begin_params_axis: The first of the dimensions that have a scale and shift of their own.
+        begin_norm_axis: First dimension to normalize: mean and variance are taken over it and all after it.
+        begin_params_axis: First dimension of ``beta`` and ``gamma``: their shape is that of the inputs from it on.
         scope: Name of the variable scope, or the scope.
 
     Returns:
@@ -253,6 +259,7 @@ def layer_norm(
         if scale:
             gamma = model_variable("gamma", shape, inputs.dtype, initializer=initializers.Ones(), trainable=trainable)
         mean, variance = normalization_ops.moments(inputs, list(range(begin_norm_axis % rank, rank)), keep_dims=True)
+        # TensorFlow 1's values. In float16, 1e-12 would be 0.
         epsilon = 1e-3 if inputs.dtype.size == 2 else 1e-12
         outputs = normalization_ops.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(inputs.shape)
@@ -281,8 +288,8 @@ def instance_norm(
         center: Shift, by a variable ``beta``.
         scale: Scale, by a variable ``gamma``.
         epsilon: Added to the variance.
-        activation_fn: A function; None for none.
-        param_initializers: Initializers of ``beta`` and ``gamma`` by name.
+        activation_fn: Function that is applied to the outputs, or None.
+        param_initializers: Initializers by name, ``beta`` and ``gamma``; by default 0 and 1.
         reuse: Use the variables of an earlier layer of that scope.
         variables_collections: Accepted for TensorFlow 1's sake.
         outputs_collections: Collections for the outputs.
@@ -296,7 +303,7 @@ def instance_norm(
     References:
         Ulyanov, Vedaldi and Lempitsky, "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
     """
-    made = param_initializers or {}
+    given = param_initializers or {}
     with variable_scope(scope, "InstanceNorm", reuse=reuse):
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.rank
@@ -306,16 +313,17 @@ def instance_norm(
             raise InvalidArgumentError(f"instance_norm: the input has shape {inputs.shape}, its channels must be known")
 
         def parameter(name: str, default: Any) -> Tensor:
+            """The variable `name`, in a shape that broadcasts to the inputs."""
             value = model_variable(
-                name, [channels], inputs.dtype, initializer=made.get(name, default), trainable=trainable
+                name, [channels], inputs.dtype, initializer=given.get(name, default), trainable=trainable
             )
             shape = [channels if index == axis % rank else 1 for index in range(rank)]
             return array_ops.reshape(value, shape)
 
         beta = parameter("beta", initializers.Zeros()) if center else None
         gamma = parameter("gamma", initializers.Ones()) if scale else None
-        spatial = [index for index in range(1, rank) if index != axis % rank]
-        mean, variance = normalization_ops.moments(inputs, spatial, keep_dims=True)
+        spatial_axes = [index for index in range(1, rank) if index != axis % rank]
+        mean, variance = normalization_ops.moments(inputs, spatial_axes, keep_dims=True)
         outputs = normalization_ops.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
         return collect(outputs_collections, outputs if activation_fn is None else activation_fn(outputs))
 
@@ -332,16 +340,16 @@ def embed_sequence(
     scope: ScopeLike | None = None,
     reuse: Reuse | None = None,
 ) -> Tensor:
-    """Rows of a matrix ``embeddings`` for sequences of ids.
+    """Look up sequences of ids in a matrix, the variable ``embeddings``.
 
     Args:
         ids: Shape ``[batch, length]``, integers.
-        vocab_size: Number of rows.
-        embed_dim: Their size.
-        unique: Accepted for TensorFlow 1's sake: a row is looked up once in any case.
+        vocab_size: Number of rows of the matrix.
+        embed_dim: Size of a row.
+        unique: Accepted for TensorFlow 1's sake: it does not change the result.
         initializer: Initializer of the matrix.
         regularizer: Regularizer of the matrix.
-        trainable: Whether optimizers are to change it.
+        trainable: Whether optimizers are to change the matrix.
         scope: Name of the variable scope, or the scope.
         reuse: Use the matrix of an earlier call.
 
@@ -349,7 +357,7 @@ def embed_sequence(
         Shape ``[batch, length, embed_dim]``.
 
     Raises:
-        InvalidArgumentError: Neither sizes nor `reuse`.
+        InvalidArgumentError: A size is missing, and `reuse` is not set.
     """
     if not (reuse or (vocab_size and embed_dim)):
         raise InvalidArgumentError("embed_sequence needs vocab_size and embed_dim, or reuse=True")
@@ -362,19 +370,19 @@ def embed_sequence(
 
 
 def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Apply one kind of layer several times, each time to the last outputs.
+    """Apply one kind of layer several times, each time to the outputs of the time before.
 
     ``repeat(x, 3, conv2d, 64, [3, 3], scope="conv1")`` makes ``conv1/conv1_1`` to ``conv1/conv1_3``.
 
     Args:
         inputs: Input of the first layer, of the shape that it takes.
         repetitions: Number of layers.
-        layer: The function.
-        *args: Its further arguments.
-        **kwargs: Likewise; ``scope`` is the scope of all.
+        layer: Function that makes a layer.
+        *args: Arguments of `layer` after the inputs.
+        **kwargs: Keyword arguments of `layer`; but ``scope`` is the variable scope around all layers.
 
     Returns:
-        The last outputs, of the shape that the layer gives.
+        The outputs of the last layer, of the shape that it gives.
     """
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Repeat", [inputs]):
@@ -386,27 +394,27 @@ def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *arg
 
 
 def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
-    """Apply one kind of layer several times with different arguments.
+    """Apply one kind of layer several times, each time with other arguments and to the outputs of the time before.
 
     ``stack(x, fully_connected, [32, 64, 128], scope="fc")`` makes ``fc/fc_1`` to ``fc/fc_3``.
 
     Args:
         inputs: Input of the first layer, of the shape that it takes.
-        layer: The function.
-        stack_args: For each layer its arguments after the inputs, which are not used as tensors: a list, or the only
-            one.
-        **kwargs: Arguments of all; ``scope`` is the scope of all.
+        layer: Function that makes a layer.
+        stack_args: An item for each layer: the list of its arguments after the inputs, or its only such argument.
+            Items are not used as tensors.
+        **kwargs: Keyword arguments of all layers; but ``scope`` is the variable scope around them.
 
     Returns:
-        The last outputs, of the shape that the layer gives.
+        The outputs of the last layer, of the shape that it gives.
     """
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Stack", [inputs]):
         outputs = convert_to_tensor(inputs)
         name = scope or getattr(layer, "__name__", "stack")
         for index, arguments in enumerate(stack_args):
-            own = arguments if isinstance(arguments, (list, tuple)) else [arguments]
-            outputs = layer(outputs, *own, scope=f"{name}_{index + 1}", **kwargs)
+            listed = arguments if isinstance(arguments, (list, tuple)) else [arguments]
+            outputs = layer(outputs, *listed, scope=f"{name}_{index + 1}", **kwargs)
         return outputs
 
 
@@ -433,10 +441,10 @@ def relu6(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
 def xavier_initializer(
     uniform: bool = True, seed: int | None = None, dtype: DTypeLike = float32
 ) -> initializers.VarianceScaling:
-    """Random numbers of variance ``2 / (inputs + outputs)``.
+    """Initializer of random numbers of variance ``2 / (n_in + n_out)``, for a layer of n_in inputs and n_out outputs.
 
     Args:
-        uniform: Uniform rather than normal.
+        uniform: Uniform rather than truncated normal.
         seed: Seed of the operation.
         dtype: Dtype of the values.
 
@@ -458,11 +466,12 @@ def variance_scaling_initializer(
     seed: int | None = None,
     dtype: DTypeLike = float32,
 ) -> initializers.VarianceScaling:
-    """Random numbers of variance ``factor / n``.
+    """Initializer of random numbers of variance ``factor / n``.
 
     Args:
         factor: The default suits layers with `tf.nn.relu`.
-        mode: What n is: ``"FAN_IN"``, ``"FAN_OUT"`` or ``"FAN_AVG"``.
+        mode: What n is: ``"FAN_IN"``, the number of a layer's inputs; ``"FAN_OUT"``, that of its outputs; or
+            ``"FAN_AVG"``, the mean of both.
         uniform: Uniform rather than truncated normal.
         seed: Seed of the operation.
         dtype: Dtype of the values.

@@ -15,14 +15,14 @@ from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
 class MomentumOptimizer(Optimizer):
-    """Moves each variable against a sum of its gradients in which older ones fade.
+    """Moves each variable against an accumulation of its gradients, in which older gradients fade.
 
-    ``accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation``. A sparse gradient
-    changes only its rows, in the variable and in the accumulation.
+    A step is ``accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation``. With a sparse
+    gradient, only the rows that it has change, in the variable and in the accumulation.
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
-        momentum: Likewise.
+        momentum: Part of the accumulation that a step keeps, likewise.
         use_locking: Accepted for TensorFlow 1's sake.
         name: Name of the optimizer.
         use_nesterov: Use Nesterov's momentum: ``var -= learning_rate * (gradient + momentum * accumulation)``.
@@ -65,6 +65,7 @@ class MomentumOptimizer(Optimizer):
         return training_ops.apply_momentum(var, slot, rate, grad, momentum, use_nesterov=self._use_nesterov)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        # The kernel adds up the gradients of equal indices itself.
         rate, momentum = self._scalars(var)
         return sparse_training_ops.sparse_apply_momentum(
             var,
@@ -77,4 +78,5 @@ class MomentumOptimizer(Optimizer):
         )
 
     def _scalars(self, var: Any) -> list[Tensor]:
+        """Learning rate and momentum, in the dtype in which `var` is updated."""
         return [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, self._momentum_tensor)]
