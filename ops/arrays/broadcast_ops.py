@@ -488,7 +488,9 @@ SELECT = register(
         outputs=("output: T",),
         types={"T": dtypes.VALUES},
         shape=_select_shape,
-        kernels=on_every_device(out_kernel(_select_kernel, may_overwrite=(2,), elementwise=_is_by_element)),
+        kernels=on_every_device(
+            out_kernel(_select_kernel, may_overwrite=(2,), elementwise=_is_by_element, element="where({0}, {1}, {2})")
+        ),
         gradient=_select_gradient,
     )
 )
@@ -530,6 +532,10 @@ def _keep_where_kernel(ctx: KernelContext, condition: Array, x: Array, out: Arra
     return out
 
 
+def _keep_where_element(op: Operation) -> str:
+    return "where({0}, {1}, 0)" if op.attrs["chosen"] else "where({0}, 0, {1})"
+
+
 def _keep_where_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     return [None, keep_where(op.inputs[0], d_output, op.attrs["chosen"])]
 
@@ -542,7 +548,9 @@ KEEP_WHERE = register(
         attrs=("chosen",),
         types={"T": dtypes.NUMERIC},
         shape=like_input(1),
-        kernels=on_every_device(out_kernel(_keep_where_kernel, elementwise=_is_by_element)),
+        kernels=on_every_device(
+            out_kernel(_keep_where_kernel, elementwise=_is_by_element, element=_keep_where_element)
+        ),
         gradient=_keep_where_gradient,
     )
 )

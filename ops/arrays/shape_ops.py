@@ -677,6 +677,10 @@ def _cast_kernel(ctx: KernelContext, x: Array, out: Array | None = None) -> Arra
     return out
 
 
+def _cast_element(op: Operation) -> str:
+    return "{0} != 0" if op.outputs[0].dtype is dtypes.bool_ else "convert({0})"
+
+
 def _cast_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     source = op.inputs[0].dtype
     if not (source.is_differentiable and op.outputs[0].dtype.is_differentiable):
@@ -693,7 +697,7 @@ CAST = register(
         outputs=("y: DstT",),
         types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
         shape=like_input(0),
-        kernels=on_every_device(out_kernel(_cast_kernel, elementwise=True)),
+        kernels=on_every_device(out_kernel(_cast_kernel, element=_cast_element)),
         gradient=_cast_gradient,
         shape_value=_first_entries,
     )

@@ -13,15 +13,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.framework.op_def import (
-    Array,
-    KernelContext,
-    OpDef,
-    on_every_device,
-    out_kernel,
-    register,
-    ufunc_kernel,
-)
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, ufunc_kernel
 from tfray.framework.shape_functions import all_inputs_alike, like_input
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import ConvertsToTensor, TensorLike
@@ -204,6 +196,10 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     return add_op(ADD_N, inputs, name=name)
 
 
+def _sum_of_all(op: Operation) -> str:
+    return " + ".join(f"{{{index}}}" for index in range(len(op.inputs)))
+
+
 def _add_n_kernel(ctx: KernelContext, first: Array, *rest: Array, out: Array | None = None) -> Array:
     if not rest:
         return ctx.xp.positive(first, out=out)
@@ -226,7 +222,7 @@ ADD_N = register(
         outputs=("sum: T",),
         types={"T": dtypes.NUMERIC},
         shape=all_inputs_alike,
-        kernels=on_every_device(out_kernel(_add_n_kernel, may_overwrite=(0,), elementwise=True)),
+        kernels=on_every_device(out_kernel(_add_n_kernel, may_overwrite=(0,), element=_sum_of_all)),
         gradient=_add_n_gradient,
     )
 )
@@ -356,7 +352,12 @@ def _div_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 
 
 DIV_NO_NAN = register(
-    binary("DivNoNan", out_kernel(_div_no_nan_kernel, (0,), elementwise=True), dtypes.INEXACT, _div_no_nan_gradient)
+    binary(
+        "DivNoNan",
+        out_kernel(_div_no_nan_kernel, (0,), element="where({1} == 0, 0, {0} / {1})"),
+        dtypes.INEXACT,
+        _div_no_nan_gradient,
+    )
 )
 
 
@@ -441,7 +442,7 @@ def _squared_difference_gradient(op: Operation, d_z: Tensor) -> list[Tensor | No
 SQUARED_DIFFERENCE = register(
     binary(
         "SquaredDifference",
-        out_kernel(_squared_difference_kernel, (0, 1), elementwise=True),
+        out_kernel(_squared_difference_kernel, (0, 1), element="({0} - {1}) * ({0} - {1})"),
         dtypes.REAL,
         _squared_difference_gradient,
     )
@@ -499,7 +500,9 @@ def _rsqrt_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     return [multiply(d_y, multiply(multiply(square(y), y), -0.5))]
 
 
-RSQRT = register(unary("Rsqrt", out_kernel(_rsqrt_kernel, (0,), elementwise=True), dtypes.INEXACT, _rsqrt_gradient))
+RSQRT = register(
+    unary("Rsqrt", out_kernel(_rsqrt_kernel, (0,), element="1 / sqrt({0})"), dtypes.INEXACT, _rsqrt_gradient)
+)
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
@@ -749,7 +752,7 @@ def _is_large_against(x: Array, y: Array) -> bool:
 
 
 MAXIMUM = register(
-    binary("Maximum", out_kernel(_maximum_kernel, (0, 1), elementwise=True), dtypes.REAL, _maximum_gradient)
+    binary("Maximum", out_kernel(_maximum_kernel, (0, 1), element="maximum({0}, {1})"), dtypes.REAL, _maximum_gradient)
 )
 
 
@@ -783,7 +786,7 @@ def _minimum_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = 
 
 
 MINIMUM = register(
-    binary("Minimum", out_kernel(_minimum_kernel, (0, 1), elementwise=True), dtypes.REAL, _minimum_gradient)
+    binary("Minimum", out_kernel(_minimum_kernel, (0, 1), element="minimum({0}, {1})"), dtypes.REAL, _minimum_gradient)
 )
 
 

@@ -95,7 +95,7 @@ def _sigmoid_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 SIGMOID = register(
     unary(
         "Sigmoid",
-        out_kernel(widened(_sigmoid_kernel), (0,), elementwise=True, element_ns=3),
+        out_kernel(widened(_sigmoid_kernel), (0,), element_ns=3, element="sigmoid({0})"),
         dtypes.INEXACT,
         _sigmoid_gradient,
     )
@@ -123,7 +123,7 @@ def _sigmoid_grad_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 SIGMOID_GRAD = register(
     binary(
         "SigmoidGrad",
-        out_kernel(widened(_sigmoid_grad_kernel), elementwise=True),
+        out_kernel(widened(_sigmoid_grad_kernel), element="(1 - {0}) * {0} * {1}"),
         dtypes.INEXACT,
         _sigmoid_grad_gradient,
     )
@@ -379,7 +379,10 @@ def _tanh_grad_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 
 TANH_GRAD = register(
     binary(
-        "TanhGrad", out_kernel(widened(_tanh_grad_kernel), (0,), elementwise=True), dtypes.INEXACT, _tanh_grad_gradient
+        "TanhGrad",
+        out_kernel(widened(_tanh_grad_kernel), (0,), element="(1 - {0} * {0}) * {1}"),
+        dtypes.INEXACT,
+        _tanh_grad_gradient,
     )
 )
 

@@ -42,8 +42,16 @@ Formula = Callable[..., None]
 """``formula(xp, ctx, out, *arrays)``: fills `out`, element by element, in several passes over short arrays."""
 
 
-def _tiled(formula: Formula, may_overwrite: tuple[int, ...] = ()) -> Kernel:
-    """A kernel that runs a formula on parts that stay in the cache. 16-bit floats are computed in float32."""
+def _tiled(
+    formula: Formula, may_overwrite: tuple[int, ...] = (), element: str | Callable[[Any], str] | None = None
+) -> Kernel:
+    """A kernel that runs a formula on parts that stay in the cache. 16-bit floats are computed in float32.
+
+    Args:
+        formula: The formula.
+        may_overwrite: See `Kernel`.
+        element: The same as an expression; see `Kernel`.
+    """
 
     def kernel(ctx: KernelContext, *arrays: Array, out: Array | None = None) -> Array:
         xp = ctx.xp
@@ -52,7 +60,7 @@ def _tiled(formula: Formula, may_overwrite: tuple[int, ...] = ()) -> Kernel:
         return map_flat(xp, lambda *parts: formula(xp, ctx, *parts), out, *arrays)
 
     kernel.__name__ = formula.__name__
-    return out_kernel(widened(kernel), may_overwrite, elementwise=True)
+    return out_kernel(widened(kernel), may_overwrite, elementwise=True, element=element)
 
 
 @lru_cache(maxsize=16)
@@ -128,7 +136,7 @@ def _relu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
     return [relu_grad(d_activations, op.outputs[0])]
 
 
-RELU = register(_activation("Relu", _tiled(_relu_formula, may_overwrite=(0,)), _relu_gradient, dtypes.REAL))
+RELU = register(_activation("Relu", _tiled(_relu_formula, (0,), "maximum({0}, 0)"), _relu_gradient, dtypes.REAL))
 
 
 def relu_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
@@ -150,7 +158,13 @@ def _relu_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 
 
 RELU_GRAD = register(
-    _activation_gradient("ReluGrad", "features", _tiled(_relu_grad_formula, (0, 1)), _relu_grad_gradient, dtypes.REAL)
+    _activation_gradient(
+        "ReluGrad",
+        "features",
+        _tiled(_relu_grad_formula, (0, 1), "{0} * where({1} > 0, 1, 0)"),
+        _relu_grad_gradient,
+        dtypes.REAL,
+    )
 )
 
 
@@ -180,7 +194,7 @@ def _relu6_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]
     return [relu6_grad(d_activations, op.outputs[0])]
 
 
-RELU6 = register(_activation("Relu6", _tiled(_relu6_formula, (0,)), _relu6_gradient))
+RELU6 = register(_activation("Relu6", _tiled(_relu6_formula, (0,), "minimum(maximum({0}, 0), 6)"), _relu6_gradient))
 
 
 def relu6_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
@@ -204,7 +218,12 @@ def _relu6_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]
 
 
 RELU6_GRAD = register(
-    _activation_gradient("Relu6Grad", "features", _tiled(_relu6_grad_formula, (0, 1)), _relu6_grad_gradient)
+    _activation_gradient(
+        "Relu6Grad",
+        "features",
+        _tiled(_relu6_grad_formula, (0, 1), "{0} * where(({1} > 0) & ({1} < 6), 1, 0)"),
+        _relu6_grad_gradient,
+    )
 )
 
 
@@ -240,11 +259,20 @@ def _leaky_relu_formula(xp: ArrayModule, ctx: KernelContext, out: Array, feature
     (xp.maximum if alpha <= 1 else xp.minimum)(features, out, out=out)
 
 
+def _leaky_relu_element(op: Operation) -> str:
+    alpha = op.attrs["alpha"]
+    return f"{'maximum' if alpha <= 1 else 'minimum'}({{0}}, {{0}} * {alpha!r})"
+
+
 def _leaky_relu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
     return [leaky_relu_grad(d_activations, op.inputs[0], op.attr("alpha"))]
 
 
-LEAKY_RELU = register(_activation("LeakyRelu", _tiled(_leaky_relu_formula), _leaky_relu_gradient, attrs=("alpha",)))
+LEAKY_RELU = register(
+    _activation(
+        "LeakyRelu", _tiled(_leaky_relu_formula, element=_leaky_relu_element), _leaky_relu_gradient, attrs=("alpha",)
+    )
+)
 
 
 def leaky_relu_grad(gradients: TensorLike, features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
@@ -275,7 +303,7 @@ LEAKY_RELU_GRAD = register(
     _activation_gradient(
         "LeakyReluGrad",
         "features",
-        _tiled(_leaky_relu_grad_formula, (0, 1)),
+        _tiled(_leaky_relu_grad_formula, (0, 1), lambda op: f"{{0}} * where({{1}} > 0, 1, {op.attrs['alpha']!r})"),
         _leaky_relu_grad_gradient,
         attrs=("alpha",),
     )
@@ -330,7 +358,9 @@ def _elu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
     return [elu_grad(d_activations, op.outputs[0])]
 
 
-ELU = register(_activation("Elu", _tiled(_elu_formula), _elu_gradient))
+ELU = register(
+    _activation("Elu", _tiled(_elu_formula, element="maximum({0}, exp(minimum({0}, 0)) - 1)"), _elu_gradient)
+)
 
 
 def elu_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
@@ -354,7 +384,11 @@ def _elu_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     return [elu_grad(d_output, outputs), multiply(multiply(d_output, gradients), is_negative)]
 
 
-ELU_GRAD = register(_activation_gradient("EluGrad", "outputs", _tiled(_elu_grad_formula, (0, 1)), _elu_grad_gradient))
+ELU_GRAD = register(
+    _activation_gradient(
+        "EluGrad", "outputs", _tiled(_elu_grad_formula, (0, 1), "{0} * (minimum({1}, 0) + 1)"), _elu_grad_gradient
+    )
+)
 
 SELU_SCALE: Final = 1.0507009873554805
 SELU_ALPHA: Final = 1.6732632423543772

@@ -121,7 +121,9 @@ BIAS_ADD = register(
         attrs=("data_format",),
         types={"T": dtypes.NUMERIC},
         shape=_bias_add_shape,
-        kernels=on_every_device(out_kernel(_bias_add_kernel, may_overwrite=(0,), elementwise=_is_channels_last)),
+        kernels=on_every_device(
+            out_kernel(_bias_add_kernel, may_overwrite=(0,), elementwise=_is_channels_last, element="{0} + {1}")
+        ),
         gradient=_bias_add_gradient,
     )
 )

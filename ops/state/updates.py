@@ -33,12 +33,21 @@ from tfray.framework.op_def import (
 from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch, thread_count
+from tfray.ops.kernels.element_loops import formula_loop
 from tfray.ops.kernels.row_sums import group_equal, sum_groups
+from tfray.ops.kernels.tiles import LARGE_ELEMENTS
 from tfray.ops.state.sparse_state_ops import check_rows
 from tfray.ops.state.state_ops import add_access, handle_of
 
 TILE_BYTES: Final = 1 << 20
 """Bytes of each array in a tile: large enough that passing the interpreter's lock between threads costs little."""
+
+_LOOP_ELEMENTS: Final = 1 << 14
+"""Elements from which an update is a compiled loop, which computes the same bits. Smaller ones are not worth loading
+the compiler's library for."""
+
+_LOOP_STEP: Final = 1 << 14
+"""Elements that a thread of such a loop takes at a time: a few microseconds of work."""
 
 Formula = Callable[..., None]
 """``formula(xp, (t, u), gradient, variable, *slots, *scalars)``: updates `variable` and `slots` in place.
@@ -122,6 +131,14 @@ def _check_shapes(resources: Sequence[StoredVariable], arrays: Sequence[Array], 
 
 def _run_tiles(xp: ArrayModule, formula: Formula, flats: Sequence[Array], scalars: Sequence[Array]) -> None:
     size = flats[0].size
+    if xp is np and size >= _LOOP_ELEMENTS:
+        compiled = formula_loop(formula, flats[0].dtype, len(flats), len(scalars))
+        if compiled is not None:
+            loop, written = compiled
+            is_large = size * len(flats) >= LARGE_ELEMENTS
+            arrays = [np.ascontiguousarray(flats[0]), *flats[1:]]
+            loop.run(size, _LOOP_STEP, *arrays, *scalars, *(arrays[index] for index in written), is_large=is_large)
+            return
     count = _tile_count(flats[0].nbytes) if xp is np else 1
     if count == 1:
         run_tile(xp, formula, flats, scalars)

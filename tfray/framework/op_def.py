@@ -123,6 +123,9 @@ class Kernel:
             broadcast from their last dimension on. Such a kernel may be called on any part of the elements. A function
             decides by the operation.
         element_ns: About how many nanoseconds an element takes on a CPU when it is in the cache.
+        element: For an elementwise kernel, an element of the output as an expression of those of the inputs, such as
+            ``"maximum({0}, 0)"``, from which a loop is compiled (see `ops.kernels.element_loops`). A function gives it
+            for an operation. None for a ufunc, whose name says it, and where there is none.
     """
 
     function: KernelFunction
@@ -133,6 +136,7 @@ class Kernel:
     inline: str | None = None
     elementwise: bool | Callable[[Any], bool] = False
     element_ns: float = 0.2
+    element: str | Callable[[Any], str] | None = None
 
 
 _UFUNC_NS: Final = {
@@ -160,9 +164,11 @@ def out_kernel(
     may_overwrite: tuple[int, ...] = (),
     elementwise: bool | Callable[[Any], bool] = False,
     element_ns: float = 0.5,
+    element: str | Callable[[Any], str] | None = None,
 ) -> Kernel:
-    """A kernel whose function takes ``out=`` (see `Kernel`)."""
-    return Kernel(function, True, may_overwrite, elementwise=elementwise, element_ns=element_ns)
+    """A kernel whose function takes ``out=`` (see `Kernel`). It is elementwise if `element` is given."""
+    elementwise = elementwise or element is not None
+    return Kernel(function, True, may_overwrite, elementwise=elementwise, element_ns=element_ns, element=element)
 
 
 def on_every_device(kernel: KernelFunction | Kernel) -> Mapping[str, Kernel]:

@@ -46,14 +46,17 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
 from tfray.framework.region import Region
 from tfray.framework.tensor_list import TensorList
+from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.runtime.device import Device, OpContext
 from tfray.runtime.fusion import (
     FusedGroup,
+    compiled_loop,
     find_groups,
     in_form,
     is_threaded,
     part_buffer,
     parts_of,
+    run_loop,
     run_parts,
     scratch_slots,
 )
@@ -500,7 +503,7 @@ class _Emitter:
     # -- groups ------------------------------------------------------------------------------------
 
     def _write_group(self, group: FusedGroup) -> None:
-        """Write a function of a part, and its run over all parts.
+        """Write a group as a function of a part that runs over all parts, or as the call of a compiled loop.
 
         Names begin with ``f`` for whole arrays in the group's form and ``p`` for a part of them. In traced code ``m``
         are the times before each operation on a part, and ``t`` is the list of these for all parts.
@@ -522,6 +525,38 @@ class _Emitter:
             program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or fresh}", tensor.op)
             whole[tensor] = f"f{serial}_{self.name(tensor)}"
             program.add(f"{whole[tensor]} = {self.name(tensor)}.reshape({group.matrix_shape})")
+        loop = compiled_loop(group, self._kernel)
+        if program.traced:
+            program.add(f"t{serial} = []")
+            program.add("begun = trace.now()")
+        if loop is None:
+            self._write_parts(group, whole, serial)
+        else:
+            self._write_loop_call(group, loop, whole, serial)
+        if program.traced:
+            ops = ", ".join(map(self._traced_op, group.ops))
+            places = tuple(group.results.index(tensor) for tensor in kept)
+            values = "".join(f"{self.name(tensor)}, " for tensor in kept)
+            program.add(f"trace.ran_together(({ops},), start, begun, trace.now(), t{serial}, {places}, ({values}))")
+        program.add(" = ".join(whole.values()) + " = None")
+
+    def _write_loop_call(
+        self, group: FusedGroup, loop: CompiledKernel, whole: Mapping[Tensor, str], serial: int
+    ) -> None:
+        """Write the call of a compiled loop. Its operations are taken to have equal shares of its time."""
+        program = self._program
+        loop.prepare()
+        kept = [tensor for tensor in group.results if tensor not in group.internal]
+        arrays = ", ".join(whole.get(tensor) or self.name(tensor) for tensor in [*group.forms, *kept])
+        how = f"{group.matrix_shape[0]}, {group.width}, {is_threaded(group, self._kernel)}"
+        call = f"{program.refer('run_loop', run_loop)}({program.refer('loop', loop)}, {how}, {arrays})"
+        program.add(call, group.ops[0], [(tensor, self.name(tensor)) for tensor in group.forms])
+        if program.traced:
+            program.add(f"t{serial}.append(range({len(group.ops) + 1}))")
+
+    def _write_parts(self, group: FusedGroup, whole: Mapping[Tensor, str], serial: int) -> None:
+        """Write a function of a part, and its run over all parts."""
+        program = self._program
         program.add(f"def g{serial}(part):")
         program.depth += 1
         self._write_part(group, whole)
@@ -532,16 +567,8 @@ class _Emitter:
         program.depth -= 1
         parts = program.refer("parts", parts_of(group, self._kernel))
         threaded = is_threaded(group, self._kernel)
-        if program.traced:
-            program.add(f"t{serial} = []")
-            program.add("begun = trace.now()")
         program.add(f"{program.refer('run_parts', run_parts)}(g{serial}, {parts}, {threaded})")
-        if program.traced:
-            ops = ", ".join(map(self._traced_op, group.ops))
-            places = tuple(group.results.index(tensor) for tensor in kept)
-            values = "".join(f"{self.name(tensor)}, " for tensor in kept)
-            program.add(f"trace.ran_together(({ops},), start, begun, trace.now(), t{serial}, {places}, ({values}))")
-        program.add(" = ".join([*whole.values(), f"g{serial}"]) + " = None")
+        program.add(f"g{serial} = None")
 
     def _write_part(self, group: FusedGroup, whole: Mapping[Tensor, str]) -> None:
         """Write the operations of a group on one part."""

@@ -1,8 +1,8 @@
 """Elementwise operations on large arrays, fused: computed together, part by part, while a part is in the cache.
 
 A group is a run of elementwise operations whose results have one shape. Its results that nothing else needs never
-exist as a whole; the others are filled part by part, on several threads where the work is worth it. The values are
-those of the operations run one by one: the kernels are the same.
+exist as a whole; the others are filled part by part, on several threads where the work is worth it. A group is compiled
+as one loop where that is possible; else the operations' kernels are called on each part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import numpy as np
 
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
+from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
+from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, element_loop
 from tfray.runtime.segment_body import Body
 
 MIN_ELEMENTS: Final = 1 << 17
@@ -34,6 +36,9 @@ _MIN_TILE, _MAX_TILE, _MAX_THREADED_TILE = 1 << 14, 1 << 16, 1 << 18
 
 _THREADED_CALL_NS: Final = 60_000
 """Nanoseconds that one call of a kernel on a thread should take: each call hands over the interpreter's lock twice."""
+
+LOOP_STEP: Final = 1 << 14
+"""Elements that a thread of a compiled loop takes at a time: a few microseconds of work."""
 
 _BLOCK: Final = 128
 """Side of the blocks in which a transposed array is copied, in elements. Measured for 8192 x 1024 floats on two
@@ -176,6 +181,8 @@ def is_threaded(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> 
 def _find_internal(body: Body, groups: Sequence[FusedGroup]) -> None:
     owner = {op: group for group in groups for op in group.ops}
     leaving = set(body.outputs)
+    # What no operation takes is a target of the step, which asks for it as a whole.
+    leaving.update({op.outputs[0] for op in owner} - {tensor for op in body.ops for tensor in op.inputs})
     for op in body.ops:
         for tensor in op.inputs:
             if tensor.op in owner and owner.get(op) is not owner[tensor.op]:
@@ -196,6 +203,33 @@ def parts_of(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> lis
     count = min(length, -(-group.size // tile))
     bounds = [length * part // count for part in range(count + 1)]
     return [slice(first, last) for first, last in pairwise(bounds)]
+
+
+def compiled_loop(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> CompiledKernel | None:
+    """The group as a compiled loop; None if an operation of it cannot be compiled.
+
+    Its arguments are the length of a row unless `FusedGroup.width` is None, the inputs in the order of
+    `FusedGroup.forms`, and the results that are not internal.
+    """
+    names = {tensor: str(index) for index, tensor in enumerate([*group.forms, *group.results])}
+    inputs = {names[tensor]: Input(tensor.dtype.numpy, form) for tensor, form in group.forms.items()}
+    assignments = []
+    for op in group.ops:
+        element = _element(op, kernel_of(op))
+        if element is None:
+            return None
+        output = op.outputs[0]
+        operands = tuple(names[tensor] for tensor in op.inputs)
+        assignments.append(Assignment(names[output], element, operands, output.dtype.numpy))
+    return element_loop(
+        inputs, assignments, [names[tensor] for tensor in group.results if tensor not in group.internal]
+    )
+
+
+def _element(op: Operation, kernel: Kernel) -> str | None:
+    if callable(kernel.element):
+        return kernel.element(op)
+    return kernel.element or UFUNC_ELEMENTS.get(kernel.ufunc or "")
 
 
 def scratch_slots(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> dict[Tensor, str]:
@@ -238,6 +272,21 @@ def run_parts(work: Callable[[slice], None], parts: Collection[slice], threaded:
         return
     cut = list(parts)
     parallel_for(lambda index: work(cut[index]), len(cut))
+
+
+def run_loop(loop: CompiledKernel, rows: int, width: int | None, threaded: bool, *arrays: Any) -> None:
+    """Run a `compiled_loop`.
+
+    Args:
+        loop: The loop.
+        rows: Number of its rows, or of its elements if it has no rows.
+        width: Elements of a row, or None.
+        threaded: Whether on several threads.
+        *arrays: Inputs and results, whole ones contiguous.
+    """
+    sizes = () if width is None else (width,)
+    step = max(1, LOOP_STEP // (width or 1))
+    loop.run(rows, step, *sizes, *map(np.ascontiguousarray, arrays), is_large=threaded)
 
 
 def in_form(array: Any, shape: tuple[int, ...]) -> Any:

@@ -1,0 +1,256 @@
+"""Compiled kernels: made from the Python of `ops.compiled`, where the extra ``fast`` has installed numba.
+
+A kernel is compiled when it is first asked for on this machine, which takes about a second, and kept as machine code in
+the user's cache folder. From then on llvmlite alone loads it, in a millisecond; numba is imported by a process only if
+it compiles. A kernel is called with the addresses of arrays, without the interpreter's lock. Every thread that takes
+part enters it once, and takes items from a common counter until none are left.
+
+With ``TFRAY_KERNELS=numpy`` in the environment, or without the extra, nothing is compiled and NumPy computes.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import hashlib
+import inspect
+import logging
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from importlib import import_module, metadata, util
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.ops.kernels.cpu_threads import parallel_for, thread_count
+from tfray.ops.kernels.onednn import PATHS_VARIABLE, address_of
+
+_PACKAGE: Final = "tfray.ops.compiled"
+_LONG_S: Final = 2.0
+"""Seconds of compiling from which the user is told."""
+
+_C_TYPES: Final[Mapping[str, Any]] = {"Int": ctypes.c_int64, "Float": ctypes.c_float, "Double": ctypes.c_double}
+"""The types of a kernel's arguments by the names that annotations use. Those that end in ``s`` are arrays."""
+
+_log = logging.getLogger(__name__)
+
+
+@cache
+def can_compile() -> bool:
+    """Whether kernels are compiled: the libraries are there, and ``TFRAY_KERNELS`` is not ``numpy``."""
+    if os.environ.get(PATHS_VARIABLE) == "numpy":
+        return False
+    return all(util.find_spec(name) is not None for name in ("numba", "llvmlite"))
+
+
+class CompiledKernel:
+    """A kernel, compiled or loaded at the first call.
+
+    Args:
+        source: The source of a module that defines it.
+        name: Its name there. Its first two arguments are the range of items to compute.
+        load: Gives the module's namespace, to compile it.
+    """
+
+    def __init__(self, source: str, name: str, load: Callable[[], Mapping[str, Any]]) -> None:
+        self._source = source
+        self._name = name
+        self._load = load
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _types(self) -> list[str]:
+        """The types of the arguments after the range."""
+        tree = ast.parse(self._source)
+        function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == self._name)
+        return [ast.unparse(argument.annotation) for argument in function.args.args[2:] if argument.annotation]
+
+    @cached_property
+    def _entry(self) -> Any:
+        with self._lock:
+            key = hashlib.sha256(repr((self._source, self._name, _surroundings())).encode()).hexdigest()[:32]
+            entry = _engine().function(key, lambda: _compiled(self._load()[self._name], self._types))
+        arguments = [_C_TYPES.get(kind, ctypes.c_void_p) for kind in self._types]
+        return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, *arguments)(entry)
+
+    def prepare(self) -> None:
+        """Load it, and compile it first where that has not been done."""
+        self._entry  # noqa: B018 (a cached property)
+
+    def run(self, count: int, step: int, *arguments: Any, is_large: bool = True) -> None:
+        """Compute all items.
+
+        Args:
+            count: Number of items.
+            step: Items that a thread takes at a time.
+            *arguments: Numbers, and C-contiguous arrays, as the kernel's annotations say.
+            is_large: Whether several threads take part.
+        """
+        values = [address_of(value) if isinstance(value, np.ndarray) else value for value in arguments]
+        threads = min(thread_count(), -(-count // step)) if is_large else 1
+        counter = np.zeros(1, np.int64)
+        entry, place = self._entry, address_of(counter)
+        if threads <= 1:
+            entry(place, step, count, *values)
+        else:
+            parallel_for(lambda _: entry(place, step, count, *values), threads)
+
+
+@cache
+def kernel(module: str, name: str) -> CompiledKernel:
+    """The kernel `name` of a module of `ops.compiled`."""
+    found = util.find_spec(f"{_PACKAGE}.{module}")
+    assert found is not None and found.origin is not None
+    source = Path(found.origin).read_text(encoding="utf-8")
+    return CompiledKernel(source, name, lambda: vars(import_module(f"{_PACKAGE}.{module}")))
+
+
+def kernel_of_source(source: str, name: str) -> CompiledKernel:
+    """The kernel `name` of generated source, in which the names of `ops.compiled.vectors` are known."""
+
+    def load() -> Mapping[str, Any]:
+        namespace = dict(vars(import_module(f"{_PACKAGE}.vectors")))
+        exec(compile(source, f"<kernel {name}>", "exec", dont_inherit=True), namespace)
+        return namespace
+
+    return CompiledKernel(source, name, load)
+
+
+@cache
+def _surroundings() -> tuple[str, ...]:
+    """What else the code of a kernel depends on: the functions that kernels share, the compiler, and the CPU."""
+    import llvmlite.binding as llvm
+
+    shared = util.find_spec(f"{_PACKAGE}.vectors")
+    assert shared is not None and shared.origin is not None
+    versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
+    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    own = inspect.getsource(sys.modules[__name__])
+    return (own, Path(shared.origin).read_text(encoding="utf-8"), *versions, *cpu)
+
+
+# -- compiling -------------------------------------------------------------------------------------------
+
+
+def _compiled(function: Callable[..., None], types: Sequence[str]) -> bytes:
+    """The machine code of a kernel and of the loop that takes items for it, as an object file with `_ENTRY`."""
+    import llvmlite.binding as llvm
+    from numba import cfunc, njit
+    from numba import types as numba_types
+
+    vectors = import_module(f"{_PACKAGE}.vectors")
+    names = ", ".join(f"a{index}" for index in range(len(types)))
+    source = (
+        f"def entry(counter, step, count, {names}):\n"
+        "    first = take(counter) * step\n"
+        "    while first < count:\n"
+        f"        kernel(first, min(first + step, count), {names})\n"
+        "        first = take(counter) * step\n"
+    )
+    namespace = {"take": vectors.take, "kernel": njit(error_model="numpy")(function)}
+    exec(source, namespace)
+    counter = numba_types.CPointer(numba_types.int64)
+    signature = numba_types.void(
+        counter, numba_types.int64, numba_types.int64, *(vectors.ARGUMENT_TYPES[kind] for kind in types)
+    )
+    entry = cfunc(signature, error_model="numpy")(namespace["entry"])
+    text = entry.inspect_llvm().replace(entry.native_name, _ENTRY)
+    machine = _machine("-prefer-256-bit")  # vectors as wide as the CPU has them
+    code: bytes = machine.emit_object(llvm.parse_assembly(text))
+    return code
+
+
+_ENTRY: Final = "tfray_kernel"
+
+
+def _machine(*features: str) -> Any:
+    """A description of this CPU, for LLVM."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    flags = ",".join([llvm.get_host_cpu_features().flatten(), *features])
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=flags, opt=3, reloc="pic", codemodel="jitdefault", jit=True
+    )
+
+
+class _Engine:
+    """Loads machine code, which stays for the life of the process."""
+
+    def __init__(self) -> None:
+        self._loaded: list[Any] = []
+        self._lock = threading.Lock()
+        self._spent_s = 0.0
+        self._told = False
+
+    def function(self, key: str, compiled: Callable[[], bytes]) -> int:
+        """The address of the kernel with that key; `compiled` makes its object file where the cache has none."""
+        with self._lock:
+            path = _folder() / f"{key}.o"
+            try:
+                code = path.read_bytes()
+            except OSError:
+                code = self._timed(compiled)
+                _keep(path, code)
+            return self._linked(code)
+
+    def _timed(self, compiled: Callable[[], bytes]) -> bytes:
+        started = time.monotonic()
+        code = compiled()
+        self._spent_s += time.monotonic() - started
+        if self._spent_s > _LONG_S and not self._told:
+            self._told = True
+            print(f"tfray: compiling kernels for this CPU, once; they are kept in {_folder()}", file=sys.stderr)
+        return code
+
+    def _linked(self, code: bytes) -> int:
+        import llvmlite.binding as llvm
+
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        self._loaded.append(engine)
+        address: int = engine.get_function_address(_ENTRY)
+        return address
+
+
+@cache
+def _engine() -> _Engine:
+    return _Engine()
+
+
+@cache
+def _folder() -> Path:
+    """The folder of kept kernels: the user's own, which nobody else can write to.
+
+    It is a temporary one, for this process, where the user has none.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "tfray" / "kernels"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = folder.stat()
+        if state.st_uid == os.getuid() and not state.st_mode & 0o022:
+            return folder
+        _log.warning("%s belongs to another user or can be written by others: kernels are compiled anew", folder)
+    except OSError as error:
+        _log.warning("compiled kernels cannot be kept in %s: %s", folder, error)
+    return Path(tempfile.mkdtemp(prefix="tfray-kernels-"))
+
+
+def _keep(path: Path, code: bytes) -> None:
+    """Write a file as a whole: another process may do the same."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(code)
+        os.replace(file.name, path)
+    except OSError as error:
+        _log.warning("a compiled kernel cannot be kept in %s: %s", path, error)
