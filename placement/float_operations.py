@@ -34,7 +34,7 @@ def float_operations(op: Operation, unknown: int | None = None) -> int | None:
     """
     if op.type in ("MatMul", "BatchMatMul"):
         return _of_product(op, unknown)
-    if op.type in ("Conv2D", "DepthwiseConv2dNative", "Conv3D"):
+    if op.type in ("Conv2D", "_FusedConv2D", "DepthwiseConv2dNative", "Conv3D"):
         return _of_convolution(op, op.inputs[1], op.outputs[0], unknown)
     if op.type in ("Conv2DBackpropInput", "Conv2DBackpropFilter"):
         filters = op.inputs[1] if op.type == "Conv2DBackpropInput" else op.outputs[0]

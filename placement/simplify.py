@@ -3,6 +3,7 @@ skipped. The user's graph is not touched."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,6 +16,7 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
+from tfray.placement.fuse import fused_form
 from tfray.placement.regions import KeptParts, kept_parts, scheduled
 
 MAX_FOLDED_BYTES: Final = 1 << 20
@@ -48,6 +50,7 @@ def simplify(
     kept: Collection[Operation],
     fetched: Iterable[Tensor] = (),
     optimize: bool = True,
+    fed_shapes: Sequence[TensorShape] | None = None,
 ) -> Simplified:
     """Copy `ops` into a new graph.
 
@@ -57,8 +60,9 @@ def simplify(
         kept: Operations that are not skipped even if they only forward their input: fetched ones.
         fetched: Tensors whose values are wanted.
         optimize: False copies every operation as it is.
+        fed_shapes: The shapes of what is fed; None for those of `fed`. Shapes of what follows are inferred from them.
     """
-    return _Simplifier(kept, fetched, optimize, Graph()).run(ops, fed)
+    return _Simplifier(kept, fetched, optimize, Graph()).run(ops, fed, fed_shapes)
 
 
 class _Simplifier:
@@ -66,12 +70,17 @@ class _Simplifier:
         self._result = Simplified(graph)
         self._kept = set(kept)
         self._used = set(fetched)
+        self._uses = Counter(self._used)
         self._optimize = optimize
         self._seen: dict[Any, Operation] = {}
+        self._infers = False
         self._constants: dict[Tensor, np.ndarray[Any, Any]] = {}
 
-    def run(self, ops: Sequence[Operation], fed: Sequence[Tensor]) -> Simplified:
+    def run(
+        self, ops: Sequence[Operation], fed: Sequence[Tensor], fed_shapes: Sequence[TensorShape] | None
+    ) -> Simplified:
         graph = self._result.graph
+        self._infers = fed_shapes is not None
         with graph.as_default():
             run = set(ops)
             # A target of which no result is fetched is wanted as a whole: all its results count as used.
@@ -79,8 +88,8 @@ class _Simplifier:
                 if self._used.isdisjoint(op.outputs):
                     self._used.update(op.outputs)
             self._note_uses(ops)
-            for tensor in fed:
-                self._add_feed(tensor, tensor.op in run)
+            for tensor, shape in zip(fed, fed_shapes or [tensor.shape for tensor in fed], strict=True):
+                self._add_feed(tensor, shape, tensor.op in run)
             for op in ops:
                 self._add(op)
         return self._result
@@ -89,11 +98,13 @@ class _Simplifier:
         """Record which results `ops` use. An operation that another one waits for counts with all its results."""
         for op in ops:
             self._used.update(op.inputs)
+            self._uses.update(op.inputs)
             for control in op.control_inputs:
                 self._used.update(control.outputs)
+                self._uses.update(control.outputs)
 
-    def _add_feed(self, tensor: Tensor, beside_its_operation: bool) -> None:
-        attrs = {"dtype": tensor.dtype, "shape": tensor.shape}
+    def _add_feed(self, tensor: Tensor, shape: TensorShape, beside_its_operation: bool) -> None:
+        attrs = {"dtype": tensor.dtype, "shape": shape}
         # Errors show the feed's name. So the feed takes the name of the fed operation, if that name is free.
         free = not beside_its_operation and len(tensor.op.outputs) == 1
         name = tensor.op.name if free else f"_feed/{tensor.op.name}/{tensor.value_index}"
@@ -113,7 +124,7 @@ class _Simplifier:
         if op.op_def.regions:
             made, outputs = self._add_with_regions(op, inputs, controls)
         elif reused is None:
-            made = _copy(result.graph, op, inputs, controls)
+            made = _copy(result.graph, op, inputs, controls, infers=self._infers)
             outputs = made.outputs
         else:
             made, outputs = reused
@@ -196,11 +207,25 @@ class _Simplifier:
         twin = self._seen.get(key)
         if twin is not None:
             return twin, twin.outputs
-        made = _copy(self._result.graph, op, inputs, controls)
+        made = self._fused(op, inputs, controls) or _copy(self._result.graph, op, inputs, controls, infers=self._infers)
         self._seen[key] = made
         if op.type == "Const":
             self._constants[made.outputs[0]] = op.attrs["value"]
         return made, made.outputs
+
+    def _fused(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation | None:
+        """An operation that computes `op` and the one before it, if no other needs what lies between."""
+        graph = self._result.graph
+        if not inputs or controls or inputs[0].op.control_inputs or isinstance(graph, Region):
+            return None
+        if self._uses[op.inputs[0]] > 1 or op.inputs[0].op in self._kept:
+            return None
+        form = fused_form(op, inputs)
+        if form is None:
+            return None
+        return graph.create_op(
+            form.type, form.inputs, form.attrs, op.name, exact_name=True, device=op.device, site=op.site
+        )
 
     def _fold(
         self, op: Operation, inputs: list[Tensor], controls: list[Operation]
@@ -226,8 +251,12 @@ class _Simplifier:
         return tensor
 
 
-def _copy(graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation:
-    return graph.create_op(
+def _copy(
+    graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Operation], *, infers: bool = False
+) -> Operation:
+    shapes = [tensor.shape for tensor in op.outputs]
+    is_same = not infers or all(new.shape == old.shape for new, old in zip(inputs, op.inputs, strict=True))
+    made = graph.create_op(
         op.type,
         inputs,
         op.attrs,
@@ -236,8 +265,12 @@ def _copy(graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Oper
         exact_name=True,
         device=op.device,
         site=op.site,
-        shapes=[tensor.shape for tensor in op.outputs],
+        shapes=shapes if is_same else None,
     )
+    if not is_same:
+        for tensor, shape in zip(made.outputs, shapes, strict=True):
+            tensor.set_shape(shape)  # what the program has said, which may be more than can be inferred
+    return made
 
 
 def _forwards(op: Operation, inputs: Sequence[Tensor]) -> bool:

@@ -5,6 +5,10 @@ NumPy busy for 100 us or more; below that, handing the lock over costs more than
 
 A kernel that calls BLAS on small tiles runs best with one BLAS thread per tile, several tiles at once: copies
 then run on every core too. OpenBLAS has one process-wide thread count, which is held at one meanwhile.
+
+On a busy machine a helper may be put aside in the midst of a tile, and its caller would wait for a time slice. So
+after such a wait kernels do without helpers for a while. Results do not depend on it: how work is cut depends on
+shapes alone.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from queue import SimpleQueue
@@ -128,6 +133,13 @@ def parallel_for(work: Callable[[int], None], count: int) -> None:
         for index in range(count):
             work(index)
         return
+    clock = time.perf_counter
+    begun = clock()
+    if begun < _pause.end:
+        with one_blas_thread():
+            for index in range(count):
+                work(index)
+        return
     indices = iter(range(count))  # its __next__ is atomic under the interpreter's lock
     pool = _shared_pool()
     with one_blas_thread():
@@ -137,11 +149,45 @@ def parallel_for(work: Callable[[int], None], count: int) -> None:
         try:
             _run_all(work, indices)
         finally:
+            done = clock()
             # A helper that never began has nothing to do. The others may still be reading the caller's arrays.
             errors = [share.finish() for share in shares]
+            _pause.note(done - begun, done, clock())
     for error in errors:
         if error is not None:
             raise error
+
+
+class _Pause:
+    """A while in which kernels do without helpers, because a caller had to wait for one.
+
+    Attributes:
+        end: When it ends, in seconds of `time.perf_counter`.
+    """
+
+    _LONG_WAIT_S: Final = 5e-4
+    _SHORTEST_S: Final = 0.01
+    _LONGEST_S: Final = 0.32
+
+    def __init__(self) -> None:
+        self.end = 0.0
+        self._length_s = self._SHORTEST_S
+
+    def note(self, worked_s: float, done: float, now: float) -> None:
+        """Note that a caller worked for so long, and waited from `done` to `now`.
+
+        If a helper's last tile took longer than all that the caller did, it was put aside. Each such wait doubles the
+        pause, and a call without one makes it short again.
+        """
+        waited_s = now - done
+        if waited_s <= self._LONG_WAIT_S or waited_s <= worked_s:
+            self._length_s = self._SHORTEST_S
+            return
+        self.end = now + self._length_s
+        self._length_s = min(2 * self._length_s, self._LONGEST_S)
+
+
+_pause: Final = _Pause()
 
 
 def _run_all(work: Callable[[int], None], indices: Iterator[int]) -> None:

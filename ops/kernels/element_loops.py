@@ -56,6 +56,11 @@ class Assignment:
     dtype: NumpyDType
 
 
+def has_own_functions(element: str) -> bool:
+    """Whether an expression calls a function whose last bits are not NumPy's."""
+    return any(f"{name}(" in element for name in _FLOAT32_ONLY)
+
+
 def element_loop(
     inputs: Mapping[str, Input], assignments: Sequence[Assignment], stored: Sequence[str]
 ) -> CompiledKernel | None:

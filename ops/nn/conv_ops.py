@@ -24,7 +24,12 @@ from tfray.ops.kernels.windows import (
     static_image_sizes,
 )
 from tfray.ops.nn.conv_geometry import Geometry, geometry
-from tfray.ops.nn.convolution import convolve, convolve_backward_filters, convolve_backward_images
+from tfray.ops.nn.convolution import (
+    convolve,
+    convolve_backward_filters,
+    convolve_backward_images,
+    convolve_biased,
+)
 
 _ATTRS: Final = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
 
@@ -154,6 +159,27 @@ CONV2D = register(
         shape=_conv2d_shape,
         kernels=on_every_device(out_kernel(_conv2d_kernel)),
         gradient=_conv2d_gradient,
+    )
+)
+
+
+def _fused_conv2d_kernel(
+    ctx: KernelContext, images: Array, filters: Array, bias: Array, out: Array | None = None
+) -> Array:
+    geo = _geometry(ctx, images.shape, filters.shape)
+    rectified = ctx.attr("fused_ops") == ["BiasAdd", "Relu"]
+    return convolve_biased(ctx.xp, images, filters, bias, geo, rectified=rectified, out=out)
+
+
+FUSED_CONV2D = register(
+    OpDef(
+        name="_FusedConv2D",  # made of other operations when a step is compiled (`placement.fuse`)
+        inputs=("input: T", "filter: T", "args: T"),
+        outputs=("output: T",),
+        attrs=(*_ATTRS, "fused_ops"),
+        types={"T": dtypes.FLOATS},
+        shape=_conv2d_shape,
+        kernels=on_every_device(out_kernel(_fused_conv2d_kernel)),
     )
 )
 

@@ -116,6 +116,27 @@ def convolve(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out:
     return out
 
 
+def convolve_biased(
+    xp: ArrayModule,
+    images: Array,
+    filters: Array,
+    bias: Array,
+    geo: Geometry,
+    *,
+    rectified: bool,
+    out: Array | None = None,
+) -> Array:
+    """See `convolve`. A bias for each filter is added, and ``max(x, 0)`` of the sums taken if they are `rectified`."""
+    if out is None:
+        out = xp.empty(geo.outputs_shape, images.dtype)
+    if fast_convolution.can_convolve(xp, "biased", geo, images, filters, bias):
+        return fast_convolution.convolve(images, filters, geo, out, bias, rectified=rectified)
+    convolve(xp, images, filters, geo, out)
+    channels = as_nhwc(out, geo.layout)
+    xp.add(channels, bias, out=channels)
+    return xp.maximum(out, out.dtype.type(0), out=out) if rectified else out
+
+
 def _convolve_pointwise(xp: ArrayModule, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
     target = out if out.dtype == matrix.dtype else buffer(xp, "product", out.shape, matrix.dtype)
     if geo.layout == "NHWC":

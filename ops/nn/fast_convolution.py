@@ -7,14 +7,16 @@ its sizes alone, and so do the sums: the number of threads does not change a res
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule
+from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
+from tfray.ops.kernels.element_loops import Assignment, Input, element_loop
 from tfray.ops.kernels.onednn import (
     FORWARD,
     Library,
@@ -52,19 +54,25 @@ _WINDOWS_PER_SUM: Final = 256
 _LEAST_CHANNELS: Final = 8
 """Channels of images whose gradient the library computes well."""
 
-Form = Literal["forward", "images", "filters"]
-"""What is computed: the outputs, the gradient of the images, or that of the filters."""
+Form = Literal["forward", "biased", "images", "filters"]
+"""What is computed: the outputs, alone or with a bias; the gradient of the images, or that of the filters."""
 
-_ARGUMENTS: Final = {"forward": (1, 33, 17), "images": (145, 33, 129), "filters": (1, 145, 161)}
+_ARGUMENTS: Final = {
+    "forward": (1, 33, 17),
+    "biased": (1, 33, 41, 17),
+    "images": (145, 33, 129),
+    "filters": (1, 145, 161),
+}
 """Numbers of the arguments, in the order of `_Convolution.run`: the result is the last."""
 
 _NAMES: Final = {
     "forward": "convolution_forward",
+    "biased": "convolution_forward",
     "images": "convolution_backward_data",
     "filters": "convolution_backward_weights",
 }
 
-_CHOSEN_FILTERS: Final = {"forward": 131, "images": 131, "filters": 132}
+_CHOSEN_FILTERS: Final = {"forward": 131, "biased": 131, "images": 131, "filters": 132}
 """The query for the layout of the filters, or of their gradient, that the library has chosen."""
 
 
@@ -126,16 +134,22 @@ def _is_possible(form: Form, geo: Geometry) -> bool:
     return all(_convolution(form, part.geo) is not None for part in _parts(form, geo))
 
 
-def convolve(images: Array, filters: Array, geo: Geometry, out: Array) -> Array:
-    """See `convolution.convolve`."""
+def convolve(
+    images: Array, filters: Array, geo: Geometry, out: Array, bias: Array | None = None, *, rectified: bool = False
+) -> Array:
+    """See `convolution.convolve` and `convolution.convolve_biased`."""
     images, target = np.ascontiguousarray(images), np.ascontiguousarray(out)
-    parts = _parts("forward", geo)
-    ready = _ready_filters("forward", filters, parts)
+    form: Form = "forward" if bias is None else "biased"
+    parts = _parts(form, geo)
+    ready = _ready_filters(form, filters, parts)
+    added = () if bias is None else (address_of(np.ascontiguousarray(bias)),)
 
     def work(index: int) -> None:
         part = parts[index]
         primitive, filters_address = ready[part.geo]
-        primitive.run(part.of_images(images), filters_address, part.of_outputs(target))
+        primitive.run(part.of_images(images), filters_address, *added, part.of_outputs(target))
+        if rectified:  # while it is in the cache; the library's own would make 0 of NaN
+            _rectify(target[part.images, part.outputs])
 
     parallel_for(work, len(parts))
     return _written(target, out)
@@ -154,6 +168,21 @@ def convolve_backward_images(d_outputs: Array, filters: Array, geo: Geometry, ou
 
     parallel_for(work, len(parts))
     return _written(target, out)
+
+
+def _rectify(outputs: Array) -> None:
+    """Make negative numbers of a contiguous array 0, in place, on the calling thread."""
+    loop = _rectifier()
+    if loop is None:
+        np.maximum(outputs, np.float32(0), out=outputs)
+    else:
+        loop.run(outputs.size, outputs.size, outputs, outputs)
+
+
+@cache
+def _rectifier() -> CompiledKernel | None:
+    float32 = np.dtype(np.float32)
+    return element_loop({"x": Input(float32)}, [Assignment("y", "maximum({0}, 0)", ("x",), float32)], ["y"])
 
 
 def _ready_filters(form: Form, filters: Array, parts: Sequence[_Part]) -> dict[Geometry, tuple[Primitive, int]]:
@@ -274,8 +303,9 @@ def _made(dnnl: Library, form: Form, geo: Geometry) -> _Convolution:
         Sizes(*(axis.before for axis in axes)),
         Sizes(*after),
     )
-    forward = (dnnl.engine, FORWARD, _DIRECT, images, chosen, None, outputs, *sizes)
-    if form == "forward":
+    biases = dnnl.layout([geo.filters], [1]) if form == "biased" else None
+    forward = (dnnl.engine, FORWARD, _DIRECT, images, chosen, biases, outputs, *sizes)
+    if form in ("forward", "biased"):
         arguments: tuple[object, ...] = forward
     else:
         attributes = dnnl.made("primitive_attr")
@@ -286,6 +316,7 @@ def _made(dnnl: Library, form: Form, geo: Geometry) -> _Convolution:
     query = _CHOSEN_FILTERS[form]
     layouts = {
         "forward": (images, query, outputs),
+        "biased": (images, query, biases, outputs),
         "images": (outputs, query, images),
         "filters": (images, outputs, query),
     }

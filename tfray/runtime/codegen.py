@@ -54,6 +54,7 @@ from tfray.runtime.fusion import (
     find_groups,
     in_form,
     is_threaded,
+    looped_function,
     part_buffer,
     parts_of,
     run_loop,
@@ -589,7 +590,8 @@ class _Emitter:
                 rest = group.matrix_shape[1:]
                 program.add(f"{names[output]} = {buffer}({slots[output]!r}, part, {rest}, {dtype})")
             arguments = [names.get(tensor) or self.name(tensor) for tensor in op.inputs]
-            program.add(self._filled(op, arguments, names[output]), op, list(zip(op.inputs, arguments, strict=True)))
+            filled = self._filled(op, arguments, names[output], on_part=True)
+            program.add(filled, op, list(zip(op.inputs, arguments, strict=True)))
 
     # -- one operation -----------------------------------------------------------------------------
 
@@ -628,16 +630,19 @@ class _Emitter:
             return kernel.inline.format(*arguments, **{name: repr(value) for name, value in op.attrs.items()})
         return self._filled(op, arguments, self._memory_for(op.outputs[0]) if op.outputs else None)
 
-    def _filled(self, op: Operation, arguments: list[str], out: str | None) -> str:
-        """The call of the kernel, which fills `out`."""
+    def _filled(self, op: Operation, arguments: list[str], out: str | None, *, on_part: bool = False) -> str:
+        """The call of the kernel, which fills `out`: a part of the result, if it is called on parts of the inputs."""
         kernel = self._kernel(op)
-        if kernel.ufunc is not None:
+        is_cpu = self._device.type == "CPU"
+        looped = looped_function(op, kernel, on_part=on_part) if is_cpu and self._program.fuses else None
+        if kernel.ufunc is not None and looped is None:
             function = self._program.refer(kernel.ufunc, getattr(self._device.xp, kernel.ufunc))
             if out is not None:
                 # Passing ``out`` by position is faster. NumPy deprecates that for these two functions.
                 arguments = [*arguments, ("out=" if kernel.ufunc in ("maximum", "minimum") else "") + out]
             return f"{function}({', '.join(arguments)})"
-        function = self._program.refer(f"{kernel.function.__name__.strip('_<>')}", kernel.function)
+        called = looped or kernel.function
+        function = self._program.refer(f"{called.__name__.strip('_<>')}", called)
         context = self._context(op)
         if uses_step(op) or (op.op_def.regions and not op.op_def.defers_regions):
             context += ".at(step)"

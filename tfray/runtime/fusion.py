@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Kernel
+from tfray.framework.op_def import Array, Kernel, KernelContext, KernelFunction
 from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
-from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, element_loop
+from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, element_loop, has_own_functions
 from tfray.runtime.segment_body import Body
 
 MIN_ELEMENTS: Final = 1 << 17
@@ -230,6 +231,44 @@ def _element(op: Operation, kernel: Kernel) -> str | None:
     if callable(kernel.element):
         return kernel.element(op)
     return kernel.element or UFUNC_ELEMENTS.get(kernel.ufunc or "")
+
+
+def looped_function(op: Operation, kernel: Kernel, *, on_part: bool = False) -> KernelFunction | None:
+    """What computes an operation outside of compiled groups to the same bits as within; None if its kernel does.
+
+    An operation on one float32 array is computed by a compiled function of its own, if it has one, whenever the array
+    has `MIN_ELEMENTS` or more. So its bits do not depend on what it is fused with.
+
+    Args:
+        op: The operation.
+        kernel: Its kernel.
+        on_part: Whether it is called on parts of such arrays.
+    """
+    element = _element(op, kernel)
+    if element is None or len(op.inputs) != 1 or not has_own_functions(element):
+        return None
+    size = op.outputs[0].shape.num_elements()
+    if op.inputs[0].dtype is not dtypes.float32 or (size is not None and size < MIN_ELEMENTS):
+        return None
+    float32 = np.dtype(np.float32)
+    loop = element_loop({"x": Input(float32)}, [Assignment("y", element, ("x",), float32)], ["y"])
+    if loop is None:
+        return None
+    least = 0 if on_part else MIN_ELEMENTS
+    least_threaded = math.inf if on_part else MIN_THREADED_NS / kernel.element_ns
+
+    def function(ctx: KernelContext, x: Array, out: Array | None = None) -> Array:
+        if x.size < least:
+            return kernel.function(ctx, x, out=out)
+        target = np.empty(x.shape, np.float32) if out is None or not out.flags.c_contiguous else out
+        loop.run(x.size, LOOP_STEP, np.ascontiguousarray(x), target, is_large=x.size >= least_threaded)
+        if out is None or out is target:
+            return target
+        out[...] = target
+        return out
+
+    function.__name__ = f"looped_{op.type}"
+    return function
 
 
 def scratch_slots(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> dict[Tensor, str]:

@@ -14,6 +14,14 @@ from tfray.ops.kernels.cpu_threads import BlasThreads, parallel_for, scratch, th
 pytestmark = pytest.mark.skipif(thread_count() < 2, reason="this process may use one core")
 
 
+@pytest.fixture(autouse=True)
+def pause(monkeypatch):
+    """No pause to begin with, whatever this machine has been busy with."""
+    fresh = cpu_threads._Pause()
+    monkeypatch.setattr(cpu_threads, "_pause", fresh)
+    return fresh
+
+
 def test_every_index_runs_once():
     done: list[int] = []
     parallel_for(done.append, 100)
@@ -27,6 +35,40 @@ def test_no_work():
 def test_tiles_run_side_by_side():
     meeting = threading.Barrier(2, timeout=PATIENCE_S)
     parallel_for(lambda index: meeting.wait() and None, 2)
+
+
+def test_helpers_rest_after_one_was_put_aside(pause, monkeypatch):
+    """The caller does everything for a while that doubles from time to time, and then asks for help again."""
+    now = 100.0
+    monkeypatch.setattr(cpu_threads.time, "perf_counter", lambda: now)
+    lengths = []
+    for _ in range(8):
+        pause.note(0.001, now, now + 0.004)
+        lengths.append(pause.end - now - 0.004)
+    np.testing.assert_allclose(lengths, [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.32, 0.32])
+
+    def threads_of_a_call():
+        meeting, threads = threading.Barrier(2), set()
+
+        def work(index):
+            threads.add(threading.get_ident())
+            if now > pause.end:
+                meeting.wait(PATIENCE_S)
+
+        parallel_for(work, 2)
+        return threads
+
+    assert threads_of_a_call() == {threading.get_ident()}
+    now = pause.end + 0.001
+    assert len(threads_of_a_call()) == 2
+    pause.note(0.001, now, now + 0.004)
+    assert pause.end == pytest.approx(now + 0.004 + 0.01)
+
+
+@pytest.mark.parametrize(("worked_s", "waited_s"), [(0.010, 0.008), (0.0001, 0.0004)])
+def test_a_usual_wait_changes_nothing(pause, worked_s, waited_s):
+    pause.note(worked_s, 100.0, 100.0 + waited_s)
+    assert pause.end == 0
 
 
 @pytest.mark.parametrize("index", [0, 1, 7])
