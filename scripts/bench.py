@@ -75,8 +75,29 @@ def ops(**common: Any) -> None:
 @_common
 @click.option("--batch", type=click.IntRange(min=1), default=4, show_default=True, help="Images in a step.")
 def convnets(batch: int, **common: Any) -> None:
-    """Training steps of AlexNet, Overfeat, OxfordNet and GoogleNet (OSDI 2016, section 6.1)."""
+    """Training steps of AlexNet, Overfeat, OxfordNet, GoogleNet (OSDI 2016, section 6.1) and three later networks."""
     _run("convnets", {"batch": batch}, suffix=f"_b{batch}", memory=True, **common)
+
+
+@main.command()
+@_common
+def models(**common: Any) -> None:
+    """Training steps of a transformer, an LSTM, language models and a large table."""
+    _run("models", memory=True, **common)
+
+
+@main.command("input")
+@_common
+def input_(**common: Any) -> None:
+    """Batches of input pipelines: arrays, records, images, text, and TensorFlow 1's queues."""
+    _run("input", **common)
+
+
+@main.command()
+@_common
+def programs(**common: Any) -> None:
+    """Complete training loops, input included, as users run them: stretches of steps with what goes between."""
+    _run("programs", **common)
 
 
 @main.command()
