@@ -89,7 +89,7 @@ def models(**common: Any) -> None:
 @main.command("input")
 @_common
 def input_(**common: Any) -> None:
-    """Batches of input pipelines: arrays, records, images, text, and TensorFlow 1's queues."""
+    """Ten batches of input pipelines: arrays, records, images, text, and TensorFlow 1's queues."""
     _run("input", **common)
 
 
