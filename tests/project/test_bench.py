@@ -131,7 +131,38 @@ def test_every_operation_is_measured_forward_and_with_the_gradient_that_it_has()
 def test_measures_networks(tmp_path):
     result = bench("convnets", "--quick", "--batch", "1", "--case", "googlenet", "--json", str(tmp_path / "lines"))
     assert result.returncode == 0, result.stderr
-    assert [line["case"] for line in lines_of(tmp_path / "lines")] == ["googlenet_b1"]
+    [line] = lines_of(tmp_path / "lines")
+    assert line["case"] == "googlenet_b1" and line["peak_mb"] > 50 and 0 < line["floor_ms"] < 2 * line["median_ms"]
+
+
+@pytest.fixture(scope="module")
+def tfray_side():
+    with Side("tfray", sys.executable) as side:
+        yield side
+
+
+@pytest.mark.parametrize(
+    "name, case",
+    [
+        *[(name, case) for name in ("input", "models", "programs") for case in cases_of(name)],
+        *[("convnets", case) for case in ("inception_v3", "resnet_50", "mobilenet")],
+    ],
+)
+def test_a_case_runs(tfray_side, name, case):
+    tfray_side.open(name, case, {"batch": 1})
+    try:
+        block = tfray_side.run(1)
+    finally:
+        tfray_side.close_case()
+    assert len(block.times_ms) == 1 and block.times_ms[0] > 0 and block.processor_ms > 0
+
+
+@pytest.mark.parametrize("name", ["input", "programs"])
+def test_measures_a_case_of(tmp_path, name):
+    case = next(iter(cases_of(name)))
+    result = bench(name, "--quick", "--case", case, "--json", str(tmp_path / "lines"))
+    assert result.returncode == 0, result.stderr
+    assert [(line["bench"], line["case"]) for line in lines_of(tmp_path / "lines")] == [(name, case)]
 
 
 def test_notes_and_the_median_of_many_ratios_follow_the_table(capsys):
