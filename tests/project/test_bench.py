@@ -10,8 +10,10 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -30,7 +32,8 @@ from benchmarks.processes import busy, descendants_time_s, process_tree  # noqa:
 from benchmarks.report import show, table  # noqa: E402
 from benchmarks.roofline import Level, Roofline  # noqa: E402
 from benchmarks.setting import Setting  # noqa: E402
-from benchmarks.sides import Block, Side, SideError  # noqa: E402
+from benchmarks.sides import Block, Side, SideError, Sides  # noqa: E402
+from benchmarks.tfray_side import TfrayBackend  # noqa: E402
 
 PEER = """
 import sys
@@ -155,6 +158,14 @@ def test_a_case_runs(tfray_side, name, case):
     finally:
         tfray_side.close_case()
     assert len(block.times_ms) == 1 and block.times_ms[0] > 0 and block.processor_ms > 0
+
+
+@pytest.mark.parametrize("case", cases_of("programs"))
+def test_a_program_learns(case):
+    few = 12 if case == "meta_learning" else 2  # its tasks differ from batch to batch, and so do its losses
+    with cases_of("programs")[case].open(TfrayBackend(), {}) as stretch:
+        losses = [stretch() for _ in range(5 * few)]
+    assert np.mean(losses[-few:]) < 0.97 * np.mean(losses[:few])
 
 
 @pytest.mark.parametrize("name", ["input", "programs"])
@@ -324,6 +335,29 @@ def test_processor_time_of_descendants_counts_while_they_run_and_when_they_have_
     assert descendants_time_s() > before + 0.3
     let_go(child)
     assert descendants_time_s() > before + 0.3
+
+
+def test_a_side_is_started_once_and_anew_after_all_have_ended():
+    with Sides(None, one_core=False) as sides:
+        first = sides.started("floor")
+        assert sides.started("floor") is first
+        sides.end()
+        assert ends(first.pid)
+        again = sides.started("floor")
+        assert again is not first
+        assert set(sides.versions) == {"floor"} and sides.versions["floor"]["numpy"] == np.__version__
+    assert ends(again.pid)
+
+
+def test_killing_the_command_ends_all_that_it_started():
+    command = [sys.executable, str(SCRIPTS / "bench.py"), "executor", "--busy", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(started := process_tree(process.pid)) < 4:  # itself, two that spin, and tfray's side
+        assert time.monotonic() < deadline and process.poll() is None
+    process.kill()
+    let_go(process)
+    assert all(ends(pid) for pid in started)
 
 
 def test_a_side_on_one_core_stays_there_and_this_process_does_not():

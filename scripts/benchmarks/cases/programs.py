@@ -2,7 +2,8 @@
 
 A stretch is a number of training steps, each with the making of its batch, and what users do every so often between
 them: an evaluation, some text, a look at the nearest words, summaries and checkpoints. Building the graph does not
-count. The data are drawn; their sizes are those of the tutorials that such programs come from.
+count. The data are drawn, such that there is something to learn; their sizes are those of the tutorials that such
+programs come from. Every stretch gives its last loss.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ def _digits(tf: Any, random: _Draws) -> _Opened:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
 
-        def epoch() -> None:
+        def epoch() -> Any:
             order = random.permutation(1500)
             for start in range(0, 1500, 50):
                 chosen = order[start : start + 50]
-                session.run([train_op, loss], {x: images[chosen], y: labels[chosen]})
+                _, lost = session.run([train_op, loss], {x: images[chosen], y: labels[chosen]})
             session.run(accuracy, {x: images[1500:], y: labels[1500:]})
+            return lost
 
         yield epoch
 
@@ -72,9 +74,10 @@ def _convnet(tf: Any, random: _Draws) -> _Opened:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
 
-        def stretch() -> None:
+        def stretch() -> Any:
             for _ in range(5):
-                session.run([train_op, loss, step])
+                _, lost, _ = session.run([train_op, loss, step])
+            return lost
 
         yield stretch
 
@@ -82,7 +85,8 @@ def _convnet(tf: Any, random: _Draws) -> _Opened:
 def _characters(tf: Any, random: _Draws) -> _Opened:
     """Two LSTMs that foretell the next character: their state is fetched and fed; now and then they write a line."""
     kinds, units, batch, length = 60, 128, 32, 50
-    text = random.integers(kinds, size=batch * length * 40 + 1).astype(np.int32)
+    steps = random.integers(1, 4, size=batch * length * 40 + 1)
+    text = (steps.cumsum() % kinds).astype(np.int32)
     x, y = tf.placeholder(tf.int32, [None, None]), tf.placeholder(tf.int32, [None, None])
     state = [tuple(tf.placeholder(tf.float32, [None, units]) for _ in range(2)) for _ in range(2)]
     outputs = tf.one_hot(x, kinds)
@@ -106,15 +110,16 @@ def _characters(tf: Any, random: _Draws) -> _Opened:
         session.run(tf.global_variables_initializer())
         pieces = text[:-1].reshape(batch, -1), text[1:].reshape(batch, -1)
 
-        def stretch() -> None:
+        def stretch() -> Any:
             values: Any = [[np.zeros((batch, units), np.float32)] * 2] * 2
             for start in range(0, 4 * length, length):
                 now, following = (piece[:, start : start + length] for piece in pieces)
-                values, _, _ = session.run([ends, loss, train_op], {x: now, y: following, **fed(values)})
+                values, lost, _ = session.run([ends, loss, train_op], {x: now, y: following, **fed(values)})
             values, written = [[np.zeros((1, units), np.float32)] * 2] * 2, [0]
             for _ in range(20):
                 values, [share] = session.run([ends, shares], {x: [[written[-1]]], **fed(values)})
                 written.append(int(random.choice(kinds, p=share.astype(np.float64) / share.sum(dtype=np.float64))))
+            return lost
 
         yield stretch
 
@@ -151,11 +156,12 @@ def _word_vectors(tf: Any, random: _Draws) -> _Opened:
         session.run(tf.global_variables_initializer())
         batches = pairs()
 
-        def stretch() -> None:
+        def stretch() -> Any:
             for _ in range(40):
                 centres, around = next(batches)
-                session.run([train_op, loss], {x: centres, y: around})
+                _, lost = session.run([train_op, loss], {x: centres, y: around})
             session.run(nearest)
+            return lost
 
         yield stretch
 
@@ -189,12 +195,14 @@ def _meta_learning(tf: Any, random: _Draws) -> _Opened:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
 
-        def stretch() -> None:
+        def stretch() -> Any:
             for _ in range(5):
                 height, phase = random.uniform(0.1, 5, (tasks, 1, 1)), random.uniform(0, np.pi, (tasks, 1, 1))
                 places = random.uniform(-5, 5, (2, tasks, points, 1))
                 now, later = height * np.sin(places - phase)
-                session.run([train_op, loss], {x: places[0], y: now, later_x: places[1], later_y: later})
+                feeds = {x: places[0], y: now, later_x: places[1], later_y: later}
+                _, lost = session.run([train_op, loss], feeds)
+            return lost
 
         yield stretch
 
@@ -219,9 +227,10 @@ def _autoencoder(tf: Any, random: _Draws) -> _Opened:
         ) as session,
     ):
 
-        def stretch() -> None:
+        def stretch() -> Any:
             for _ in range(50):
-                session.run(train_op)
+                _, lost = session.run([train_op, loss])
+            return lost
 
         yield stretch
 
@@ -231,8 +240,10 @@ def _case(program: Callable[[Any, _Draws], _Opened]) -> Case:
 
     @contextmanager
     def opened(backend: Backend, options: Options) -> Iterator[Step]:
-        with backend.tf.Graph().as_default(), run(backend.tf, np.random.default_rng(0)) as step:
-            yield step
+        with backend.tf.Graph().as_default():
+            backend.tf.set_random_seed(0)
+            with run(backend.tf, np.random.default_rng(0)) as step:
+                yield step
 
     return Case(opened)
 
