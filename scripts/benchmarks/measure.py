@@ -132,12 +132,14 @@ def measure(
         progress(f"{label}: {side.name} starts")
         result.work = _watched(memory, side, result, lambda side=side: _open(side, bench, case, options, effort))
         blocks.append(_steps_of_block(side, effort))
+        side.rest()
     for turn in range(effort.rounds):
         progress(f"{label}: round {turn + 1} of {effort.rounds}")
         for side, result, steps in zip(sides, results, blocks, strict=True):
             block = side.run(steps)
             result.rounds_ms.append(block.times_ms)
             result.rounds_processor_ms.append(block.processor_ms)
+            side.rest()
     for side, result, steps in zip(sides, results, blocks, strict=True):
         if memory:
             _watched(memory, side, result, lambda side=side, steps=steps: side.run(steps))

@@ -6,9 +6,10 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +46,16 @@ def descendants_time_s() -> float:
         except OSError:
             continue  # it has ended
     return total
+
+
+def another_thread_runs() -> bool:
+    """Whether a thread of this process, other than the one that asks, runs or would if it had a core."""
+    for thread in Path("/proc/self/task").iterdir():
+        if int(thread.name) != threading.get_native_id():
+            with suppress(OSError):  # it has ended
+                if (thread / "stat").read_text().rpartition(")")[2].split()[0] == "R":
+                    return True
+    return False
 
 
 @contextmanager

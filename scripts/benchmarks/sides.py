@@ -91,6 +91,10 @@ class Side:
         """Run steps of the open case."""
         return Block(**self._ask({"do": "run", "steps": steps}))
 
+    def rest(self) -> None:
+        """Wait until what the side does between steps is done, so that another side has the processor to itself."""
+        self._ask({"do": "rest"})
+
     def close_case(self) -> None:
         """End the open case."""
         self._ask({"do": "close"})

@@ -10,7 +10,9 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -22,7 +24,7 @@ from tests.support import ROOT
 SCRIPTS = ROOT / "scripts"
 sys.path.append(str(SCRIPTS))
 
-from benchmarks.cases import Work, cases_of  # noqa: E402 (found through the path above)
+from benchmarks.cases import Case, Work, cases_of  # noqa: E402 (found through the path above)
 from benchmarks.json_lines import FOLDER, Figure, Pair, committed, json_lines, pairs, read  # noqa: E402
 from benchmarks.machine import Machine, cpu_of  # noqa: E402
 from benchmarks.markdown import page  # noqa: E402
@@ -32,6 +34,7 @@ from benchmarks.processes import busy, descendants_time_s, process_tree  # noqa:
 from benchmarks.report import show, table  # noqa: E402
 from benchmarks.roofline import Level, Roofline  # noqa: E402
 from benchmarks.setting import Setting  # noqa: E402
+from benchmarks.side import _Server  # noqa: E402
 from benchmarks.sides import Block, Side, SideError, Sides  # noqa: E402
 from benchmarks.tfray_side import TfrayBackend  # noqa: E402
 
@@ -115,13 +118,13 @@ def test_compares_with_the_peer(tmp_path, peer):
     assert f"{mine['median_ms'] / theirs['median_ms']:.2f} (" in result.stdout
 
 
-@pytest.mark.parametrize(
-    "case", ["conv_depthwise_3x3_gradient", "top_10_of_32000_gradient", "sparse_matmul_100k_gradient", "adam_10m"]
-)
-def test_measures_operations(tmp_path, case):
-    result = bench("ops", "--quick", "--case", case, "--json", str(tmp_path / "lines"))
+def test_measures_operations(tmp_path):
+    cases = ["conv_depthwise_3x3_gradient", "top_10_of_32000_gradient", "sparse_matmul_100k_gradient", "adam_10m"]
+    chosen = [argument for case in cases for argument in ("--case", case)]
+    result = bench("ops", "--quick", *chosen, "--json", str(tmp_path / "lines"))
     assert result.returncode == 0, result.stderr
-    assert [line["case"] for line in lines_of(tmp_path / "lines")] == [case]
+    lines = lines_of(tmp_path / "lines")
+    assert [line["case"] for line in lines] == cases and all(line["floor_ms"] > 0 for line in lines)
 
 
 def test_every_operation_is_measured_forward_and_with_the_gradient_that_it_has():
@@ -240,6 +243,31 @@ def test_a_side_goes_on_after_a_case_that_fails():
         assert len(side.run(5).times_ms) == 5
 
 
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def test_what_a_case_does_ahead_neither_counts_nor_disturbs_the_other_side(monkeypatch):
+    calls = []
+
+    @contextmanager
+    def opened(backend, options):
+        def step():
+            calls.append(threading.Thread(target=spin, args=(0.05,)))
+            calls[-1].start()
+
+        yield step
+
+    monkeypatch.setattr("benchmarks.side.cases_of", lambda bench: {"case": Case(opened, works_ahead=True)})
+    server = _Server(TfrayBackend())
+    server.open({"bench": "b", "case": "case", "options": {}})
+    assert len(server.run({"steps": 2})["times_ms"]) == 2
+    server.rest({})
+    assert len(calls) == 3 and not any(thread.is_alive() for thread in calls)
+
+
 def test_sides_take_turns():
     class Log:
         def __init__(self, name):
@@ -252,6 +280,9 @@ def test_sides_take_turns():
             log.append(("run", self.name))
             return Block([40.0] * steps, 60.0)
 
+        def rest(self):
+            log.append(("rest", self.name))
+
         def close_case(self):
             log.append(("close", self.name))
 
@@ -260,8 +291,8 @@ def test_sides_take_turns():
     assert [(result.median_ms, result.processor_ms) for result in results] == [(40.0, 60.0)] * 2
     assert [name for done, name in log if done == "open"] == ["a", "b"]
     first = log.index(("open", "b"))
-    turns = [name for done, name in log[first:] if done == "run"][-2 * QUICK.rounds :]
-    assert turns == ["a", "b"] * QUICK.rounds
+    turns = [each for each in log[first:] if each[0] in ("run", "rest")][-4 * QUICK.rounds :]
+    assert turns == [("run", "a"), ("rest", "a"), ("run", "b"), ("rest", "b")] * QUICK.rounds
 
 
 def test_medians_are_over_all_steps_and_ratios_over_rounds():

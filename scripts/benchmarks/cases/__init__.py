@@ -65,12 +65,15 @@ class Case:
         sides: The implementations that can run it.
         options: Given to `open` over the options of the command line.
         note: What to know about the results, shown beneath them.
+        works_ahead: Whether it does something for later steps while nobody asks for one, as prefetching does. The first
+            step of a block then does not count: its work may have been done before.
     """
 
     open: Callable[[Any, Options], AbstractContextManager[Step]]
     sides: tuple[str, ...] = ("tfray", "tensorflow")
     options: Options = field(default_factory=dict)
     note: str = ""
+    works_ahead: bool = False
 
 
 def cases_of(bench: str) -> dict[str, Case]:

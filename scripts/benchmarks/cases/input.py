@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.cases import Backend, Case, Options, Step
 
 _STRETCH: Final = 10
-"""Batches in a step: so many that what was prefetched while the other side ran is little of them."""
+"""Batches in a step: more than pipelines prefetch."""
 _BATCH: Final = 128
 _EXAMPLES: Final = 10_000
 _PIXELS: Final = 784
@@ -149,7 +149,7 @@ def _dataset(build: Callable[[Any, Path], Any]) -> Case:
                 session.run([tf.tables_initializer(), iterator.initializer])
                 yield lambda: _stretch(session, batch)
 
-    return Case(opened)
+    return Case(opened, works_ahead=True)
 
 
 def _queued_records(tf: Any, folder: Path) -> Any:
@@ -186,7 +186,7 @@ def _queued(build: Callable[[Any, Path], Any]) -> Case:
                     coordinator.request_stop()
                     coordinator.join(threads)
 
-    return Case(opened)
+    return Case(opened, works_ahead=True)
 
 
 CASES: Final = {
