@@ -175,6 +175,7 @@ def stragglers(workers: int, backups: int, steps: int, simulated_workers: int, p
     for way, rates in throughput.items():
         table.add_row(way, *(f"{rate:.0f}" for rate in rates.values()))
     Console().print(table)
+    Console().print(str(Machine.here()))
     bench.plot(measured, simulated[simulated_workers], throughput, plot)
 
 
@@ -209,11 +210,12 @@ def modes(workers: int, examples: int, batch: int, plot: str) -> None:
         table.add_column(title, justify="right" if title else "left")
     for each in results:
         reached = each.until(goal)
-        seconds, read = (f"{reached[0]:.1f}", str(reached[1])) if reached else ("", "")
+        seconds, examples_read = (f"{reached[0]:.1f}", str(reached[1])) if reached else ("", "")
         steps, last = str(len(each.losses)), f"{sum(each.losses[-8:]) / len(each.losses[-8:]):.3f}"
         late = str(each.dropped), f"{each.mean_staleness:.1f}"
-        table.add_row(each.name, steps, f"{each.seconds[-1]:.1f}", last, seconds, read, *late)
+        table.add_row(each.name, steps, f"{each.seconds[-1]:.1f}", last, seconds, examples_read, *late)
     Console().print(table)
+    Console().print(str(Machine.here()))
     bench.plot(results, plot)
 
 
