@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,15 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cases import cases_of
+from benchmarks.json_lines import FOLDER, committed, json_lines, read
+from benchmarks.machine import Machine
+from benchmarks.markdown import page
 from benchmarks.measure import BRIEF, FULL, LONG, QUICK, Effort, Measurement, measure
-from benchmarks.report import json_lines, show
-from benchmarks.sides import Side, SideError
+from benchmarks.processes import busy
+from benchmarks.report import console, show
+from benchmarks.roofline import measure_roofline
+from benchmarks.setting import Setting
+from benchmarks.sides import SideError, Sides
 
 
 def _common(command: Callable[..., None]) -> Callable[..., None]:
@@ -26,6 +31,15 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write one JSON line per result."),
         click.option("--quick", is_flag=True, help="A few steps only: shows that it works, measures little."),
         click.option("--case", "chosen", multiple=True, metavar="NAME", help="Only this case; may be repeated."),
+        click.option("--one-core", is_flag=True, help="Hold either side on one core, threads and all."),
+        click.option(
+            "--busy",
+            "busy_processes",
+            type=click.IntRange(min=0),
+            default=0,
+            metavar="N",
+            help="Keep the cores busy with N spinning processes meanwhile.",
+        ),
     ):
         command = option(command)
     return command
@@ -61,8 +75,29 @@ def ops(**common: Any) -> None:
 @_common
 @click.option("--batch", type=click.IntRange(min=1), default=4, show_default=True, help="Images in a step.")
 def convnets(batch: int, **common: Any) -> None:
-    """Training steps of AlexNet, Overfeat, OxfordNet and GoogleNet (OSDI 2016, section 6.1)."""
-    _run("convnets", {"batch": batch}, suffix=f"_b{batch}", **common)
+    """Training steps of AlexNet, Overfeat, OxfordNet, GoogleNet (OSDI 2016, section 6.1) and three later networks."""
+    _run("convnets", {"batch": batch}, suffix=f"_b{batch}", memory=True, **common)
+
+
+@main.command()
+@_common
+def models(**common: Any) -> None:
+    """Training steps of a transformer, an LSTM, language models and a large table."""
+    _run("models", memory=True, **common)
+
+
+@main.command("input")
+@_common
+def input_(**common: Any) -> None:
+    """Ten batches of input pipelines: arrays, records, images, text, and TensorFlow 1's queues."""
+    _run("input", **common)
+
+
+@main.command()
+@_common
+def programs(**common: Any) -> None:
+    """Complete training loops, input included, as users run them: stretches of steps with what goes between."""
+    _run("programs", **common)
 
 
 @main.command()
@@ -140,6 +175,7 @@ def stragglers(workers: int, backups: int, steps: int, simulated_workers: int, p
     for way, rates in throughput.items():
         table.add_row(way, *(f"{rate:.0f}" for rate in rates.values()))
     Console().print(table)
+    Console().print(str(Machine.here()))
     bench.plot(measured, simulated[simulated_workers], throughput, plot)
 
 
@@ -174,12 +210,44 @@ def modes(workers: int, examples: int, batch: int, plot: str) -> None:
         table.add_column(title, justify="right" if title else "left")
     for each in results:
         reached = each.until(goal)
-        seconds, read = (f"{reached[0]:.1f}", str(reached[1])) if reached else ("", "")
+        seconds, examples_read = (f"{reached[0]:.1f}", str(reached[1])) if reached else ("", "")
         steps, last = str(len(each.losses)), f"{sum(each.losses[-8:]) / len(each.losses[-8:]):.3f}"
         late = str(each.dropped), f"{each.mean_staleness:.1f}"
-        table.add_row(each.name, steps, f"{each.seconds[-1]:.1f}", last, seconds, read, *late)
+        table.add_row(each.name, steps, f"{each.seconds[-1]:.1f}", last, seconds, examples_read, *late)
     Console().print(table)
+    Console().print(str(Machine.here()))
     bench.plot(results, plot)
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="A few steps only: shows that it works, measures little.")
+def roofline(quick: bool) -> None:
+    """What this machine can do at most: products of matrices, memory and caches, on one core and on all."""
+    machine, effort = Machine.here(), QUICK if quick else BRIEF
+    with Console(stderr=True).status("roofline") as status:
+        try:
+            limits = [measure_roofline(one_core, effort, status.update) for one_core in (True, False)]
+        except SideError as error:
+            raise click.ClickException(str(error)) from error
+    table = Table("", "one core", f"all {machine.cores}", title="roofline", title_justify="left")
+    table.add_row("products of float32 matrices, GFLOP/s", *(f"{one.flop_rate / 1e9:.0f}" for one in limits))
+    for levels in zip(*(one.levels for one in limits), strict=True):
+        table.add_row(f"{levels[0].name} read, GB/s", *(f"{level.read_rate / 1e9:.1f}" for level in levels))
+        table.add_row(f"{levels[0].name} copied, GB/s", *(f"{level.copy_rate / 1e9:.1f}" for level in levels))
+    out = console()
+    out.print(table)
+    out.print(f"{machine}; best of all steps; what is copied is read and written, and counts twice")
+
+
+@main.command()
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--every-case", is_flag=True, help="A row for each case instead of one for each benchmark.")
+def report(files: Sequence[Path], every_case: bool) -> None:
+    """Print the README's table from FILES of JSON lines; by default from those in scripts/benchmarks/figures."""
+    try:
+        click.echo(page(read(files or sorted(FOLDER.glob("*.jsonl"))), every_case=every_case), nl=False)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _run(
@@ -194,42 +262,51 @@ def _run(
     json_file: Path | None,
     quick: bool,
     chosen: Sequence[str],
+    one_core: bool,
+    busy_processes: int,
 ) -> None:
-    """Measure the cases of a benchmark, and report."""
+    """Measure the cases of a benchmark, and report.
+
+    Where memory is measured, every case has new processes: what the one before kept would count otherwise.
+    """
     cases = cases_of(bench)
     unknown = [name for name in chosen if name not in cases]
     if unknown:
         raise click.BadParameter(f"{bench} has no case {unknown[0]!r}; it has {', '.join(cases)}", param_hint="--case")
+    effort = QUICK if quick else effort
     measurements: list[Measurement] = []
     notes: dict[str, str] = {}
-    with Console(stderr=True).status(bench) as status, ExitStack() as stack:
-        started: dict[str, Side] = {}
-        floors = [name for name, each in cases.items() if each.sides == ("floor",) and name not in chosen]
-        for name in [*chosen, *floors] if chosen else cases:
-            label = (labels or {}).get(name, name) + suffix
-            if cases[name].note:
-                notes[label] = cases[name].note
-            wanted = [side for side in cases[name].sides if side != "tensorflow" or peer_python]
-            try:
-                for side in wanted:
-                    if side not in started:
-                        python = peer_python if side == "tensorflow" else sys.executable
-                        started[side] = stack.enter_context(Side(side, python or sys.executable))
-                measurements += measure(
-                    [started[side] for side in wanted],
-                    bench,
-                    name,
-                    options or {},
-                    QUICK if quick else effort,
-                    label=label,
-                    memory=memory,
-                    progress=status.update,
-                )
-            except SideError as error:
-                raise click.ClickException(str(error)) from error
-    show(bench, measurements, notes)
+    sides = Sides(peer_python, one_core=one_core)
+    try:
+        with Console(stderr=True).status(bench) as status:
+            with sides, busy(busy_processes, one_core=one_core):
+                floors = [name for name, each in cases.items() if each.sides == ("floor",) and name not in chosen]
+                for name in [*chosen, *floors] if chosen else cases:
+                    label = (labels or {}).get(name, name) + suffix
+                    if cases[name].note:
+                        notes[label] = cases[name].note
+                    wanted = [side for side in cases[name].sides if side != "tensorflow" or peer_python]
+                    measurements += measure(
+                        [sides.started(side) for side in wanted],
+                        bench,
+                        name,
+                        options or {},
+                        effort,
+                        label=label,
+                        memory=memory,
+                        progress=status.update,
+                    )
+                    if memory:
+                        sides.end()
+            counted = any(one.work for one in measurements)
+            limits = measure_roofline(one_core, QUICK if quick else BRIEF, status.update) if counted else None
+    except SideError as error:
+        raise click.ClickException(str(error)) from error
+    today = datetime.now(UTC).date().isoformat()
+    setting = Setting(Machine.here(), today, one_core, busy_processes, sides.versions, limits)
+    show(bench, measurements, notes, setting, committed(bench, setting))
     if json_file is not None:
-        json_file.write_text("".join(f"{line}\n" for line in json_lines(bench, measurements)))
+        json_file.write_text("".join(f"{line}\n" for line in json_lines(bench, measurements, setting)))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ _MESSAGE: Final = bytes(128)
 class FloorBackend:
     """Neither graphs nor sessions."""
 
+    versions: Final = {}
+
     @contextmanager
     def actor(self) -> Iterator[Callable[[], Any]]:
         """An actor that does nothing; gives the function that calls it and waits for its answer."""

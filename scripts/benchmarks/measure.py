@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from benchmarks.cases import Work
 from benchmarks.memory import PeakMemory
 from benchmarks.sides import Side
 
@@ -50,12 +51,16 @@ class Measurement:
         side: Name of the implementation.
         rounds_ms: Milliseconds of every step, by round.
         peak_bytes: Most memory of all its processes from the start of the case on, if that was measured.
+        rounds_processor_ms: Milliseconds of processor time of all its processes for a step, by round.
+        work: Of one step, if the case counts it.
     """
 
     case: str
     side: str
     rounds_ms: list[list[float]] = field(default_factory=list)
     peak_bytes: int | None = None
+    rounds_processor_ms: list[float] = field(default_factory=list)
+    work: Work | None = None
 
     @property
     def times_ms(self) -> list[float]:
@@ -72,6 +77,11 @@ class Measurement:
         """What nine of ten steps do not exceed."""
         times = sorted(self.times_ms)
         return times[min(len(times) - 1, len(times) * 9 // 10)]
+
+    @property
+    def processor_ms(self) -> float:
+        """Processor time of a step: the median of the rounds."""
+        return statistics.median(self.rounds_processor_ms)
 
 
 @dataclass(frozen=True)
@@ -120,12 +130,16 @@ def measure(
     blocks = []
     for side, result in zip(sides, results, strict=True):
         progress(f"{label}: {side.name} starts")
-        _watched(memory, side, result, lambda side=side: _open(side, bench, case, options, effort))
+        result.work = _watched(memory, side, result, lambda side=side: _open(side, bench, case, options, effort))
         blocks.append(_steps_of_block(side, effort))
+        side.rest()
     for turn in range(effort.rounds):
         progress(f"{label}: round {turn + 1} of {effort.rounds}")
         for side, result, steps in zip(sides, results, blocks, strict=True):
-            result.rounds_ms.append(side.run(steps))
+            block = side.run(steps)
+            result.rounds_ms.append(block.times_ms)
+            result.rounds_processor_ms.append(block.processor_ms)
+            side.rest()
     for side, result, steps in zip(sides, results, blocks, strict=True):
         if memory:
             _watched(memory, side, result, lambda side=side, steps=steps: side.run(steps))
@@ -143,10 +157,11 @@ def _watched(memory: bool, side: Side, result: Measurement, work: Callable[[], A
     return answer
 
 
-def _open(side: Side, bench: str, case: str, options: Mapping[str, Any], effort: Effort) -> None:
+def _open(side: Side, bench: str, case: str, options: Mapping[str, Any], effort: Effort) -> Work | None:
     """Open a case and warm up."""
-    side.open(bench, case, options)
+    work = side.open(bench, case, options)
     _run_for(side, effort.warm_up_s)
+    return work
 
 
 def _steps_of_block(side: Side, effort: Effort) -> int:
@@ -160,6 +175,6 @@ def _run_for(side: Side, seconds: float) -> list[float]:
     times_ms: list[float] = []
     steps = 1
     while sum(times_ms) < seconds * 1e3:
-        times_ms.extend(side.run(steps))
+        times_ms.extend(side.run(steps).times_ms)
         steps = min(2 * steps, _MOST_STEPS)
     return times_ms[len(times_ms) // 2 :]

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from benchmarks.processes import process_tree
+
 _PERIOD_S = 0.02
 
 
@@ -56,23 +58,6 @@ def memory_bytes(root: int) -> int:
         except OSError:
             continue  # it has ended
     return total + sum(files.values())
-
-
-def process_tree(root: int) -> list[int]:
-    """A process and its descendants."""
-    children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                stat = Path("/proc", entry, "stat").read_text()
-            except OSError:
-                continue
-            parent = int(stat.rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(entry))
-    tree = [root]
-    for pid in tree:
-        tree.extend(children.get(pid, ()))
-    return tree
 
 
 def _unshared_bytes(pid: int) -> int:

@@ -1,100 +1,159 @@
-"""What was measured, as a table for the eye and as lines of JSON for programs."""
+"""What was measured, as a table for the eye."""
 
 from __future__ import annotations
 
-import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.json_lines import Pair
 from benchmarks.measure import Measurement, Ratio
+from benchmarks.roofline import Roofline
+from benchmarks.setting import Setting, conditions
 
 _LEAST_SUMMARIZED: Final = 8
 """Cases from which on a summary of all ratios is worth a line."""
 
-_FILE_WIDTH: Final = 120
+_FILE_WIDTH: Final = 180
 """Width of the table in what is no terminal."""
 
+_OVER_FIRST: Final = ("nullstep",)
+"""Benchmarks whose first case has the least of everything: its memory is what the others' is compared with."""
 
-def table(bench: str, measurements: Sequence[Measurement]) -> Table:
-    """The measurements of a benchmark, a row each."""
-    with_memory = any(one.peak_bytes is not None for one in measurements)
-    result = Table(title=f"{bench}: milliseconds per step", title_justify="left")
+
+def table(
+    bench: str,
+    measurements: Sequence[Measurement],
+    setting: Setting | None = None,
+    committed: Mapping[str, Pair] | None = None,
+) -> Table:
+    """The measurements of a benchmark, a row each.
+
+    Args:
+        bench: The benchmark.
+        measurements: Of all its cases and sides.
+        setting: Where and how they were made; its roofline gives the floors.
+        committed: Figures of the repository to compare with, by case.
+    """
+    held = conditions(setting.one_core, setting.busy) if setting else ""
+    result = Table(title=f"{bench}{held}: milliseconds per step", title_justify="left")
     result.add_column("case", no_wrap=True)
-    result.add_column("")
-    for heading in ("median", "p90", "steps", "tfray / TensorFlow"):
-        result.add_column(heading, justify="right")
-    if with_memory:
-        result.add_column("peak MB (over first)", justify="right")
+    columns = _columns(bench, measurements, setting.roofline if setting else None, committed or {})
+    filled = {
+        heading: cells
+        for heading, cell in columns.items()
+        if any(cells := [cell(one) for one in measurements]) or heading == "tfray / TensorFlow"
+    }
+    for heading in filled:
+        result.add_column(heading, justify="right" if heading else "left")
     for i, one in enumerate(measurements):
         is_new = i == 0 or measurements[i - 1].case != one.case
-        cells = [one.case if is_new else "", one.side, _ms(one.median_ms), _ms(one.p90_ms), str(len(one.times_ms))]
-        cells.append(_ratio(one, measurements))
-        if with_memory:
-            cells.append(_peak(one, measurements))
-        result.add_row(*cells)
+        result.add_row(one.case if is_new else "", *(cells[i] for cells in filled.values()))
     return result
+
+
+def _columns(
+    bench: str, measurements: Sequence[Measurement], roofline: Roofline | None, committed: Mapping[str, Pair]
+) -> dict[str, Callable[[Measurement], str]]:
+    """What each column says of a measurement, by heading; columns that say nothing are not shown."""
+
+    def floors(one: Measurement) -> str:
+        return f"{one.median_ms / roofline.floor_ms(one.work):.1f}" if roofline and one.work else ""
+
+    def ratio(one: Measurement) -> str:
+        """How tfray compares; with the range of the middle half of the rounds."""
+        peer = _peer(one, measurements)
+        if peer is None:
+            return ""
+        ratio = Ratio.of(one, peer)
+        return f"{ratio.overall:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+    def processor_ratio(one: Measurement) -> str:
+        peer = _peer(one, measurements)
+        if peer is None or not (one.rounds_processor_ms and peer.rounds_processor_ms):
+            return ""
+        return f"{one.processor_ms / peer.processor_ms:.2f}"
+
+    def memory_ratio(one: Measurement) -> str:
+        peer = _peer(one, measurements)
+        return f"{one.peak_bytes / peer.peak_bytes:.2f}" if peer and one.peak_bytes and peer.peak_bytes else ""
+
+    def known(one: Measurement) -> str:
+        pair = committed.get(one.case) if one.side == "tfray" else None
+        return f"{pair.wall:.2f}, {pair.processor:.2f}" if pair else ""
+
+    over_first = bench in _OVER_FIRST
+    return {
+        "": lambda one: one.side,
+        "median": lambda one: _ms(one.median_ms),
+        "p90": lambda one: _ms(one.p90_ms),
+        "processor": lambda one: _ms(one.processor_ms) if one.rounds_processor_ms else "",
+        "steps": lambda one: str(len(one.times_ms)),
+        "time / floor": floors,
+        "tfray / TensorFlow": ratio,
+        "processor ratio": processor_ratio,
+        "committed": known,
+        "peak MB (over first)" if over_first else "peak MB": lambda one: _peak(one, measurements, over_first),
+        "memory ratio": memory_ratio,
+    }
 
 
 def _ms(time_ms: float) -> str:
     return f"{time_ms:.3f}" if time_ms < 10 else f"{time_ms:.1f}"
 
 
-def _ratio(one: Measurement, measurements: Sequence[Measurement]) -> str:
-    """How `one`, of tfray, compares; with the range of the middle half of the rounds."""
-    ratio = _ratio_of(one, measurements)
-    return "" if ratio is None else f"{ratio.overall:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+def _peer(one: Measurement, measurements: Sequence[Measurement]) -> Measurement | None:
+    """TensorFlow's measurement of the same case, if `one` is tfray's."""
+    if one.side != "tfray":
+        return None
+    return next((other for other in measurements if other.case == one.case and other.side == "tensorflow"), None)
 
 
-def _ratio_of(one: Measurement, measurements: Sequence[Measurement]) -> Ratio | None:
-    peers = [other for other in measurements if other.case == one.case and other.side == "tensorflow"]
-    return Ratio.of(one, peers[0]) if one.side == "tfray" and peers else None
-
-
-def _peak(one: Measurement, measurements: Sequence[Measurement]) -> str:
-    """Its peak of memory, and by how much it exceeds that of the side's first case."""
+def _peak(one: Measurement, measurements: Sequence[Measurement], over_first: bool) -> str:
+    """Its peak of memory, and by how much it exceeds that of the side's first case where that means anything."""
     if one.peak_bytes is None:
         return ""
     first = next(other for other in measurements if other.side == one.side)
     text = f"{one.peak_bytes / 1e6:.0f}"
-    if first is one or first.peak_bytes is None or one.side == "floor":
+    if not over_first or first is one or first.peak_bytes is None or one.side == "floor":
         return text
     return f"{text} ({(one.peak_bytes - first.peak_bytes) / 1e6:+.0f})"
 
 
-def json_lines(bench: str, measurements: Sequence[Measurement]) -> Iterator[str]:
-    """One JSON object per case and implementation."""
-    for one in measurements:
-        line: dict[str, Any] = {
-            "bench": bench,
-            "case": one.case,
-            "impl": one.side,
-            "median_ms": round(one.median_ms, 5),
-            "p90_ms": round(one.p90_ms, 5),
-            "n": len(one.times_ms),
-        }
-        if one.peak_bytes is not None:
-            line["peak_mb"] = round(one.peak_bytes / 1e6, 1)
-        yield json.dumps(line)
+def console() -> Console:
+    """Where tables are printed: as wide as they need where nobody's terminal sets the width."""
+    found = Console()
+    return found if found.is_terminal else Console(width=_FILE_WIDTH)
 
 
-def show(bench: str, measurements: Sequence[Measurement], notes: Mapping[str, str]) -> None:
-    """Print the table, what all ratios together say, and the notes to the cases in it."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_FILE_WIDTH)
-    console.print(table(bench, measurements))
-    ratios = [_overall(one, measurements) for one in measurements if one.side == "tfray"]
-    known = sorted(ratio for ratio in ratios if ratio is not None)
+def show(
+    bench: str,
+    measurements: Sequence[Measurement],
+    notes: Mapping[str, str],
+    setting: Setting,
+    committed: Mapping[str, Pair] | None = None,
+) -> None:
+    """Print the table with the machine, what all ratios together say, and the notes to the cases in it."""
+    out = console()
+    out.print(table(bench, measurements, setting, committed))
+    out.print(f"{setting.machine}; {setting.date}")
+    peers = [(one, peer) for one in measurements if (peer := _peer(one, measurements))]
+    known = sorted(Ratio.of(one, peer).overall for one, peer in peers)
     if len(known) >= _LEAST_SUMMARIZED:
-        console.print(f"{len(known)} ratios: median {statistics.median(known):.2f}, largest {known[-1]:.2f}")
+        out.print(f"{len(known)} ratios: median {statistics.median(known):.2f}, largest {known[-1]:.2f}")
     for case, note in notes.items():
-        console.print(f"{case}: {note}")
-
-
-def _overall(one: Measurement, measurements: Sequence[Measurement]) -> float | None:
-    ratio = _ratio_of(one, measurements)
-    return None if ratio is None else ratio.overall
+        out.print(f"{case}: {note}")
+    others = {
+        f"{pair.tfray.cpu}, {pair.tfray.cores} cores"
+        for case, pair in (committed or {}).items()
+        if any(one.case == case for one in measurements)
+        and (pair.tfray.cpu, pair.tfray.cores) != (setting.machine.cpu, setting.machine.cores)
+    }
+    if others:
+        Console(stderr=True, soft_wrap=True).print(
+            f"Warning: committed figures are from another processor ({'; '.join(sorted(others))}). Ratios carry over "
+            "from one to another only roughly."
+        )

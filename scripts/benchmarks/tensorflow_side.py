@@ -26,6 +26,7 @@ class TensorFlowBackend:
     """See `benchmarks.cases.Backend`."""
 
     tf = tf
+    versions: Final = {"tensorflow": tf.__version__}
 
     def unoptimized_config(self) -> Any:
         config = tf.ConfigProto()

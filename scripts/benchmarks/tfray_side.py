@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import tfray as tf
 from benchmarks.side import serve
@@ -14,6 +14,7 @@ class TfrayBackend:
     """See `benchmarks.cases.Backend`."""
 
     tf = tf
+    versions: Final = {"tfray": tf.__version__}
 
     def unoptimized_config(self) -> Any:
         options = tf.OptimizerOptions(opt_level=tf.OptimizerOptions.L0)

@@ -13,7 +13,31 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Options = Mapping[str, Any]
-Step = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one step cannot do without, on any implementation: its floor.
+
+    Attributes:
+        bytes: That must move: each input read once, each result written once.
+        flops: Operations on floating-point numbers; a product that is added to a sum counts two.
+    """
+
+    bytes: float = 0.0
+    flops: float = 0.0
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A step whose work was counted."""
+
+    step: Callable[[], Any]
+    work: Work
+
+
+Step = Callable[[], Any] | Counted
+"""What a case gives: the function of one step, with its work where that is known."""
 
 
 class Backend(Protocol):
@@ -41,12 +65,15 @@ class Case:
         sides: The implementations that can run it.
         options: Given to `open` over the options of the command line.
         note: What to know about the results, shown beneath them.
+        works_ahead: Whether it does something for later steps while nobody asks for one, as prefetching does. The first
+            step of a block then does not count: its work may have been done before.
     """
 
     open: Callable[[Any, Options], AbstractContextManager[Step]]
     sides: tuple[str, ...] = ("tfray", "tensorflow")
     options: Options = field(default_factory=dict)
     note: str = ""
+    works_ahead: bool = False
 
 
 def cases_of(bench: str) -> dict[str, Case]:

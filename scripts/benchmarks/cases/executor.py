@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.cases import Backend, Case, Options, Step
+from benchmarks.cases.layers import LSTMCell
 
 _ADDS: Final = 1000
 _TURNS: Final = 1000
@@ -51,34 +52,10 @@ def _while_loop(tf: Any) -> tuple[Any, dict[Any, Any]]:
     return tf.while_loop(lambda i: i < turns, lambda i: i + 1, [tf.constant(0)]), {turns: np.int32(_TURNS)}
 
 
-class _LSTM:
-    """An LSTM cell that `dynamic_rnn` of both sides takes: without Keras 2, TensorFlow 2.21 has none of its own."""
-
-    state_size = (_RNN_UNITS, _RNN_UNITS)
-    output_size = _RNN_UNITS
-
-    def __init__(self, tf: Any) -> None:
-        self._tf = tf
-        self._weights = tf.get_variable("weights", [2 * _RNN_UNITS, 4 * _RNN_UNITS])
-        self._bias = tf.get_variable("bias", [4 * _RNN_UNITS], initializer=tf.zeros_initializer())
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> tuple[Any, Any]:
-        zeros = self._tf.zeros([batch_size, _RNN_UNITS], dtype)
-        return zeros, zeros
-
-    def __call__(self, inputs: Any, state: tuple[Any, Any], scope: Any = None) -> tuple[Any, tuple[Any, Any]]:
-        tf, (c, h) = self._tf, state
-        gates = tf.nn.bias_add(tf.matmul(tf.concat([inputs, h], 1), self._weights), self._bias)
-        i, j, f, o = tf.split(gates, 4, axis=1)
-        c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
-        h = tf.tanh(c) * tf.sigmoid(o)
-        return h, (c, h)
-
-
 def _lstm(tf: Any) -> tuple[Any, dict[Any, Any]]:
     x = tf.placeholder(tf.float32, [_RNN_BATCH, _RNN_STEPS, _RNN_UNITS])
     values = np.random.default_rng(0).standard_normal(x.shape.as_list(), np.float32)
-    outputs, _ = tf.nn.dynamic_rnn(_LSTM(tf), x, dtype=tf.float32)
+    outputs, _ = tf.nn.dynamic_rnn(LSTMCell(tf, _RNN_UNITS, _RNN_UNITS), x, dtype=tf.float32)
     return outputs, {x: values}
 
 

@@ -2,6 +2,9 @@
 
 Inputs are variables, and nothing is fetched but the fact that a result is there: neither feeding nor fetching counts.
 The gradient is that of the sum of the results, weighted by fixed random numbers, for every input of real numbers.
+
+The floor of each: every input, and weight of a result, is read once, every result and gradient written once; products
+count their arithmetic as well, and with the gradient as much again for each input of real numbers.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.cases import Backend, Case, Options, Step
+from benchmarks.cases import Backend, Case, Counted, Options, Step, Work
 
 _Draw = Callable[[np.random.Generator], Any]
 _LARGE: Final = 10_000_000
+_ROWS: Final = 8192 * 128
+"""Numbers in the rows that are looked up."""
 _VIEW: Final = "a view in tfray: forward it copies nothing, which its reader may have to."
 
 
@@ -28,12 +33,17 @@ class _Op:
         build: Makes the result, or a list of results, of the inputs: ``build(tf, *inputs)``.
         inputs: Draw the values of the inputs.
         gradient: Whether it has one.
+        depth: Products that are summed for one number of the result, on average, where there are any.
+        moved: Numbers that a step reads and writes, where they are not all those of its inputs and results: it changes
+            an input in place, or takes some rows of it.
         note: Why it is slower than TensorFlow's by more than the noise, where it is.
     """
 
     build: Callable[..., Any]
     inputs: Sequence[_Draw] = ()
     gradient: bool = True
+    depth: float = 0.0
+    moved: int | None = None
     note: str = ""
 
 
@@ -91,27 +101,34 @@ def _transposed(batch: int, size: int, channels: int) -> Callable[..., Any]:
 
 _OPS: Final = {
     # Products
-    "matmul_1024": _Op(lambda tf, x, y: tf.matmul(x, y), [_normal(1024, 1024)] * 2),
-    "matmul_skinny_16x4096x4096": _Op(lambda tf, x, y: tf.matmul(x, y), [_normal(16, 4096), _normal(4096, 4096)]),
+    "matmul_1024": _Op(lambda tf, x, y: tf.matmul(x, y), [_normal(1024, 1024)] * 2, depth=1024),
+    "matmul_skinny_16x4096x4096": _Op(
+        lambda tf, x, y: tf.matmul(x, y), [_normal(16, 4096), _normal(4096, 4096)], depth=4096
+    ),
     "matmul_batched_64x128x64": _Op(
-        lambda tf, x, y: tf.matmul(x, y, transpose_b=True), [_normal(64, 128, 64), _normal(64, 128, 64)]
+        lambda tf, x, y: tf.matmul(x, y, transpose_b=True), [_normal(64, 128, 64), _normal(64, 128, 64)], depth=64
     ),
     "einsum_attention": _Op(
-        lambda tf, q, k: tf.einsum("bqhd,bkhd->bhqk", q, k), [_normal(8, 128, 8, 64), _normal(8, 128, 8, 64)]
+        lambda tf, q, k: tf.einsum("bqhd,bkhd->bhqk", q, k), [_normal(8, 128, 8, 64), _normal(8, 128, 8, 64)], depth=64
     ),
-    "sparse_matmul_100k": _Op(_sparse_matmul(10_000, 10_000, 100_000), [_normal(100_000), _normal(10_000, 64)]),
-    "cholesky_512": _Op(lambda tf, x: tf.cholesky(x), [_positive_definite(512)]),
+    "sparse_matmul_100k": _Op(
+        _sparse_matmul(10_000, 10_000, 100_000), [_normal(100_000), _normal(10_000, 64)], depth=10
+    ),
+    "cholesky_512": _Op(lambda tf, x: tf.cholesky(x), [_positive_definite(512)], depth=512 / 6),
     # Convolutions
-    "conv_3x3_64": _Op(_convolution(), [_normal(8, 56, 56, 64), _normal(3, 3, 64, 64)]),
-    "conv_3x3_256": _Op(_convolution(), [_normal(16, 14, 14, 256), _normal(3, 3, 256, 256)]),
-    "conv_5x5_32": _Op(_convolution(), [_normal(128, 14, 14, 32), _normal(5, 5, 32, 64)]),
-    "conv_1x1_192": _Op(_convolution(), [_normal(16, 28, 28, 192), _normal(1, 1, 192, 64)]),
-    "conv_stem_11x11": _Op(_convolution(4), [_normal(8, 224, 224, 3), _normal(11, 11, 3, 64)]),
+    "conv_3x3_64": _Op(_convolution(), [_normal(8, 56, 56, 64), _normal(3, 3, 64, 64)], depth=9 * 64),
+    "conv_3x3_256": _Op(_convolution(), [_normal(16, 14, 14, 256), _normal(3, 3, 256, 256)], depth=9 * 256),
+    "conv_5x5_32": _Op(_convolution(), [_normal(128, 14, 14, 32), _normal(5, 5, 32, 64)], depth=25 * 32),
+    "conv_1x1_192": _Op(_convolution(), [_normal(16, 28, 28, 192), _normal(1, 1, 192, 64)], depth=192),
+    "conv_stem_11x11": _Op(_convolution(4), [_normal(8, 224, 224, 3), _normal(11, 11, 3, 64)], depth=121 * 3),
     "conv_depthwise_3x3": _Op(
         lambda tf, x, filters: tf.nn.depthwise_conv2d(x, filters, [1, 1, 1, 1], "SAME"),
         [_normal(8, 56, 56, 128), _normal(3, 3, 128, 1)],
+        depth=9,
     ),
-    "conv_transposed_5x5": _Op(_transposed(32, 16, 128), [_normal(32, 8, 8, 256), _normal(5, 5, 128, 256)]),
+    "conv_transposed_5x5": _Op(
+        _transposed(32, 16, 128), [_normal(32, 8, 8, 256), _normal(5, 5, 128, 256)], depth=25 / 4 * 256
+    ),
     # Neural networks
     "max_pool_3x3": _Op(
         lambda tf, x: tf.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"), [_normal(8, 112, 112, 64)]
@@ -176,11 +193,14 @@ _OPS: Final = {
     "slice": _Op(lambda tf, x: x[64:1984, 64:1984], [_normal(2048, 2048)], note=_VIEW),
     "pad": _Op(lambda tf, x: tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]]), [_normal(16, 56, 56, 64)]),
     "tile": _Op(lambda tf, x: tf.tile(x, [4, 4]), [_normal(512, 512)]),
-    "gather_rows": _Op(lambda tf, x, ids: tf.gather(x, ids), [_normal(50_000, 128), _below(50_000, 8192)]),
+    "gather_rows": _Op(
+        lambda tf, x, ids: tf.gather(x, ids), [_normal(50_000, 128), _below(50_000, 8192)], moved=2 * _ROWS
+    ),
     "embedding_lookup_update": _Op(
         lambda tf, x, ids, d_rows: [tf.nn.embedding_lookup(x, ids), tf.scatter_sub(x, ids, d_rows)],
         [_normal(50_000, 128), _below(50_000, 8192), _normal(8192, 128)],
         gradient=False,
+        moved=4 * _ROWS,
     ),
     "unsorted_segment_sum": _Op(
         lambda tf, x, ids: tf.unsorted_segment_sum(x, ids, 1000), [_normal(100_000, 64), _below(1000, 100_000)]
@@ -188,10 +208,20 @@ _OPS: Final = {
     "one_hot": _Op(lambda tf, ids: tf.one_hot(ids, 1000), [_below(1000, 4096)], gradient=False),
     # Updates
     "gradient_descent_10m": _Op(
-        _update(lambda tf: tf.train.GradientDescentOptimizer(1e-3)), [_normal(_LARGE)] * 2, gradient=False
+        _update(lambda tf: tf.train.GradientDescentOptimizer(1e-3)),
+        [_normal(_LARGE)] * 2,
+        gradient=False,
+        moved=3 * _LARGE,
     ),
-    "adam_10m": _Op(_update(lambda tf: tf.train.AdamOptimizer()), [_normal(_LARGE)] * 2, gradient=False),
+    "adam_10m": _Op(
+        _update(lambda tf: tf.train.AdamOptimizer()), [_normal(_LARGE)] * 2, gradient=False, moved=7 * _LARGE
+    ),
 }
+
+
+def _bytes(tensors: Sequence[Any]) -> int:
+    """Bytes of tensors and variables of known shapes."""
+    return sum(int(np.prod(x.shape.as_list())) * x.dtype.size for x in tensors)
 
 
 def _case(op: _Op, *, with_gradient: bool) -> Case:
@@ -211,16 +241,19 @@ def _case(op: _Op, *, with_gradient: bool) -> Case:
             inputs = [variable(draw(random)) for draw in op.inputs]
             built = op.build(tf, *inputs)
             results = built if isinstance(built, list) else [built]
+            sources = [x for x in inputs if x.dtype.base_dtype == tf.float32]
+            weights, d_sources = [], []
             if with_gradient:
                 weights = [variable(random.standard_normal(one.shape.as_list(), np.float32)) for one in results]
-                sources = [x for x in inputs if x.dtype.base_dtype == tf.float32]
                 gradients = tf.gradients(results, sources, weights)
-                results = results + [tf.convert_to_tensor(d_x) for d_x in gradients if d_x is not None]
-            fetches = [one if isinstance(one, tf.Operation) else one.op for one in results]
+                d_sources = [tf.convert_to_tensor(d_x) for d_x in gradients if d_x is not None]
+            fetches = [one if isinstance(one, tf.Operation) else one.op for one in results + d_sources]
             session.run(tf.global_variables_initializer())
             for assign, feeds in assignments:
                 session.run(assign, feeds)
-            yield lambda: session.run(fetches)
+            moved = _bytes([*inputs, *results]) if op.moved is None else 4 * op.moved
+            flops = 2 * op.depth * _bytes(results) / 4 * (1 + len(d_sources)) if op.depth else 0.0
+            yield Counted(lambda: session.run(fetches), Work(moved + _bytes([*weights, *d_sources]), flops))
 
     return Case(opened, note=op.note)
 
