@@ -316,3 +316,14 @@ def test_random_numbers_of_a_place_come_back(tmp_path):
         following, saver = build()
         saver.restore(session, path)
         assert [outcome(session, following) for _ in range(12)] == expected
+
+
+def test_iterators_of_functions_of_tf_data():
+    """Programs of TensorFlow 1.13 and later make iterators by functions."""
+    numbers = tf.data.Dataset.range(3)
+    once = tf.data.make_one_shot_iterator(numbers).get_next()
+    anew = tf.data.make_initializable_iterator(numbers)
+    again = anew.get_next()
+    with tf.Session() as session:
+        session.run(anew.initializer)
+        assert [session.run([once, again]) for _ in range(3)] == [[0, 0], [1, 1], [2, 2]]

@@ -14,6 +14,16 @@ from tfray.library.input.dataset_files import (
 from tfray.library.input.datasets import AUTOTUNE, Dataset, Iterator, Options
 
 
+def make_one_shot_iterator(dataset: Dataset) -> Iterator:
+    """An iterator over the elements of `dataset`; see `Dataset.make_one_shot_iterator`."""
+    return dataset.make_one_shot_iterator()
+
+
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
+    """An iterator over the elements of `dataset`; see `Dataset.make_initializable_iterator`."""
+    return dataset.make_initializable_iterator(shared_name)
+
+
 def __getattr__(name: str) -> Any:
     """`tf.data.experimental`, imported late because it needs this module."""
     if name == "experimental":
@@ -33,4 +43,6 @@ __all__ = [
     "ParquetDataset",
     "TFRecordDataset",
     "TextLineDataset",
+    "make_initializable_iterator",
+    "make_one_shot_iterator",
 ]
