@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.tensor_shape import TensorShape
 from tfray.placement.partition import home_of, partition
 from tfray.placement.placer import JointPolicy, Policy, default_policy, place
 from tfray.placement.prune import prune, ungrouped
@@ -45,7 +44,6 @@ def compile_step(
     policy: Policy = default_policy,
     joint_policy: JointPolicy | None = None,
     sent_dtype: DType | None = None,
-    fed_shapes: Sequence[TensorShape] | None = None,
 ) -> CompiledStep:
     """Compile what must run for some fetches.
 
@@ -59,10 +57,9 @@ def compile_step(
         policy: Chooses devices for what the program leaves open.
         joint_policy: Chooses devices for all groups together; see `placer.place`.
         sent_dtype: Narrower dtype for float32 tensors between tasks; see `partition.partition`.
-        fed_shapes: Shapes of what is fed, where the step is for these alone; None for the shapes of `fed`.
     """
     wanted = [*(ungrouped(targets) if optimize else targets), *(tensor.op for tensor in fetched)]
-    simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize, fed_shapes)
+    simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize)
     placement = place(
         simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy, joint_policy=joint_policy
     )

@@ -50,7 +50,6 @@ def simplify(
     kept: Collection[Operation],
     fetched: Iterable[Tensor] = (),
     optimize: bool = True,
-    fed_shapes: Sequence[TensorShape] | None = None,
 ) -> Simplified:
     """Copy `ops` into a new graph.
 
@@ -60,9 +59,8 @@ def simplify(
         kept: Operations that are not skipped even if they only forward their input: fetched ones.
         fetched: Tensors whose values are wanted.
         optimize: False copies every operation as it is.
-        fed_shapes: The shapes of what is fed; None for those of `fed`. Shapes of what follows are inferred from them.
     """
-    return _Simplifier(kept, fetched, optimize, Graph()).run(ops, fed, fed_shapes)
+    return _Simplifier(kept, fetched, optimize, Graph()).run(ops, fed)
 
 
 class _Simplifier:
@@ -73,14 +71,10 @@ class _Simplifier:
         self._uses = Counter(self._used)
         self._optimize = optimize
         self._seen: dict[Any, Operation] = {}
-        self._infers = False
         self._constants: dict[Tensor, np.ndarray[Any, Any]] = {}
 
-    def run(
-        self, ops: Sequence[Operation], fed: Sequence[Tensor], fed_shapes: Sequence[TensorShape] | None
-    ) -> Simplified:
+    def run(self, ops: Sequence[Operation], fed: Sequence[Tensor]) -> Simplified:
         graph = self._result.graph
-        self._infers = fed_shapes is not None
         with graph.as_default():
             run = set(ops)
             # A target of which no result is fetched is wanted as a whole: all its results count as used.
@@ -88,8 +82,8 @@ class _Simplifier:
                 if self._used.isdisjoint(op.outputs):
                     self._used.update(op.outputs)
             self._note_uses(ops)
-            for tensor, shape in zip(fed, fed_shapes or [tensor.shape for tensor in fed], strict=True):
-                self._add_feed(tensor, shape, tensor.op in run)
+            for tensor in fed:
+                self._add_feed(tensor, tensor.op in run)
             for op in ops:
                 self._add(op)
         return self._result
@@ -103,8 +97,8 @@ class _Simplifier:
                 self._used.update(control.outputs)
                 self._uses.update(control.outputs)
 
-    def _add_feed(self, tensor: Tensor, shape: TensorShape, beside_its_operation: bool) -> None:
-        attrs = {"dtype": tensor.dtype, "shape": shape}
+    def _add_feed(self, tensor: Tensor, beside_its_operation: bool) -> None:
+        attrs = {"dtype": tensor.dtype, "shape": tensor.shape}
         # Errors show the feed's name. So the feed takes the name of the fed operation, if that name is free.
         free = not beside_its_operation and len(tensor.op.outputs) == 1
         name = tensor.op.name if free else f"_feed/{tensor.op.name}/{tensor.value_index}"
@@ -124,7 +118,7 @@ class _Simplifier:
         if op.op_def.regions:
             made, outputs = self._add_with_regions(op, inputs, controls)
         elif reused is None:
-            made = _copy(result.graph, op, inputs, controls, infers=self._infers)
+            made = _copy(result.graph, op, inputs, controls)
             outputs = made.outputs
         else:
             made, outputs = reused
@@ -207,7 +201,7 @@ class _Simplifier:
         twin = self._seen.get(key)
         if twin is not None:
             return twin, twin.outputs
-        made = self._fused(op, inputs, controls) or _copy(self._result.graph, op, inputs, controls, infers=self._infers)
+        made = self._fused(op, inputs, controls) or _copy(self._result.graph, op, inputs, controls)
         self._seen[key] = made
         if op.type == "Const":
             self._constants[made.outputs[0]] = op.attrs["value"]
@@ -251,12 +245,8 @@ class _Simplifier:
         return tensor
 
 
-def _copy(
-    graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Operation], *, infers: bool = False
-) -> Operation:
-    shapes = [tensor.shape for tensor in op.outputs]
-    is_same = not infers or all(new.shape == old.shape for new, old in zip(inputs, op.inputs, strict=True))
-    made = graph.create_op(
+def _copy(graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation:
+    return graph.create_op(
         op.type,
         inputs,
         op.attrs,
@@ -265,12 +255,8 @@ def _copy(
         exact_name=True,
         device=op.device,
         site=op.site,
-        shapes=shapes if is_same else None,
+        shapes=[tensor.shape for tensor in op.outputs],
     )
-    if not is_same:
-        for tensor, shape in zip(made.outputs, shapes, strict=True):
-            tensor.set_shape(shape)  # what the program has said, which may be more than can be inferred
-    return made
 
 
 def _forwards(op: Operation, inputs: Sequence[Tensor]) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tfray.actors.clusters.served_cluster import ServedCluster
 from tfray.config import ConfigProto, OptimizerOptions, RunOptions
-from tfray.errors import CancelledError, InvalidArgumentError, OpError
+from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
@@ -29,7 +29,6 @@ from tfray.framework.graph import (
     default_session_scope,
     get_default_graph,
 )
-from tfray.framework.tensor_shape import TensorShape
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
@@ -48,9 +47,6 @@ _OBSERVED: Final = object()
 
 _MOST_ADAPTATIONS: Final = 3
 """How often a step is placed anew by measured times. Each time costs a recorded run and a compilation."""
-
-_MOST_SHAPES: Final = 2
-"""Shapes of what is fed for which a step is compiled each: mostly that of a batch, and of the last one."""
 
 _homes: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 """For each cluster, the device of every variable that its sessions have placed by cost, by the variable's name."""
@@ -269,11 +265,7 @@ def _placer_for(target: Any, config: ConfigProto) -> CostPlacer | None:
 
 
 class _PreparedStep:
-    """A step with the conversions around it, compiled when it is known what shapes are fed.
-
-    For the first few shapes that are fed it is compiled for each of them: then more is known of the tensors behind, and
-    their memory is planned. For others it is compiled as the program says, which computes the same.
-    """
+    """A compiled step with the conversions around it."""
 
     def __init__(
         self,
@@ -296,71 +288,75 @@ class _PreparedStep:
         structure = _Structure(graph, fetches)
         self._rebuild = structure.rebuild
         computed = list(dict.fromkeys(t for t in structure.tensors if t not in fed))
-        self._make = partial(_Registered, graph, runner, config, placer, computed, structure, list(fed))
-        self._lock = threading.RLock()
-        self._for_shapes: dict[tuple[Any, ...], _Registered] = {}
-        self._general: _Registered | None = None
-        is_open = placer is None and config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0
-        self._open_feeds = [i for i, tensor in enumerate(fed) if is_open and _is_open(tensor)]
-        if not self._open_feeds:
-            self._general = self._make(None)
+        self._graph, self._runner, self._config, self._placer = graph, runner, config, placer
+        self._wanted = computed, structure.operations, list(fed)
+        self._partition_feeds: list[list[int]] = []
+        self._registered: RegisteredStep | None = None
+        self._partitions: list[Partition] = []
+        places: dict[Tensor, tuple[int, int]] = {}
+        if computed or structure.operations:
+            compiled = self._compile()
+            self._partition_feeds = compiled.feeds
+            self._partitions = list(compiled.partitions)
+            self._registered = runner.register(compiled.partitions, graph.functions)
+            places = dict(zip(computed, compiled.fetches, strict=True))
+        # Where each fetched tensor's value is: (partition, index of the fetch), or (-1, index of the feed).
+        self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
 
-    def _registered(self, fed: Sequence[Any]) -> _Registered:
-        """The compiled step for these values."""
-        if not self._open_feeds:
-            assert self._general is not None
-            return self._general
-        shapes = tuple([fed[i].shape for i in self._open_feeds])
-        found = self._for_shapes.get(shapes)
-        if found is not None:
-            return found
-        if len(self._for_shapes) >= _MOST_SHAPES:
-            return self._any()
-        with self._lock:
-            if shapes not in self._for_shapes:
-                try:
-                    self._for_shapes[shapes] = self._make([TensorShape(value.shape) for value in fed])
-                except (ValueError, OpError):  # the shapes do not fit: the operation itself says so, when it runs
-                    self._for_shapes[shapes] = self._any()
-            return self._for_shapes[shapes]
-
-    def _any(self) -> _Registered:
-        """The step for all shapes."""
-        with self._lock:
-            if self._general is None:
-                self._general = self._make(None)
-            return self._general
+    def _compile(self) -> CompiledStep:
+        """The partitions to register."""
+        config, devices = self._config, self._runner.devices
+        if self._placer is not None:
+            self._placer.settle(self._graph, devices, config.allow_soft_placement)
+        compiled = compile_step(
+            *self._wanted,
+            devices,
+            allow_soft_placement=config.allow_soft_placement,
+            optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
+            joint_policy=self._placer,
+            sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
+        )
+        if config.log_device_placement:
+            for part in compiled.partitions:
+                for op in part.graph.get_operations():
+                    print(f"{op.name}: ({op.type}) {part.device}")
+        return compiled
 
     def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
         fed = self._convert(values)
-        step = self._registered(fed)
-        return self._rebuild(step.values(step.run(fed, timeout_s), fed))
+        if self._registered is None:
+            outputs: list[list[Any]] = []
+        else:
+            feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
+            outputs = self._registered.run(feeds, timeout_s)
+        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 
     def run_recorded(
         self, values: Sequence[Any], timeout_s: float | None, options: RunOptions, run_metadata: RunMetadata
     ) -> Any:
         """Run, and put what `options` ask for into `run_metadata`, in place of what it holds."""
         fed = self._convert(values)
-        step = self._registered(fed)
+        feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
         run_metadata.Clear()
-        if step.registered is not None and options.trace_level > RunOptions.NO_TRACE:
-            outputs, records = step.registered.run_traced(step.parted(fed), timeout_s, options.trace_level)
+        outputs: list[list[Any]] = []
+        if self._registered is not None and options.trace_level > RunOptions.NO_TRACE:
+            outputs, records = self._registered.run_traced(feeds, timeout_s, options.trace_level)
             run_metadata.step_stats.CopyFrom(step_stats(records))
-        else:
-            outputs = step.run(fed, timeout_s)
+        elif self._registered is not None:
+            outputs = self._registered.run(feeds, timeout_s)
         if options.output_partition_graphs:
-            graphs = [to_graph_proto(partition.graph.as_graph_def()) for partition in step.partitions]
+            graphs = [to_graph_proto(partition.graph.as_graph_def()) for partition in self._partitions]
             run_metadata.partition_graphs.extend(graphs)
-        return self._rebuild(step.values(outputs, fed))
+        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 
     def run_observed(self, values: Sequence[Any], timeout_s: float | None, observer: Observer) -> Any:
         """Run, and show every value to `observer`."""
         fed = self._convert(values)
-        step = self._registered(fed)
         outputs: list[list[Any]] = []
-        if isinstance(step.registered, LocalStep):
-            outputs, _ = step.registered.run_traced(step.parted(fed), timeout_s, observer=observer)
-        return self._rebuild(step.values(outputs, fed))
+        if isinstance(self._registered, LocalStep):
+            feeds = [[fed[i] for i in indices] for indices in self._partition_feeds]
+            outputs, _ = self._registered.run_traced(feeds, timeout_s, observer=observer)
+        return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 
     def _convert(self, values: Sequence[Any]) -> list[Any]:
         """The fed values as arrays, one for each fed tensor."""
@@ -384,91 +380,11 @@ class _PreparedStep:
     @property
     def devices(self) -> dict[str, str]:
         """The device of each operation."""
-        return {op.name: part.device for part in self._any().partitions for op in part.graph.get_operations()}
+        return {op.name: part.device for part in self._partitions for op in part.graph.get_operations()}
 
     def close(self) -> None:
-        with self._lock:
-            steps = [*self._for_shapes.values(), *([self._general] if self._general else ())]
-            for step in dict.fromkeys(steps):
-                step.close()
-
-
-def _is_open(tensor: Tensor) -> bool:
-    """Whether the shape of what is fed tells more than the program does."""
-    return not tensor.shape.is_fully_defined() and tensor.dtype.numpy.kind in "biufc"
-
-
-class _Registered:
-    """A step compiled for certain shapes of what is fed, or for all, and registered with its devices."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        runner: Runner,
-        config: ConfigProto,
-        placer: CostPlacer | None,
-        computed: Sequence[Tensor],
-        structure: _Structure,
-        fed: Sequence[Tensor],
-        fed_shapes: Sequence[TensorShape] | None,
-    ) -> None:
-        self._partition_feeds: list[list[int]] = []
-        self.registered: RegisteredStep | None = None
-        self.partitions: list[Partition] = []
-        places: dict[Tensor, tuple[int, int]] = {}
-        if computed or structure.operations:
-            wanted = computed, structure.operations, fed
-            compiled = _compiled(graph, runner.devices, config, placer, wanted, fed_shapes)
-            self._partition_feeds = compiled.feeds
-            self.partitions = list(compiled.partitions)
-            self.registered = runner.register(compiled.partitions, graph.functions)
-            places = dict(zip(computed, compiled.fetches, strict=True))
-        # Where each fetched tensor's value is: (partition, index of the fetch), or (-1, index of the feed).
-        place_of = {tensor: (-1, i) for i, tensor in enumerate(fed)} | places
-        self._sources = [place_of[tensor] for tensor in structure.tensors]
-
-    def parted(self, fed: Sequence[Any]) -> list[list[Any]]:
-        """The values that each partition takes."""
-        return [[fed[i] for i in indices] for indices in self._partition_feeds]
-
-    def run(self, fed: Sequence[Any], timeout_s: float | None) -> list[list[Any]]:
-        """The values that each partition gives."""
-        return [] if self.registered is None else self.registered.run(self.parted(fed), timeout_s)
-
-    def values(self, outputs: Sequence[Sequence[Any]], fed: Sequence[Any]) -> list[Any]:
-        """The value of each fetched tensor."""
-        return [_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources]
-
-    def close(self) -> None:
-        if self.registered is not None:
-            self.registered.close()
-
-
-def _compiled(
-    graph: Graph,
-    devices: Sequence[str],
-    config: ConfigProto,
-    placer: CostPlacer | None,
-    wanted: tuple[Sequence[Tensor], Sequence[Operation], Sequence[Tensor]],
-    fed_shapes: Sequence[TensorShape] | None,
-) -> CompiledStep:
-    """The partitions to register."""
-    if placer is not None:
-        placer.settle(graph, devices, config.allow_soft_placement)
-    compiled = compile_step(
-        *wanted,
-        devices,
-        allow_soft_placement=config.allow_soft_placement,
-        optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
-        joint_policy=placer,
-        sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
-        fed_shapes=fed_shapes,
-    )
-    if config.log_device_placement:
-        for part in compiled.partitions:
-            for op in part.graph.get_operations():
-                print(f"{op.name}: ({op.type}) {part.device}")
-    return compiled
+        if self._registered is not None:
+            self._registered.close()
 
 
 class _AdaptingStep:

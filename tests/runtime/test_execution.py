@@ -36,7 +36,7 @@ CONFIGS = {
 def plans(session):
     """The plans of the session's only step."""
     (step,) = session._steps.values()
-    return step._general.registered._plans
+    return step._registered._plans
 
 
 def assert_same(actual, expected):
