@@ -28,7 +28,7 @@ from tfray.framework.region import Region, ops_within
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
-from tfray.ops.resources.dataset_sources import as_string, slices
+from tfray.ops.resources.dataset_sources import slices
 from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
 from tfray.ops.system.script_ops import lookup_function
 
@@ -128,10 +128,10 @@ def _paths(value: TensorLike) -> list[bytes]:
 def _text_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
     kind = _as_text(compression)
 
-    def lines(path: bytes) -> Iterator[Element]:
+    def lines(path: bytes) -> Iterator[bytes]:
         with open_decompressed(path, kind) as file:
             for line in file:
-                yield (as_string(line.rstrip(b"\n").removesuffix(b"\r")),)
+                yield line.rstrip(b"\n").removesuffix(b"\r")
 
     return dataset_sources.Files(_paths(filenames), lines)
 
@@ -189,11 +189,7 @@ MATCHING: Final = register(
 def _tfrecord_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
     options = TFRecordOptions(_as_text(compression) or None)
 
-    def records(path: bytes) -> Iterator[Element]:
-        for record in tf_record_iterator(path, options):
-            yield (as_string(record),)
-
-    return dataset_sources.Files(_paths(filenames), records)
+    return dataset_sources.Files(_paths(filenames), lambda path: tf_record_iterator(path, options))
 
 
 TF_RECORDS: Final = _dataset(
@@ -208,7 +204,7 @@ def _fixed_length_kernel(
     if size < 1:
         raise InvalidArgumentError(f"record_bytes is {size}, expected at least 1")
 
-    def records(path: bytes) -> Iterator[Element]:
+    def records(path: bytes) -> Iterator[bytes]:
         contents = files.read_bytes(path)
         body = len(contents) - skipped - left
         if body < 0 or body % size:
@@ -217,7 +213,7 @@ def _fixed_length_kernel(
                 f"{body} that are no multiple of records of {size}"
             )
         for begin in range(skipped, skipped + body, size):
-            yield (as_string(contents[begin : begin + size]),)
+            yield contents[begin : begin + size]
 
     return dataset_sources.Files(_paths(filenames), records)
 

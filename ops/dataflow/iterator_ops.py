@@ -12,7 +12,7 @@ from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.resources.dataset_sources import as_string
+from tfray.ops.resources.dataset_columns import as_string
 from tfray.ops.resources.dataset_values import DatasetValue, IteratorResource
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
+from tfray.ops.resources.dataset_columns import Columns, joined, stacked, take_from
 from tfray.ops.resources.dataset_sources import Listed, Slices, slices
 from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, Walk, chained
 
@@ -29,64 +29,41 @@ class Batched(DatasetValue):
         self._drop = drop_remainder
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        if isinstance(self._parent, Slices):
-            return _stretches(self._parent, self._size, self._drop)
-        groups = _Groups(self._parent.open(walk), self._size, self._drop)
-        return map(_stacked_elements, groups)
+        return map(_stacked_columns, _Batches(self._parent.open(walk), self._size, self._drop))
 
 
-def _stretches(source: Slices, size: int, drop_remainder: bool) -> Iterator[Element]:
-    """Batches of a dataset of slices: each is one copy of consecutive rows, without making single elements."""
-    end = source.length - source.length % size if drop_remainder else source.length
-
-    def stretch(begin: int) -> Element:
-        return tuple(component[begin : min(begin + size, end)].copy() for component in source.components)
-
-    return map(stretch, range(0, end, size))
+def _stacked_columns(columns: Columns) -> Element:
+    return tuple(map(stacked, columns))
 
 
-class _Groups(Iterator[list[Element]]):
-    """Lists of `size` elements. The last list may be shorter; `drop_remainder` leaves it out."""
+class _Batches(Iterator[Columns]):
+    """The columns of `size` elements. The last ones may have fewer; `drop_remainder` leaves these out."""
 
-    __slots__ = ("_drop", "_group", "_parent", "_size")
+    __slots__ = ("_count", "_drop", "_parts", "_size", "_take")
 
     def __init__(self, parent: Iterator[Element], size: int, drop_remainder: bool) -> None:
-        self._parent = parent
+        self._take = take_from(parent)
         self._size = size
         self._drop = drop_remainder
-        self._group: list[Element] = []
+        self._parts: list[Columns] = []
+        """What is there of the next batch, should a call have been interrupted."""
+        self._count = 0
 
-    def __next__(self) -> list[Element]:
-        group = self._group
+    def __next__(self) -> Columns:
         try:
-            # `Interrupted` leaves the elements that are already in the list for the next call.
-            group.extend(islice(self._parent, self._size - len(group)))
+            while self._count < self._size:
+                columns = self._take(self._size - self._count)
+                self._parts.append(columns)
+                self._count += len(columns[0])
+        except StopIteration:
+            if self._drop or not self._count:
+                self._parts, self._count = [], 0
+                raise
         except Exception:
-            group.clear()
+            self._parts, self._count = [], 0
             raise
-        self._group = []
-        if len(group) < self._size:
-            self._parent = iter(())
-            if not group or self._drop:
-                raise StopIteration
-        return group
-
-
-def _stacked_elements(elements: Sequence[Element]) -> Element:
-    return tuple(map(_stacked, zip(*elements, strict=True)))
-
-
-def _stacked(column: Sequence[Any]) -> Array:
-    first = np.asarray(column[0])
-    out = np.empty((len(column), *first.shape), first.dtype)
-    for row, value in enumerate(column):
-        if np.shape(value) != first.shape:
-            raise InvalidArgumentError(
-                f"batch: elements of shapes {list(first.shape)} and {list(np.shape(value))} cannot be stacked; "
-                "use padded_batch"
-            )
-        out[row] = value[()]  # of strings, not the array of rank 0 around one
-    return out
+        parts, self._parts, self._count = self._parts, [], 0
+        return parts[0] if len(parts) == 1 else [joined(column) for column in zip(*parts, strict=True)]
 
 
 class PaddedBatched(DatasetValue):
@@ -117,10 +94,9 @@ class PaddedBatched(DatasetValue):
         self._drop = drop_remainder
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return map(self._padded_elements, _Groups(self._parent.open(walk), self._size, self._drop))
+        return map(self._padded_columns, _Batches(self._parent.open(walk), self._size, self._drop))
 
-    def _padded_elements(self, elements: Sequence[Element]) -> Element:
-        columns = zip(*elements, strict=True)
+    def _padded_columns(self, columns: Columns) -> Element:
         return tuple(
             _padded(column, shape, padding)
             for column, shape, padding in zip(columns, self._shapes, self._padding, strict=True)
