@@ -74,7 +74,7 @@ def _function(ctx: KernelContext, captures: Sequence[Array], name: str = "functi
     if draws is None:
         ops = [inner for op in region.get_operations() for inner in ops_within(op)]
         draws = _draws[region] = any("seed2" in op.attrs for op in ops)
-    return ElementFunction(lambda: ctx.region(name), tuple(captures), draws)
+    return ElementFunction(lambda: ctx.region(name), tuple(captures), draws, lambda: ctx.region_over_batch(name))
 
 
 # -- sources -------------------------------------------------------------------------------------------

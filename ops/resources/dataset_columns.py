@@ -10,13 +10,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
-from tfray.ops.resources.dataset_values import Element
+from tfray.ops.resources.dataset_values import Element, ElementFunction, OpenedFunction
 
 Columns = list[Sequence[Any]]
 """For each component its values: an array whose rows they are, which nobody else holds, or a sequence of them."""
@@ -92,6 +92,27 @@ def as_string(text: bytes) -> Array:
     return array
 
 
+class Ragged(Sequence[Any]):
+    """Arrays that differ in their first size, joined along it.
+
+    Args:
+        values: The joined arrays.
+        lengths: The size of each.
+    """
+
+    def __init__(self, values: Array, lengths: Array) -> None:
+        self.values = values
+        self.lengths = lengths
+        self._ends = np.cumsum(lengths).tolist()
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, index: Any) -> Any:
+        end = self._ends[index]
+        return self.values[end - int(self.lengths[index]) : end]
+
+
 def joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
     """The parts of one column, one after the other."""
     if len(parts) == 1:
@@ -99,6 +120,9 @@ def joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if len(arrays) == len(parts) and len({array.shape[1:] for array in arrays}) == 1:
         return np.concatenate(arrays)
+    ragged = [part for part in parts if isinstance(part, Ragged)]
+    if len(ragged) == len(parts) and len({part.values.shape[1:] for part in ragged}) == 1:
+        return Ragged(np.concatenate([p.values for p in ragged]), np.concatenate([p.lengths for p in ragged]))
     return [value for part in parts for value in _single(part)]
 
 
@@ -106,6 +130,8 @@ def stacked(column: Sequence[Any]) -> Array:
     """The values of a column as the rows of an array. Raises `InvalidArgumentError` if their shapes differ."""
     if isinstance(column, np.ndarray):
         return column
+    if isinstance(column, Ragged) and (column.lengths == column.lengths[0]).all():
+        return column.values.reshape(len(column), -1, *column.values.shape[1:])
     first = np.asarray(column[0])
     shapes = {value.shape for value in column} if isinstance(column[0], np.ndarray) else set(map(np.shape, column))
     if len(shapes) > 1:
@@ -122,3 +148,103 @@ def stacked(column: Sequence[Any]) -> Array:
     for row, value in enumerate(column):
         out[row] = value[()]  # of strings, not the array of rank 0 around one
     return out
+
+
+# -- functions of elements -----------------------------------------------------------------------------
+
+_AT_ONCE_BYTES: Final = 1 << 20
+"""1 MiB: a function takes about so much of its components at a time. More would not stay in a core's cache between two
+operations; with less, the calls would cost more than the work."""
+
+
+class MappedElements(Elements):
+    """The results of a function of elements, for many of them at once where the function allows it.
+
+    If that fails, these elements are computed one by one: one of them fails, and its error has its place. If none does,
+    their shapes differ; then all further elements are computed one by one.
+
+    Args:
+        elements: The elements.
+        function: The function.
+        one_by_one: From elements to the results of the function.
+    """
+
+    def __init__(
+        self,
+        elements: Iterator[Element],
+        function: ElementFunction,
+        one_by_one: Callable[[Iterator[Element]], Iterator[Element]],
+    ) -> None:
+        self._elements = elements
+        self._function = function
+        self._one_by_one = one_by_one
+        self._results: Iterator[Element] | None = None
+        self._take_elements: Take | None = None
+        self._opened: tuple[OpenedFunction, Sequence[str]] | None = None
+        self._rest: Take | None = None
+        """Takes results that are computed one by one, before any other."""
+        self._has_failed = False
+        self._most = 1 << 31
+
+    def __next__(self) -> Element:
+        if self._results is None:
+            self._results = self._one_by_one(self._elements)
+        return next(self._results)
+
+    def take(self, count: int) -> Columns:
+        if self._take_elements is None:
+            self._opened = self._function.open_over_batch()
+            self._take_elements = take_from(self._elements)
+            self._rest = take_from(self._one_by_one(self._elements)) if self._opened is None else None
+        if self._rest is not None:
+            try:
+                return self._rest(count)
+            except StopIteration:
+                if self._opened is None:
+                    raise
+            except Exception:
+                self._has_failed = True
+                raise
+            self._rest = None
+            if not self._has_failed:
+                self._opened = None
+                self._rest = take_from(self._one_by_one(_Single(self._take_elements)))
+                return self._rest(count)
+        columns = self._take_elements(min(count, self._most))
+        try:
+            return self._computed(columns)
+        except Exception:  # noqa: BLE001 (raised by the element that fails, if one does)
+            self._has_failed = False
+            self._rest = take_from(self._one_by_one(elements_of(columns)))
+            return self.take(count)
+
+    def _computed(self, columns: Columns) -> Columns:
+        assert self._opened is not None
+        function, forms = self._opened
+        count, stacks = len(columns[0]), [stacked(column) for column in columns]
+        self._most = max(1, count * _AT_ONCE_BYTES // max(1, sum(stack.nbytes for stack in stacks)))
+        values = function.call(*stacks, np.int64(count))
+        lengths = iter(values[len(forms) :])
+        results: Columns = []
+        for form, value in zip(forms, values, strict=False):
+            if form == "same":
+                results.append([value] * count)
+            elif form == "ragged":
+                results.append(Ragged(value, next(lengths)))
+            else:
+                # What shares memory with another array is copied: whoever takes the columns may change them.
+                is_own = value.base is None and all(value is not other for other in results)
+                results.append(value if is_own else value.copy())
+        if any(len(column) != count for column in results):
+            raise InvalidArgumentError(f"a function of {count} elements gave {list(map(len, results))} results")
+        return results
+
+
+class _Single(Iterator[Element]):
+    """The elements that are taken, one by one."""
+
+    def __init__(self, take: Take) -> None:
+        self._take = take
+
+    def __next__(self) -> Element:
+        return next(elements_of(self._take(1)))

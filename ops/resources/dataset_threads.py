@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import CancelledError, UnknownError
+from tfray.ops.resources.dataset_columns import MappedElements
 from tfray.ops.resources.dataset_values import (
     LOOK_S,
     DatasetValue,
@@ -53,7 +54,11 @@ class ParallelMapped(DatasetValue):
         self._workers = workers
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _ParallelIterator(walk, self._parent.open(walk), self._function, self._workers)
+        def one_by_one(elements: Iterator[Element]) -> Iterator[Element]:
+            return _ParallelIterator(walk, elements, self._function, self._workers)
+
+        # Many at once are computed without threads: a function that allows it does little for each.
+        return MappedElements(self._parent.open(walk), self._function, one_by_one)
 
 
 class _ParallelIterator(Iterator[Element]):

@@ -13,7 +13,7 @@ import numpy as np
 
 from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.framework.op_def import Array
-from tfray.ops.resources.dataset_columns import Columns, Elements, Take, elements_of, take_from
+from tfray.ops.resources.dataset_columns import Columns, Elements, MappedElements, Take, elements_of, take_from
 from tfray.ops.resources.dataset_sources import Slices
 from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, OpenedFunction, Walk, chained
 
@@ -30,15 +30,18 @@ class Mapped(DatasetValue):
         self._function = function
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _MappedIterator(self._parent.open(walk), self._function.open(walk))
+        def one_by_one(elements: Iterator[Element]) -> Iterator[Element]:
+            return _MappedIterator(elements, self._function.open(walk))
+
+        return MappedElements(self._parent.open(walk), self._function, one_by_one)
 
 
 class _MappedIterator(Iterator[Element]):
     __slots__ = ("_function", "_results")
 
-    def __init__(self, parent: Iterator[Element], function: OpenedFunction) -> None:
+    def __init__(self, elements: Iterator[Element], function: OpenedFunction) -> None:
         self._function = function  # for as long as it is called
-        self._results = itertools.starmap(function.call, parent)
+        self._results = itertools.starmap(function.call, elements)
 
     def __next__(self) -> Element:
         return next(self._results)

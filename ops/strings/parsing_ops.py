@@ -10,6 +10,7 @@ import numpy as np
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import wire
 from tfray.framework import dtypes
+from tfray.framework.batch_rules import Batch, Value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -359,6 +360,18 @@ def _parse_single_shape(op: Operation) -> list[TensorShape]:
     return _feature_shapes(op, "", TensorShape([]), 1)
 
 
+def _parse_single_over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
+    serialized, *defaults = inputs
+    # Sparse features and sequences of several examples are padded, or given in other forms.
+    if op.attrs["num_sparse"] or any(op.attrs["sequences"]) or not isinstance(serialized, Batch):
+        return None
+    if any(isinstance(value, Batch) for value in defaults) or serialized.lengths is not None:
+        return None
+    graph = get_default_graph()
+    parsed = graph.create_op(PARSE_EXAMPLE.name, [serialized.tensor, *(v for v in defaults if isinstance(v, Tensor))], op.attrs)
+    return [Batch(tensor) for tensor in parsed.outputs]
+
+
 PARSE_SINGLE_EXAMPLE = register(
     OpDef(
         name="ParseSingleExample",
@@ -367,6 +380,7 @@ PARSE_SINGLE_EXAMPLE = register(
         attrs=_feature_attrs(),
         shape=_parse_single_shape,
         kernels=on_cpu(_parse_single_kernel),
+        over_batch=_parse_single_over_batch,
     )
 )
 

@@ -25,7 +25,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from types import FrameType
 from typing import Any, Final
 
@@ -58,6 +58,7 @@ from tfray.runtime.fusion import (
     scratch_slots,
 )
 from tfray.runtime.memory import lay_out_memory
+from tfray.runtime.over_batch import BatchFunction, region_over_batch
 from tfray.runtime.segment_body import Body, region_body
 from tfray.runtime.traced_op import describe
 
@@ -242,6 +243,16 @@ def _compile_region(
         updated_elsewhere=handles,
         traced=traced,
     )
+
+
+def _batch_function(op: Operation, device: Device, name: str) -> BatchFunction | None:
+    """A region of a dataset's function for many elements at once, compiled; None if there is no way."""
+    found = region_over_batch(op.attrs[name], op.attrs["parameters"])
+    if found is None:
+        return None
+    region, forms = found
+    compiled = _compile_region(region, device, sends_copy=False, sent_in_place_bytes=None, traced=False)
+    return BatchFunction(partial(RegionFunction, compiled, device.background), forms)
 
 
 def _kind_of(error: BaseException) -> type[OpError]:
@@ -630,7 +641,8 @@ class _Emitter:
                 region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, *sends, traced))
                 for region in op.op_def.regions
             }
-            self._program.namespace[name] = OpContext(op, self._device, regions)
+            over_batch = cache(partial(_batch_function, op, self._device)) if op.op_def.defers_regions else None
+            self._program.namespace[name] = OpContext(op, self._device, regions, over_batch)
         return name
 
     def _memory_for(self, tensor: Tensor) -> str | None:
