@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.batch_rules import Value, by_row
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, is_rank0_number, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -241,6 +243,10 @@ def _one_hot_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape(sizes)]
 
 
+def _one_hot_over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> Sequence[Value] | None:
+    return by_row(0)(op, inputs, count) if op.attrs["axis"] == -1 else None
+
+
 ONE_HOT = register(
     OpDef(
         name="OneHot",
@@ -251,6 +257,7 @@ ONE_HOT = register(
         shape=_one_hot_shape,
         kernels=on_every_device(out_kernel(_one_hot_kernel)),
         gradient=not_differentiable,
+        over_batch=_one_hot_over_batch,
     )
 )
 

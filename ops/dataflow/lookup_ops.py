@@ -11,6 +11,7 @@ import numpy as np
 from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.formats import files
 from tfray.framework import dtypes
+from tfray.framework.batch_rules import by_row
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
@@ -458,6 +459,7 @@ LOOKUP_TABLE_FIND = register(
         kernels=on_cpu(_find_kernel),
         stateful=True,
         access="read",
+        over_batch=by_row(1),
     )
 )
 
@@ -487,6 +489,7 @@ LOOKUP_TABLE_SIZE = register(
         kernels=on_cpu(_size_kernel),
         stateful=True,
         access="read",
+        over_batch=by_row(0),
     )
 )
 

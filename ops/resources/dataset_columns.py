@@ -18,14 +18,17 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.ops.resources.dataset_values import Element, ElementFunction, OpenedFunction
 
-Columns = list[Sequence[Any]]
-"""For each component its values: an array whose rows they are, which nobody else holds, or a sequence of them."""
+Column = Any
+"""The values of a component: an array whose rows they are, which nobody else holds, or a sequence of them."""
+
+Columns = list[Column]
+"""A column for each component."""
 
 Take = Callable[[int], Columns]
 """``take(count)``: the next elements, at most `count` and at least one.
 
-Raises what ``next`` would raise in place of the first of them. An error behind it ends the columns, and is raised by the
-next call. `Interrupted` loses no element.
+Raises what ``next`` would raise in place of the first of them. An error behind the first ends the columns: the next
+call raises it. `Interrupted` loses no element.
 """
 
 Item = TypeVar("Item")
@@ -80,7 +83,7 @@ def elements_of(columns: Columns) -> Iterator[Element]:
     return zip(*map(_single, columns), strict=True)
 
 
-def _single(column: Sequence[Any]) -> Any:
+def _single(column: Column) -> Any:
     is_strings = isinstance(column, np.ndarray) and column.dtype.kind == "O" and column.ndim == 1
     return map(as_string, column) if is_strings else column
 
@@ -113,7 +116,7 @@ class Ragged(Sequence[Any]):
         return self.values[end - int(self.lengths[index]) : end]
 
 
-def joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
+def joined(parts: Sequence[Column]) -> Column:
     """The parts of one column, one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -126,12 +129,13 @@ def joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
     return [value for part in parts for value in _single(part)]
 
 
-def stacked(column: Sequence[Any]) -> Array:
+def stacked(column: Column) -> Array:
     """The values of a column as the rows of an array. Raises `InvalidArgumentError` if their shapes differ."""
     if isinstance(column, np.ndarray):
         return column
     if isinstance(column, Ragged) and (column.lengths == column.lengths[0]).all():
-        return column.values.reshape(len(column), -1, *column.values.shape[1:])
+        rows: Array = column.values.reshape(len(column), -1, *column.values.shape[1:])
+        return rows
     first = np.asarray(column[0])
     shapes = {value.shape for value in column} if isinstance(column[0], np.ndarray) else set(map(np.shape, column))
     if len(shapes) > 1:

@@ -548,7 +548,8 @@ class _ShuffledRows(Elements):
     def _drawn(self, count: int) -> Sequence[int] | Array:
         """The numbers of up to `count` rows, none at the end."""
         if self._next < self._source.length:
-            rows, buffer, draw = [], self._buffer, self._draws.next
+            rows: list[int] = []
+            buffer, draw = self._buffer, self._draws.next
             first = self._next
             self._next = min(first + count, self._source.length)
             for row in range(first, self._next):
@@ -559,8 +560,8 @@ class _ShuffledRows(Elements):
         if self._rest is None:
             self._rest = np.array(self._buffer, np.intp)
             self._draws.reorder(self._rest)
-        rows, self._rest = self._rest[:count], self._rest[count:]
-        return rows
+        last, self._rest = self._rest[:count], self._rest[count:]
+        return last
 
 
 class Cached(DatasetValue):

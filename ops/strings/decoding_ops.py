@@ -12,6 +12,7 @@ import numpy as np
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import tensor_proto
 from tfray.framework import dtypes
+from tfray.framework.batch_rules import by_row
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -83,6 +84,7 @@ DECODE_RAW = register(
         types={"out_type": (*dtypes.NUMERIC, dtypes.bool_)},
         shape=_decode_raw_shape,
         kernels=on_cpu(_decode_raw_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -318,6 +320,7 @@ DECODE_CSV = register(
         attrs=("OUT_TYPE", "field_delim", "use_quote_delim", "na_value", "select_cols"),
         shape=_decode_csv_shape,
         kernels=on_cpu(_decode_csv_kernel),
+        over_batch=by_row(0),
     )
 )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.batch_rules import by_row
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
@@ -89,6 +90,7 @@ AS_STRING = register(
         types={"T": dtypes.VALUES},
         shape=like_input(0),
         kernels=on_cpu(_as_string_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -137,6 +139,7 @@ STRING_TO_NUMBER = register(
         types={"out_type": (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)},
         shape=like_input(0),
         kernels=on_cpu(_string_to_number_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -182,6 +185,7 @@ STRING_TO_HASH_BUCKET_FAST = register(
         attrs=("num_buckets",),
         shape=_bucket_shape,
         kernels=on_cpu(_fast_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -221,6 +225,7 @@ STRING_TO_HASH_BUCKET_STRONG = register(
         attrs=("num_buckets", "key"),
         shape=_bucket_shape,
         kernels=on_cpu(_strong_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -260,5 +265,6 @@ STRING_TO_HASH_BUCKET = register(
         attrs=("num_buckets",),
         shape=_bucket_shape,
         kernels=on_cpu(_old_kernel),
+        over_batch=by_row(0),
     )
 )

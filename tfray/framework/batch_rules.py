@@ -49,7 +49,9 @@ def by_element(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Va
         return None
     if lengths is not None:
         others = [value for value in inputs if not isinstance(value, Batch)]
-        if any(tensor.shape.rank != rank for tensor in op.inputs if tensor.shape.rank) or any(o.shape.rank for o in others):
+        if any(tensor.shape.rank != rank for tensor in op.inputs if tensor.shape.rank) or any(
+            o.shape.rank for o in others
+        ):
             return None
         return [Batch(again(op, [_tensor(value) for value in inputs])[0], lengths)]
     aligned = [
@@ -59,12 +61,19 @@ def by_element(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Va
     return [Batch(again(op, aligned)[0])]
 
 
-def by_row(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
-    """For operations that take each element of input 0 for itself: its shape, then others, is that of the outputs."""
-    first, *others = inputs
-    if not isinstance(first, Batch) or any(isinstance(value, Batch) for value in others):
-        return None
-    return [Batch(tensor, first.lengths) for tensor in again(op, [first.tensor, *map(_tensor, others)])]
+def by_row(index: int) -> Rule:
+    """For operations that take each element of the input with this number for itself, whatever its shape.
+
+    The shape of the outputs is that of this input, then others.
+    """
+
+    def rule(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
+        rows = inputs[index]
+        if not isinstance(rows, Batch) or any(isinstance(v, Batch) for i, v in enumerate(inputs) if i != index):
+            return None
+        return [Batch(tensor, rows.lengths) for tensor in again(op, [_tensor(value) for value in inputs])]
+
+    return rule
 
 
 def again(op: Operation, inputs: Sequence[Tensor], **attrs: Any) -> Sequence[Tensor]:
