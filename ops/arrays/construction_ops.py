@@ -10,7 +10,6 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.batch_rules import Value, by_row
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, is_rank0_number, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -27,6 +26,7 @@ from tfray.framework.op_def import (
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.batch_rules import Value, by_row
 from tfray.ops.arrays.broadcast_ops import broadcast_to
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, known_entries, reshape

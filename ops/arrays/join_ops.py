@@ -17,7 +17,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays import shape_batch_rules
+from tfray.ops.arrays import batch_rules
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -115,7 +115,7 @@ PACK = register(
         kernels=on_every_device(out_kernel(_pack_kernel)),
         gradient=_pack_gradient,
         shape_value=_pack_value,
-        over_batch=shape_batch_rules.packed,
+        over_batch=batch_rules.packed,
     )
 )
 

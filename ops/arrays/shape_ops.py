@@ -28,7 +28,7 @@ from tfray.framework.shape_functions import like_input, normalize_axis
 from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
-from tfray.ops.arrays import shape_batch_rules
+from tfray.ops.arrays import batch_rules
 
 # -- sizes and axes as tensors -------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ SHAPE = register(
         shape=_shape_shape,
         kernels=on_every_device(_shape_kernel),
         shape_value=_shape_value,
-        over_batch=shape_batch_rules.measured,
+        over_batch=batch_rules.measured,
     )
 )
 
@@ -207,7 +207,7 @@ SIZE = register(
         types={"out_type": dtypes.INDICES},
         shape=shape_functions.scalar,
         kernels=on_every_device(_size_kernel),
-        over_batch=shape_batch_rules.counted,
+        over_batch=batch_rules.counted,
     )
 )
 
@@ -252,7 +252,7 @@ IDENTITY = register(
         gradient=_identity_gradient,
         forwards_input=True,
         shape_value=_first_entries,
-        over_batch=shape_batch_rules.unchanged,
+        over_batch=batch_rules.unchanged,
     )
 )
 
@@ -284,7 +284,7 @@ STOP_GRADIENT = register(
         gradient=not_differentiable,
         forwards_input=True,
         shape_value=_first_entries,
-        over_batch=shape_batch_rules.unchanged,
+        over_batch=batch_rules.unchanged,
     )
 )
 
@@ -383,7 +383,7 @@ RESHAPE = register(
         kernels=on_every_device(_reshape_kernel),
         gradient=_like_first_input,
         shape_value=_first_entries,
-        over_batch=shape_batch_rules.reshaped,
+        over_batch=batch_rules.reshaped,
     )
 )
 
@@ -450,7 +450,7 @@ SQUEEZE = register(
         kernels=on_every_device(_squeeze_kernel),
         gradient=_like_first_input,
         shape_value=_first_entries,
-        over_batch=shape_batch_rules.squeezed,
+        over_batch=batch_rules.squeezed,
     )
 )
 
@@ -509,7 +509,7 @@ EXPAND_DIMS = register(
         kernels=on_every_device(_expand_dims_kernel),
         gradient=_like_first_input,
         shape_value=_first_entries,
-        over_batch=shape_batch_rules.expanded,
+        over_batch=batch_rules.expanded,
     )
 )
 

@@ -22,7 +22,7 @@ from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import SliceKey, TensorLike, VariableOrHandle
-from tfray.ops.arrays import shape_batch_rules
+from tfray.ops.arrays import batch_rules
 from tfray.ops.arrays.shape_ops import cast, host_int, host_ints, index_tensor, known_entries, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
 
@@ -342,7 +342,7 @@ STRIDED_SLICE = register(
         kernels=on_every_device(_strided_slice_kernel),
         gradient=_strided_slice_gradient,
         shape_value=_strided_slice_value,
-        over_batch=shape_batch_rules.sliced,
+        over_batch=batch_rules.sliced,
     )
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
-from tfray.ops.resources.dataset_columns import Columns, joined, stacked, take_from
+from tfray.ops.resources.dataset_columns import Column, Columns, Ragged, joined, stacked, take_from
 from tfray.ops.resources.dataset_sources import Listed, Slices, slices
 from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, Walk, chained
 
@@ -103,20 +103,41 @@ class PaddedBatched(DatasetValue):
         )
 
 
-def _padded(column: Sequence[Any], shape: Sequence[int | None], padding: Any) -> Array:
-    arrays = [np.asarray(value) for value in column]
-    if any(array.ndim != len(shape) for array in arrays):
+def _padded(column: Column, shape: Sequence[int | None], padding: Any) -> Array:
+    """The values of a column, padded at their ends to `shape`, as the rows of an array."""
+    if isinstance(column, Ragged):
+        rank, largest = column.values.ndim, [int(column.lengths.max()), *column.values.shape[1:]]
+    elif isinstance(column, np.ndarray):
+        rank, largest = column.ndim - 1, list(column.shape[1:])
+    else:
+        column = [np.asarray(value) for value in column]
+        rank = len(shape) if all(value.ndim == len(shape) for value in column) else -1
+        largest = [max(sizes) for sizes in zip(*(value.shape for value in column), strict=True)] if rank > 0 else []
+    if rank != len(shape):
         raise InvalidArgumentError(f"padded_batch: an element has not the rank of padded shape {list(shape)}")
-    largest = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
     for wanted, found in zip(shape, largest, strict=True):
         if wanted is not None and found > wanted:
             raise InvalidArgumentError(f"padded_batch: an element has size {found}, and the padded size is {wanted}")
     full = [found if wanted is None else wanted for wanted, found in zip(shape, largest, strict=True)]
-    out = np.full((len(arrays), *full), padding, arrays[0].dtype)
-    for row, array in zip(out, arrays, strict=True) if len(full) else ():
-        row[tuple(map(slice, array.shape))] = array
-    if not full:
-        out[:] = [array[()] for array in arrays]
+    return _filled(column, [len(column), *full], largest, padding)
+
+
+def _filled(column: Column, sizes: Sequence[int], largest: Sequence[int], padding: Any) -> Array:
+    if isinstance(column, np.ndarray):
+        if column.shape == tuple(sizes):
+            return column
+        out = np.full(sizes, padding, column.dtype)
+        out[(slice(None), *map(slice, largest))] = column
+    elif isinstance(column, Ragged):
+        out = np.full(sizes, padding, column.values.dtype)
+        is_there = np.arange(sizes[1]) < column.lengths[:, None]
+        out[(slice(None), slice(None), *map(slice, largest[1:]))][is_there] = column.values
+    else:
+        out = np.full(sizes, padding, column[0].dtype)
+        for row, value in zip(out, column, strict=True) if largest else ():
+            row[tuple(map(slice, value.shape))] = value
+        if not largest:
+            out[:] = [value[()] for value in column]
     return out
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import tensor_proto
 from tfray.framework import dtypes
-from tfray.framework.batch_rules import by_row
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -20,6 +19,7 @@ from tfray.framework.op_def import Array, KernelContext, NumpyDType, OpDef, on_c
 from tfray.framework.shape_functions import like_input, scalar, unknown
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.batch_rules import by_row
 
 # -- raw bytes -----------------------------------------------------------------------------------------
 

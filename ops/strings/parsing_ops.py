@@ -10,7 +10,6 @@ import numpy as np
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import wire
 from tfray.framework import dtypes
-from tfray.framework.batch_rules import Batch, Value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -18,6 +17,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.batch_rules import Batch, Value
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.slice_ops import slice_

@@ -8,7 +8,6 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.batch_rules import by_row
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
@@ -16,6 +15,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.batch_rules import by_row
 from tfray.ops.kernels import string_hashes
 from tfray.ops.kernels.text import as_strings, filled
 from tfray.ops.strings.decoding_ops import parse_numbers

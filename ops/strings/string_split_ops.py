@@ -10,7 +10,6 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.batch_rules import Batch, Value, again
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -19,6 +18,7 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
+from tfray.ops.arrays.batch_rules import Batch, Value, again
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.join_ops import stack
 from tfray.ops.arrays.shape_ops import reshape
