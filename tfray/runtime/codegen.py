@@ -57,6 +57,7 @@ from tfray.runtime.fusion import (
     run_parts,
     scratch_slots,
 )
+from tfray.runtime.host_memory import own
 from tfray.runtime.memory import lay_out_memory
 from tfray.runtime.over_batch import BatchFunction, region_over_batch
 from tfray.runtime.segment_body import Body, region_body
@@ -673,6 +674,8 @@ class _Emitter:
             and tensor in self._memory.copied_outputs
             and tensor.dtype.kind not in ("resource", "variant")
         )
+        if copied and self._device.type == "CPU":
+            return f"{self._program.refer('own', own)}({self.name(tensor)})"
         return f"{self.name(tensor)}.copy()" if copied else self.name(tensor)
 
 
