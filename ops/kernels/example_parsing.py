@@ -7,8 +7,10 @@ handles every valid layout, and it says what is wrong with a broken example.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -159,6 +161,115 @@ def _read_list(data: bytes, kind: int, start: int, end: int) -> Any:
 def _objects(items: list[bytes]) -> Any:
     array = np.empty(len(items), object)
     array[:] = items
+    return array
+
+
+# -- one example, dense features -----------------------------------------------------------------------
+
+_SINGLE_FLOAT: Final = struct.Struct("<f").unpack_from
+
+
+class DenseReader:
+    """Reads features of known shapes from single examples of the usual layout, byte by byte.
+
+    Args:
+        columns: The features.
+        shapes: The shape of each.
+    """
+
+    def __init__(self, columns: Sequence[Column], shapes: Sequence[tuple[int, ...]]) -> None:
+        self._count = len(columns)
+        self._places = {
+            column.key: (index, column.kind, prod(shape), shape)
+            for index, (column, shape) in enumerate(zip(columns, shapes, strict=True))
+        }
+
+    def read(self, data: bytes) -> list[Any] | None:
+        """The values of each feature, None for one that is missing.
+
+        None for an example of another layout, which may be malformed, and for one with a feature of another kind or
+        number of values: `read_columns` reads those, or says what is wrong.
+        """
+        try:
+            return self._read(data)
+        except (IndexError, DataLossError):  # it ends within a field
+            return None
+
+    def _read(self, data: bytes) -> list[Any] | None:
+        values: list[Any] = [None] * self._count
+        places, end = self._places, len(data)
+        if not end:
+            return values
+        at = _contents(data, 0, end, _ENTRY)
+        while 0 < at < end:
+            size, start = data[at + 1], at + 2
+            if size >= 0x80:
+                size, start = (size & 0x7F) | data[start] << 7, start + 1
+                if data[start - 1] >= 0x80:
+                    size, start = wire.read_varint(data, at + 1, end)
+            stop = start + size
+            key = start + 2
+            key_end = key + data[start + 1]
+            if data[at] != _ENTRY or data[start] != _KEY or key_end - key >= 0x80 or key_end >= stop or stop > end:
+                return None
+            value = _contents(data, key_end, stop, _VALUE)
+            if value < 0:
+                return None
+            place = places.get(data[key:key_end])
+            if place is not None:
+                index, kind, count, shape = place
+                found = None
+                if value < stop:
+                    first = _contents(data, value, stop, kind << 3 | wire.BYTES)
+                    found = _list_of(data, first, stop, kind, count, shape) if first > 0 else None
+                    if found is None:
+                        return None
+                values[index] = found
+            at = stop
+        return values if at == end else None
+
+
+def _contents(data: bytes, at: int, end: int, tag: int) -> int:
+    """Where the contents begin of the field there, which has this tag and ends at `end`; -1 if it is not so."""
+    size, start = data[at + 1], at + 2
+    if size >= 0x80:
+        size, start = wire.read_varint(data, at + 1, end)
+    return start if data[at] == tag and start + size == end else -1
+
+
+def _list_of(data: bytes, at: int, end: int, kind: int, count: int, shape: tuple[int, ...]) -> Any:
+    """The `count` values of a list; None if it has another number, or another layout."""
+    if kind == BYTES_LIST:
+        return _strings_of(data, at, end, shape, count)
+    if at == end:
+        return None if count else np.empty(shape, _NUMPY[kind])
+    first = _contents(data, at, end, _ENTRY)
+    if first < 0:
+        return None
+    if kind == FLOAT_LIST:
+        if end - first != 4 * count:
+            return None
+        if shape == ():
+            return np.float32(_SINGLE_FLOAT(data, first)[0])
+        return np.frombuffer(data, "<f4", count, first).reshape(shape)
+    if shape == () and end - first == 1 and data[first] < 0x80:
+        return np.int64(data[first])
+    numbers = wire.decode_varints(data[first:end])
+    return numbers.reshape(shape)[()] if len(numbers) == count else None
+
+
+def _strings_of(data: bytes, at: int, end: int, shape: tuple[int, ...], count: int) -> Any:
+    items = []
+    while at < end:
+        size, start = wire.read_varint(data, at + 1, end)
+        if data[at] != _ENTRY or start + size > end:
+            return None
+        at = start + size
+        items.append(data[start:at])
+    if len(items) != count:
+        return None
+    array = np.empty(shape, object)
+    array.reshape(-1)[:] = items
     return array
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,8 @@ from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.slice_ops import slice_
 from tfray.ops.kernels import example_parsing
-from tfray.ops.kernels.example_parsing import Column, ColumnValues
+from tfray.ops.kernels.example_parsing import Column, ColumnValues, DenseReader
+from tfray.ops.kernels.text import as_string
 
 # -- what to parse -------------------------------------------------------------------------------------
 
@@ -339,7 +341,32 @@ PARSE_EXAMPLE = register(
 )
 
 
+@lru_cache(maxsize=64)
+def _dense_reader(keys: tuple[str, ...], types: tuple[DType, ...], shapes: tuple[Any, ...]) -> DenseReader:
+    return DenseReader([Column.of(key, dtype) for key, dtype in zip(keys, types, strict=True)], shapes)
+
+
+def _parse_dense(ctx: KernelContext, serialized: Array, defaults: Sequence[Array]) -> list[Array] | None:
+    """The features of one example; None if some are sparse, or it has to be read in another way."""
+    if ctx.attr("num_sparse") or any(ctx.attr("sequences")):
+        return None
+    shapes = tuple([shape.sizes for shape in ctx.attr("dense_shapes")])
+    reader = _dense_reader(tuple(ctx.attr("dense_keys")), tuple(ctx.attr("dense_types")), shapes)
+    values = reader.read(as_string(serialized))
+    if values is None:
+        return None
+    for index, value in enumerate(values):
+        if value is None:
+            if not ctx.attr("may_miss")[index]:
+                return None
+            values[index] = np.array(np.broadcast_to(defaults[index], shapes[index]))
+    return values
+
+
 def _parse_single_kernel(ctx: KernelContext, serialized: Array, *defaults: Array) -> list[Array]:
+    values = _parse_dense(ctx, serialized, defaults)
+    if values is not None:
+        return values
     outputs = _parse_kernel(ctx, np.asarray(serialized, object).reshape(1), *defaults)
     return _without_batch(outputs, ctx.attr("num_sparse"))
 
