@@ -284,7 +284,9 @@ _PADDING: Final = bytes(16)
 _LONG_ROW: Final = 48
 """Longest list of floats that is gathered element by element. Longer ones are copied one list at a time."""
 
-_MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
+_MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(8)] + [-1])
+_IS_LIST: Final = np.isin(np.arange(256), [kind << 3 | wire.BYTES for kind in (BYTES_LIST, FLOAT_LIST, INT64_LIST)])
+"""By the tag of a value in a feature."""
 _MAX_ROUNDS: Final = 64
 """After this many rounds, reading goes on in step only while at least as many messages have fields left."""
 
@@ -300,37 +302,41 @@ class _Batch:
         self._data = b"".join([*serialized, _PADDING])
         self._octets = np.frombuffer(self._data, np.uint8)
         # Element i is the 8-byte word at byte i: a view with a stride of one byte, so the words overlap.
-        self._words = np.ndarray((len(self._data) - 8,), "<u8", self._data, 0, (1,))
+        self._words = np.ndarray((len(self._data) - 8,), "<i8", self._data, 0, (1,))
         ends = np.cumsum(sizes)
         filled = np.flatnonzero(sizes)
         starts, ends = self._sole_field(ends[filled] - sizes[filled], ends[filled], _ENTRY)
         owner, starts, ends = self._repeated(filled, starts, ends)
         self._split_entries(owner, starts, ends)
 
-    def _varints(self, at: Array) -> tuple[Any, Any]:
-        """The varints of up to five bytes at these positions, and the positions behind them."""
-        value = self._octets[at].astype(np.int64)
-        if not (value >= 0x80).any():
-            return value, at + 1
-        behind = at + 1
-        more = np.flatnonzero(value >= 0x80)
-        value &= 0x7F
-        for shift in range(7, 35, 7):
-            octet = self._octets[np.minimum(behind[more], len(self._octets) - 1)].astype(np.int64)
-            value[more] |= (octet & 0x7F) << shift
-            behind[more] += 1
-            more = more[octet >= 0x80]
-            if not more.size:
-                return value, behind
-        raise _Unusual
+    def _lengths(self, at: Array) -> tuple[Any, Any, Any]:
+        """The fields at these positions: their tags, the lengths of their contents, and where these begin.
+
+        A tag is one byte, and a length up to five.
+        """
+        words = self._words[at]
+        length = (words >> 8) & 0x7F
+        start = at + 2
+        more = (words >> 15) & 1
+        if more.any():
+            length |= ((words >> 16) & 0x7F) << 7 & -more
+            start += more
+            if (words & (more << 23)).any():
+                more = (words >> 23) & more
+                for shift in range(14, 35, 7):
+                    octet = self._octets[np.minimum(start, len(self._octets) - 1)].astype(np.int64)
+                    length |= (octet & 0x7F) << shift & -more
+                    start += more
+                    more &= octet >> 7
+                if more.any():
+                    raise _Unusual
+        return words & 0xFF, length, start
 
     def _delimited(self, at: Array, ends: Array, tag: int) -> tuple[Any, Any]:
         """Start and end of the contents of the fields at these positions, with this tag. They must not pass `ends`."""
-        if (self._octets[at] != tag).any():
-            raise _Unusual
-        length, start = self._varints(at + 1)
+        tags, length, start = self._lengths(at)
         end = start + length
-        if (end > ends).any():
+        if (tags != tag).any() or (end > ends).any():
             raise _Unusual
         return start, end
 
@@ -348,11 +354,14 @@ class _Batch:
         """
         rounds: list[tuple[Any, Any, Any]] = []
         while True:
-            left = np.flatnonzero(at < ends)
-            if not left.size:
-                break
-            if left.size < at.size:
+            is_left = at < ends
+            if not is_left.all():
+                left = is_left.nonzero()[0]
+                if not left.size:
+                    break
                 owner, at, ends = owner[left], at[left], ends[left]
+            elif not at.size:
+                break
             start, end = self._delimited(at, ends, _ENTRY)
             rounds.append((owner, start, end))
             at = end
@@ -373,16 +382,14 @@ class _Batch:
         filled = np.flatnonzero(value < value_end)
         if filled.size < value.size:
             owner, key, key_end, value, value_end = (part[filled] for part in (owner, key, key_end, value, value_end))
-        tags = self._octets[value]
-        if ((tags != 0x0A) & (tags != 0x12) & (tags != 0x1A)).any():
-            raise _Unusual
-        length, self._start = self._varints(value + 1)
+        tags, length, self._start = self._lengths(value)
         self._end = self._start + length
-        if (self._end != value_end).any():
+        if (self._end != value_end).any() or not _IS_LIST[tags].all():
             raise _Unusual
         self._owner, self._key, self._kind = owner, key, tags >> 3
         self._key_length = key_end - key
         self._key_word = self._words[key] & _MASKS[np.minimum(self._key_length, 8)]
+        self._numbers = np.arange(self._count)
 
     def columns(self, columns: Sequence[Column]) -> list[ColumnValues]:
         """The values of columns."""
@@ -390,14 +397,18 @@ class _Batch:
 
     def _column(self, column: Column) -> ColumnValues:
         entry = self._entries_of(column.key)
-        place = np.full(self._count, -1, np.int64)
-        place[self._owner[entry]] = entry
-        there = np.flatnonzero(place >= 0)
-        entry = place[there] if there.size == entry.size else self._fail()
+        read = {BYTES_LIST: self._bytes, FLOAT_LIST: self._floats, INT64_LIST: self._ints}[column.kind]
+        is_everywhere = entry.size == self._count and bool((self._owner[entry] == self._numbers).all())
+        if not is_everywhere:
+            place = np.full(self._count, -1, np.int64)
+            place[self._owner[entry]] = entry
+            there = np.flatnonzero(place >= 0)
+            entry = place[there] if there.size == entry.size else self._fail()
         if (self._kind[entry] != column.kind).any():
             raise _Unusual
-        read = {BYTES_LIST: self._bytes, FLOAT_LIST: self._floats, INT64_LIST: self._ints}[column.kind]
         values, counts = read(self._start[entry], self._end[entry])
+        if is_everywhere:
+            return ColumnValues(values, counts)
         lengths = np.full(self._count, -1, np.int64)
         lengths[there] = counts
         return ColumnValues(values, lengths)
@@ -407,20 +418,21 @@ class _Batch:
 
     def _entries_of(self, key: bytes) -> Any:
         """The entries with a key."""
-        word = np.uint64(int.from_bytes(key[:8], "little"))
-        found = np.flatnonzero((self._key_word == word) & (self._key_length == len(key)))
+        word = int.from_bytes(key[:8], "little", signed=len(key) >= 8)
+        found = ((self._key_word == word) & (self._key_length == len(key))).nonzero()[0]
         for at in range(8, len(key), 8):
             part = key[at : at + 8]
             words = self._words[self._key[found] + at] & _MASKS[len(part)]
-            found = found[words == np.uint64(int.from_bytes(part, "little"))]
+            found = found[words == int.from_bytes(part, "little", signed=len(part) == 8)]
         return found
 
     def _packed(self, starts: Array, ends: Array) -> tuple[Any, Any]:
         """Start and size, in bytes, of the packed numbers of each list; size 0 for an empty list."""
-        filled = np.flatnonzero(starts < ends)
-        if filled.size == starts.size:
+        is_filled = starts < ends
+        if is_filled.all():
             start, end = self._sole_field(starts, ends, _ENTRY)
             return start, end - start
+        filled = is_filled.nonzero()[0]
         start, size = starts.copy(), np.zeros_like(starts)
         start[filled], end = self._sole_field(starts[filled], ends[filled], _ENTRY)
         size[filled] = end - start[filled]
@@ -430,6 +442,10 @@ class _Batch:
         start, size = self._packed(starts, ends)
         if (size & 3).any():
             raise _Unusual
+        if size.size and (size == size[0]).all():
+            # Row i of this view has the `size` bytes from byte i on.
+            every = np.ndarray((len(self._data) - int(size[0]), int(size[0])), np.uint8, self._data, 0, (1, 1))
+            return every[start].reshape(-1).view("<f4"), size >> 2
         if not size.size or int(size.max()) <= 4 * _LONG_ROW:
             where = _ranges(start, size >> 2, 4)
             return self._words[where].astype(np.uint32).view(np.float32), size >> 2
@@ -491,7 +507,9 @@ def dense_column(column: ColumnValues, shape: Sequence[int], default: Any | None
         InvalidArgumentError: An example has too few or too many values, or none.
     """
     values, lengths = column
-    count = int(np.prod(shape, dtype=np.int64))
+    count = prod(shape)
+    if (lengths == count).all():
+        return values.reshape(len(lengths), *shape)
     wrong = np.flatnonzero((lengths != count) & (lengths >= 0))
     if wrong.size:
         raise InvalidArgumentError(
