@@ -212,7 +212,7 @@ class MappedElements(Elements):
             self._rest = None
             if not self._has_failed:
                 self._opened = None
-                self._rest = take_from(self._one_by_one(_Single(self._take_elements)))
+                self._rest = take_from(self._one_by_one(_Singles(self._take_elements, 1)))
                 return self._rest(count)
         columns = self._take_elements(min(count, self._most))
         try:
@@ -244,11 +244,45 @@ class MappedElements(Elements):
         return results
 
 
-class _Single(Iterator[Element]):
-    """The elements that are taken, one by one."""
+class _Singles(Iterator[Element]):
+    """Elements that are taken `count` at a time, one by one."""
 
-    def __init__(self, take: Take) -> None:
+    def __init__(self, take: Take, count: int) -> None:
         self._take = take
+        self._count = count
+        self._taken: Iterator[Element] = iter(())
 
     def __next__(self) -> Element:
-        return next(elements_of(self._take(1)))
+        try:
+            return next(self._taken)
+        except StopIteration:
+            columns = self._take(self._count)
+        # A row of an array would keep the whole array as long as somebody holds the row.
+        copies = [
+            [row.copy() for row in column] if isinstance(column, Ragged) or np.ndim(column) > 1 else column
+            for column in columns
+        ]
+        self._taken = elements_of(copies)
+        return next(self._taken)
+
+
+class Ahead(Iterator[Element]):
+    """The elements of another iterator, of which up to `count` are made at once where that costs less.
+
+    Args:
+        elements: The elements.
+        gains: Says, when the first one is asked for, whether it costs less.
+        count: So many at once.
+    """
+
+    def __init__(self, elements: Iterator[Element], gains: Callable[[], bool], count: int) -> None:
+        self._elements = elements
+        self._gains: Callable[[], bool] | None = gains
+        self._count = count
+
+    def __next__(self) -> Element:
+        if self._gains is not None:
+            if self._gains():
+                self._elements = _Singles(take_from(self._elements), self._count)
+            self._gains = None
+        return next(self._elements)

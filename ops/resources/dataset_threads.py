@@ -60,6 +60,9 @@ class ParallelMapped(DatasetValue):
         # Many at once are computed without threads: a function that allows it does little for each.
         return MappedElements(self._parent.open(walk), self._function, one_by_one)
 
+    def computes_together(self) -> bool:
+        return self._function.has_batch_form()
+
 
 class _ParallelIterator(Iterator[Element]):
     def __init__(self, walk: Walk, parent: Iterator[Element], function: ElementFunction, workers: int) -> None:

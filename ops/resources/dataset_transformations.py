@@ -13,7 +13,7 @@ import numpy as np
 
 from tfray.errors import CancelledError, InvalidArgumentError
 from tfray.framework.op_def import Array
-from tfray.ops.resources.dataset_columns import Columns, Elements, MappedElements, Take, elements_of, take_from
+from tfray.ops.resources.dataset_columns import Ahead, Columns, Elements, MappedElements, Take, elements_of, take_from
 from tfray.ops.resources.dataset_sources import Slices
 from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, OpenedFunction, Walk, chained
 
@@ -34,6 +34,9 @@ class Mapped(DatasetValue):
             return _MappedIterator(elements, self._function.open(walk))
 
         return MappedElements(self._parent.open(walk), self._function, one_by_one)
+
+    def computes_together(self) -> bool:
+        return self._function.has_batch_form()
 
 
 class _MappedIterator(Iterator[Element]):
@@ -299,13 +302,24 @@ class Taken(DatasetValue):
     def open(self, walk: Walk) -> Iterator[Element]:
         return _TakenIterator(self._parent.open(walk), self._count)
 
+    def computes_together(self) -> bool:
+        return self._parent.computes_together()
 
-class _TakenIterator(Iterator[Element]):
-    __slots__ = ("_left", "_parent")
+
+class _TakenIterator(Elements):
+    __slots__ = ("_left", "_parent", "_take")
 
     def __init__(self, parent: Iterator[Element], count: int) -> None:
         self._parent = parent
+        self._take = take_from(parent)
         self._left = count
+
+    def take(self, count: int) -> Columns:
+        if not self._left:
+            raise StopIteration
+        columns = self._take(min(count, self._left))
+        self._left -= len(columns[0])
+        return columns
 
     def __next__(self) -> Element:
         if not self._left:
@@ -382,6 +396,9 @@ class Repeated(DatasetValue):
     def open(self, walk: Walk) -> Iterator[Element]:
         return _RepeatedIterator(walk, self._parent, self._count)
 
+    def computes_together(self) -> bool:
+        return self._parent.computes_together()
+
 
 class _RepeatedIterator(Elements):
     __slots__ = ("_elements", "_had_element", "_had_error", "_left", "_parent", "_take", "_walk")
@@ -431,6 +448,10 @@ _DRAWN_AT_ONCE: Final = 256
 """Random numbers that a shuffle draws in one call of NumPy: one by one, the calls would cost more than the numbers."""
 
 
+_MADE_AT_ONCE: Final = 128
+"""Elements that a shuffle lets a function compute at once. More would only delay the first of them."""
+
+
 class Shuffled(DatasetValue):
     """The elements in random order: each is drawn from a buffer, and the next of `parent` takes its place.
 
@@ -454,7 +475,8 @@ class Shuffled(DatasetValue):
         draws = _Draws(np.random.default_rng([*self._seeds, number]), self._size)
         if isinstance(self._parent, Slices):
             return _ShuffledRows(self._parent, self._size, draws)
-        return _ShuffledIterator(self._parent.open(walk), self._size, draws)
+        parent = Ahead(self._parent.open(walk), self._parent.computes_together, min(self._size, _MADE_AT_ONCE))
+        return _ShuffledIterator(parent, self._size, draws)
 
 
 class _Draws:

@@ -122,6 +122,10 @@ class DatasetValue(ABC):
     def open(self, walk: Walk) -> Iterator[Element]:
         """An iterator for a new pass; the beginning of this module says what it does."""
 
+    def computes_together(self) -> bool:
+        """Whether many elements at once cost less than one by one, because a function is computed for all at once."""
+        return False
+
 
 @contextmanager
 def walked(dataset: DatasetValue, ctx: KernelContext) -> Iterator[Iterator[Element]]:
@@ -166,6 +170,10 @@ class ElementFunction:
         self._captures = captures
         self._draws = draws
         self._over_batch = over_batch
+
+    def has_batch_form(self) -> bool:
+        """Whether it can be computed for many elements at once."""
+        return self._over_batch() is not None
 
     def open_over_batch(self) -> tuple[OpenedFunction, Sequence[str]] | None:
         """The function of stacked components and the number of elements, and the forms of its results."""

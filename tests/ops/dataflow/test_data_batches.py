@@ -217,3 +217,20 @@ def test_a_batch_shares_memory_with_no_other():
             [1, 1, 1],
             [0, 1, 2],
         ]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    texts=st.lists(st.sampled_from([b"1 2", b"2.5", b"3 4", b"5 b", b"7 8"]), min_size=1, max_size=12),
+    buffer=st.integers(1, 15),
+    count=st.integers(0, 14),
+)
+def test_a_shuffle_of_results_that_are_computed_at_once(texts, buffer, count):
+    with tf.Graph().as_default():
+        dataset = Dataset.from_tensor_slices(texts).map(lambda s: (tf.string_to_number(s), tf.stack([s, s])))
+        assert forms_of(dataset) == ["stacked", "stacked"]
+        plain = one_by_one(dataset)
+        for shuffled in (lambda d: d.shuffle(buffer, 3), lambda d: d.take(count).shuffle(buffer, 3).repeat(2)):
+            assert outcomes(shuffled(dataset)) == outcomes(shuffled(plain))
+            assert outcomes(shuffled(dataset).batch(3)) == outcomes(shuffled(plain).batch(3))
+        assert outcomes(dataset.take(count).batch(3)) == outcomes(plain.take(count).batch(3))
