@@ -18,10 +18,10 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.ops.resources.dataset_values import Element, ElementFunction, OpenedFunction
 
-Column = Any
+Column = Array | Sequence[Any]
 """The values of a component: an array whose rows they are, which nobody else holds, or a sequence of them."""
 
-Columns = list[Column]
+Columns = Sequence[Column]
 """A column for each component."""
 
 Take = Callable[[int], Columns]
@@ -229,7 +229,7 @@ class MappedElements(Elements):
         self._most = max(1, count * _AT_ONCE_BYTES // max(1, sum(stack.nbytes for stack in stacks)))
         values = function.call(*stacks, np.int64(count))
         lengths = iter(values[len(forms) :])
-        results: Columns = []
+        results: list[Column] = []
         for form, value in zip(forms, values, strict=False):
             if form == "same":
                 results.append([value] * count)

@@ -70,7 +70,24 @@ class Range(DatasetValue):
         self._values = range(start, stop, step)
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return iter(zip(map(np.int64, self._values), strict=True))
+        return _RangeElements(self._values)
+
+
+class _RangeElements(Elements):
+    __slots__ = ("_single", "_values")
+
+    def __init__(self, values: range) -> None:
+        self._values = values
+        self._single = map(np.int64, values)
+
+    def __next__(self) -> Element:
+        return (next(self._single),)
+
+    def take(self, count: int) -> Columns:
+        taken, self._values = self._values[:count], self._values[count:]
+        if not taken:
+            raise StopIteration
+        return [np.arange(taken.start, taken.stop, taken.step, np.int64)]
 
 
 class Generated(DatasetValue):
