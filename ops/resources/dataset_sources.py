@@ -87,7 +87,7 @@ class _RangeElements(Elements):
         taken, self._values = self._values[:count], self._values[count:]
         if not taken:
             raise StopIteration
-        return [np.arange(taken.start, taken.stop, taken.step, np.int64)]
+        return [np.arange(taken.start, taken.stop, taken.step, dtype=np.int64)]
 
 
 class Generated(DatasetValue):
