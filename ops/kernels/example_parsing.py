@@ -293,6 +293,10 @@ _MAX_ROUNDS: Final = 64
 _ENTRY, _KEY, _VALUE = 0x0A, 0x0A, 0x12
 
 
+_count: Final = np.count_nonzero
+"""How many are true, or not 0: on short arrays in a fifth of the time of their methods ``any`` and ``all``."""
+
+
 class _Batch:
     """Serialised examples in one buffer, and where the features of each are. Raises `_Unusual` for other layouts."""
 
@@ -318,17 +322,17 @@ class _Batch:
         length = (words >> 8) & 0x7F
         start = at + 2
         more = (words >> 15) & 1
-        if more.any():
+        if _count(more):
             length |= ((words >> 16) & 0x7F) << 7 & -more
             start += more
-            if (words & (more << 23)).any():
+            if _count(words & (more << 23)):
                 more = (words >> 23) & more
                 for shift in range(14, 35, 7):
                     octet = self._octets[np.minimum(start, len(self._octets) - 1)].astype(np.int64)
                     length |= (octet & 0x7F) << shift & -more
                     start += more
                     more &= octet >> 7
-                if more.any():
+                if _count(more):
                     raise _Unusual
         return words & 0xFF, length, start
 
@@ -336,14 +340,15 @@ class _Batch:
         """Start and end of the contents of the fields at these positions, with this tag. They must not pass `ends`."""
         tags, length, start = self._lengths(at)
         end = start + length
-        if (tags != tag).any() or (end > ends).any():
+        if _count(tags != tag) or _count(end > ends):
             raise _Unusual
         return start, end
 
     def _sole_field(self, at: Array, ends: Array, tag: int) -> tuple[Any, Any]:
         """As `_delimited`, for messages that consist of this one field: it ends exactly at `ends`."""
-        start, end = self._delimited(at, ends, tag)
-        if (end != ends).any():
+        tags, length, start = self._lengths(at)
+        end = start + length
+        if _count(tags != tag) or _count(end != ends):
             raise _Unusual
         return start, end
 
@@ -355,7 +360,7 @@ class _Batch:
         rounds: list[tuple[Any, Any, Any]] = []
         while True:
             is_left = at < ends
-            if not is_left.all():
+            if _count(is_left) < at.size:
                 left = is_left.nonzero()[0]
                 if not left.size:
                     break
@@ -376,15 +381,16 @@ class _Batch:
     def _split_entries(self, owner: Array, starts: Array, ends: Array) -> None:
         """Find the key, kind and list of values of every feature. A feature without a list counts as missing."""
         key, key_end = self._delimited(starts, ends, _KEY)
-        if (key_end >= ends).any():
+        if _count(key_end >= ends):
             raise _Unusual  # an entry with a key and no value
         value, value_end = self._sole_field(key_end, ends, _VALUE)
-        filled = np.flatnonzero(value < value_end)
-        if filled.size < value.size:
+        is_filled = value < value_end
+        if _count(is_filled) < value.size:
+            filled = is_filled.nonzero()[0]
             owner, key, key_end, value, value_end = (part[filled] for part in (owner, key, key_end, value, value_end))
         tags, length, self._start = self._lengths(value)
         self._end = self._start + length
-        if (self._end != value_end).any() or not _IS_LIST[tags].all():
+        if _count(self._end != value_end) or _count(_IS_LIST[tags]) < tags.size:
             raise _Unusual
         self._owner, self._key, self._kind = owner, key, tags >> 3
         self._key_length = key_end - key
@@ -398,13 +404,13 @@ class _Batch:
     def _column(self, column: Column) -> ColumnValues:
         entry = self._entries_of(column.key)
         read = {BYTES_LIST: self._bytes, FLOAT_LIST: self._floats, INT64_LIST: self._ints}[column.kind]
-        is_everywhere = entry.size == self._count and bool((self._owner[entry] == self._numbers).all())
+        is_everywhere = entry.size == self._count == _count(self._owner[entry] == self._numbers)
         if not is_everywhere:
             place = np.full(self._count, -1, np.int64)
             place[self._owner[entry]] = entry
             there = np.flatnonzero(place >= 0)
             entry = place[there] if there.size == entry.size else self._fail()
-        if (self._kind[entry] != column.kind).any():
+        if _count(self._kind[entry] != column.kind):
             raise _Unusual
         values, counts = read(self._start[entry], self._end[entry])
         if is_everywhere:
@@ -429,7 +435,7 @@ class _Batch:
     def _packed(self, starts: Array, ends: Array) -> tuple[Any, Any]:
         """Start and size, in bytes, of the packed numbers of each list; size 0 for an empty list."""
         is_filled = starts < ends
-        if is_filled.all():
+        if _count(is_filled) == starts.size:
             start, end = self._sole_field(starts, ends, _ENTRY)
             return start, end - start
         filled = is_filled.nonzero()[0]
@@ -440,9 +446,9 @@ class _Batch:
 
     def _floats(self, starts: Array, ends: Array) -> tuple[Any, Any]:
         start, size = self._packed(starts, ends)
-        if (size & 3).any():
+        if _count(size & 3):
             raise _Unusual
-        if size.size and (size == size[0]).all():
+        if size.size and _count(size == size[0]) == size.size:
             # Row i of this view has the `size` bytes from byte i on.
             every = np.ndarray((len(self._data) - int(size[0]), int(size[0])), np.uint8, self._data, 0, (1, 1))
             return every[start].reshape(-1).view("<f4"), size >> 2
@@ -456,15 +462,15 @@ class _Batch:
         start, size = self._packed(starts, ends)
         octets = self._octets[_ranges(start, size, 1)]
         is_last = octets < 0x80
-        filled = np.flatnonzero(size)
-        behind = np.cumsum(size[filled])
-        if not is_last[behind - 1].all():
+        filled = size.nonzero()[0]
+        behind = size[filled].cumsum()
+        if _count(is_last[behind - 1]) < behind.size:
             raise _Unusual
-        if is_last.all():
+        if _count(is_last) == is_last.size:
             return octets.astype(np.int64), size
         counts = np.zeros_like(size)
         counts[filled] = np.add.reduceat(is_last, behind - size[filled], dtype=np.int64)
-        last = np.flatnonzero(is_last)
+        last = is_last.nonzero()[0]
         first = np.concatenate([[0], last[:-1] + 1])
         lengths = last - first + 1
         if int(lengths.max()) > wire.MAX_VARINT_BYTES:
@@ -483,7 +489,7 @@ class _Batch:
 
 def _ranges(starts: Array, counts: Array, step: int) -> Any:
     """For each start, `count` numbers ``start, start + step, ...``; all in one vector."""
-    if counts.size and (counts == counts[0]).all():
+    if counts.size and _count(counts == counts[0]) == counts.size:
         count = int(counts[0])
         return starts if count == 1 else (starts[:, None] + np.arange(0, count * step, step)).reshape(-1)
     before = np.cumsum(counts) - counts

@@ -274,12 +274,16 @@ def _columns_of_examples(serialized: Array, columns: Sequence[Column]) -> list[C
     return example_parsing.read_columns(serialized.tolist(), columns)
 
 
+@lru_cache(maxsize=64)
+def _columns_of(keys: tuple[str, ...], types: tuple[DType, ...]) -> list[Column]:
+    return [Column.of(key, dtype) for key, dtype in zip(keys, types, strict=True)]
+
+
 def _parse_features(ctx: KernelContext, prefix: str, source: Any, defaults: Sequence[Array], read: Any) -> list[Array]:
     """Sparse indices, values and shapes, then dense values: read by ``read(source, columns)``."""
     sparse_keys, dense_keys = ctx.attr(f"{prefix}sparse_keys"), ctx.attr(f"{prefix}dense_keys")
-    types = [*ctx.attr(f"{prefix}sparse_types"), *ctx.attr(f"{prefix}dense_types")]
-    columns = [Column.of(key, dtype) for key, dtype in zip([*sparse_keys, *dense_keys], types, strict=True)]
-    found = read(source, columns)
+    types = *ctx.attr(f"{prefix}sparse_types"), *ctx.attr(f"{prefix}dense_types")
+    found = read(source, _columns_of((*sparse_keys, *dense_keys), types))
     sparse = [example_parsing.sparse_column(column) for column in found[: len(sparse_keys)]]
     dense = []
     for index, column in enumerate(found[len(sparse_keys) :]):
@@ -343,7 +347,7 @@ PARSE_EXAMPLE = register(
 
 @lru_cache(maxsize=64)
 def _dense_reader(keys: tuple[str, ...], types: tuple[DType, ...], shapes: tuple[Any, ...]) -> DenseReader:
-    return DenseReader([Column.of(key, dtype) for key, dtype in zip(keys, types, strict=True)], shapes)
+    return DenseReader(_columns_of(keys, types), shapes)
 
 
 def _parse_dense(ctx: KernelContext, serialized: Array, defaults: Sequence[Array]) -> list[Array] | None:
