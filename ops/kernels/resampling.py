@@ -258,7 +258,7 @@ def _band_run(axis: AxisMap, dtype: NumpyDType, repeat: int = 0) -> BandRun:
             wide[:, :, channel, :, channel] = matrices.swapaxes(1, 2)
         matrices = wide.reshape(high - low, size * repeat, width * repeat)
     scale = max(repeat, 1)
-    return BandRun(int(first + low * step) * scale, step * scale, low * width * scale, matrices, rest)
+    return BandRun(max(0, first + low * step) * scale, step * scale, low * width * scale, matrices, rest)
 
 
 _RUN_OUTPUTS: Final = range(4, 9)
@@ -384,7 +384,10 @@ def _resize_image(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> 
         Whether the result is exact for inputs that are not finite: no input was multiplied by a weight of 0.
     """
     height, width, channels = image.shape
-    source = image.astype(out.dtype, copy=False)
+    source = image
+    if image.dtype != out.dtype:
+        source = buffer(np, "source", image.shape, out.dtype)
+        np.copyto(source, image, casting="unsafe")
     if rows.outputs * width < height * columns.outputs:
         between = buffer(np, "between", (rows.outputs, width, channels), out.dtype)
         exact = _resize_rows(source, rows, between), _resize_columns(between, columns, out)
@@ -402,7 +405,7 @@ def _resize_rows(source: Array, axis: AxisMap, out: Array) -> bool:
     flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
     run = _band_run(axis, out.dtype)
     bands, width, size = run.matrices.shape
-    inputs = _windows(flat[run.inputs :], 0, bands, run.step, size)
+    inputs = _windows(flat, 0, run.inputs, bands, run.step, size)
     outputs = flat_out[run.outputs :][: bands * width].reshape(bands, width, -1)
     with one_blas_thread():
         np.matmul(run.matrices, inputs, out=outputs)
@@ -411,10 +414,13 @@ def _resize_rows(source: Array, axis: AxisMap, out: Array) -> bool:
     return False
 
 
-def _windows(array: Array, axis: int, count: int, step: int, size: int) -> Array:
-    """Parts of a matrix, `size` rows or columns each, `step` behind the one before; not copied."""
-    shape = (size, array.shape[1]) if axis == 0 else (array.shape[0], size)
-    return as_strided(array, (count, *shape), (step * array.strides[axis], *array.strides))
+def _windows(array: Array, axis: int, first: int, count: int, step: int, size: int) -> Array:
+    """Parts of a matrix, `size` rows or columns each, from `first` on, `step` behind the one before; not copied."""
+    shape = (count, size, array.shape[1]) if axis == 0 else (count, array.shape[0], size)
+    strides = step * array.strides[axis], *array.strides
+    if not array.flags.c_contiguous:
+        return as_strided(array[first:] if axis == 0 else array[:, first:], shape, strides)
+    return np.ndarray(shape, array.dtype, array, first * array.strides[axis], strides)  # a third of the time
 
 
 def _resize_columns(source: Array, axis: AxisMap, out: Array) -> bool:
@@ -438,8 +444,8 @@ def _multiply_columns(source: Array, axis: AxisMap, out: Array) -> None:
         flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
         run = _band_run(axis, out.dtype, channels)
         bands, size, width = run.matrices.shape
-        inputs = _windows(flat[:, run.inputs :], 1, bands, run.step, size)
-        outputs = _windows(flat_out[:, run.outputs :], 1, bands, width, width)
+        inputs = _windows(flat, 1, run.inputs, bands, run.step, size)
+        outputs = _windows(flat_out, 1, run.outputs, bands, width, width)
         np.matmul(inputs, run.matrices, out=outputs)
         for band in run.rest:
             np.matmul(flat[:, band.inputs], band.matrix.T, out=flat_out[:, band.outputs])

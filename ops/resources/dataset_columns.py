@@ -143,12 +143,12 @@ def stacked(column: Column) -> Array:
         raise InvalidArgumentError(
             f"batch: elements of shapes {list(first.shape)} and {list(other)} cannot be stacked; use padded_batch"
         )
-    if first.dtype.kind != "O":
-        if first.ndim and first.size:
-            return np.concatenate(column).reshape(len(column), *first.shape)
-        if not first.ndim:
-            return np.array(column, first.dtype)
+    if first.dtype.kind != "O" and not first.ndim:
+        return np.array(column, first.dtype)
     out = np.empty((len(column), *first.shape), first.dtype)
+    if first.dtype.kind != "O" and first.size:
+        np.concatenate(column, out=out.reshape(-1, *first.shape[1:]))
+        return out
     for row, value in enumerate(column):
         out[row] = value[()]  # of strings, not the array of rank 0 around one
     return out
