@@ -27,6 +27,7 @@ from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, Reach, n
 from tfray.framework.region import Region, ops_within
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
 from tfray.ops.resources.dataset_sources import slices
 from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
@@ -292,7 +293,7 @@ ARROW: Final = _dataset(
 
 def _map_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
     calls = ctx.attr("parallel_calls")
-    workers = (os.cpu_count() or 1) if calls == AUTOTUNE else calls
+    workers = thread_count() if calls == AUTOTUNE else calls
     function = _function(ctx, captures)
     if workers > 1:
         return dataset_threads.ParallelMapped(parent, function, workers)
@@ -456,7 +457,7 @@ GROUP_BY_WINDOW: Final = _dataset(
 
 
 def _prefetch_kernel(ctx: KernelContext, parent: DatasetValue, size: Array) -> DatasetValue:
-    return dataset_threads.Prefetched(parent, 2 if int(size) == AUTOTUNE else int(size))
+    return dataset_threads.Prefetched(parent, int(size))
 
 
 PREFETCH: Final = _dataset("PrefetchDataset", ["parent: variant", "buffer_size: int64"], _prefetch_kernel)
