@@ -26,13 +26,13 @@ from tfray.framework.op_def import (
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.batch_rules import Value, by_row
 from tfray.ops.arrays.broadcast_ops import broadcast_to
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, known_entries, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import empty_or
+from tfray.ops.kernels.batch_rules import Value, by_row
 
 # -- range and linspace --------------------------------------------------------------------------------
 

@@ -17,11 +17,11 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device,
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays import batch_rules
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
+from tfray.ops.kernels import batch_rules
 
 
 def static_axis(axis: Any, what: str) -> int:
@@ -276,6 +276,7 @@ CONCAT = register(
         kernels=on_every_device(out_kernel(_concat_kernel)),
         gradient=_concat_gradient,
         shape_value=_concat_value,
+        over_batch=batch_rules.packed,
     )
 )
 

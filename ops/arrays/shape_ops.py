@@ -28,7 +28,7 @@ from tfray.framework.shape_functions import like_input, normalize_axis
 from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
-from tfray.ops.arrays import batch_rules
+from tfray.ops.kernels import batch_rules
 
 # -- sizes and axes as tensors -------------------------------------------------------------------------
 

@@ -22,9 +22,9 @@ from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import SliceKey, TensorLike, VariableOrHandle
-from tfray.ops.arrays import batch_rules
 from tfray.ops.arrays.shape_ops import cast, host_int, host_ints, index_tensor, known_entries, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.kernels import batch_rules
 
 newaxis: Final = None
 """In an index, a new dimension of size 1."""

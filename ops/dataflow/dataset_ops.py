@@ -345,9 +345,16 @@ INTERLEAVE: Final = _dataset(
 )
 """``flat_map`` is the one with a cycle of 1."""
 
-ZIP: Final = _dataset(
-    "ZipDataset", ["parents: variant*"], lambda ctx, *parents: dataset_transformations.Zipped(parents)
-)
+
+def _zip_kernel(ctx: KernelContext, *parents: DatasetValue) -> DatasetValue:
+    slices = [parent for parent in parents if isinstance(parent, dataset_sources.Slices)]
+    if len(slices) < len(parents):
+        return dataset_transformations.Zipped(parents)
+    length = min(parent.length for parent in slices)
+    return dataset_sources.Slices([component[:length] for parent in slices for component in parent.components])
+
+
+ZIP: Final = _dataset("ZipDataset", ["parents: variant*"], _zip_kernel)
 
 CHOOSE: Final = _dataset(
     "ChooseDataset",

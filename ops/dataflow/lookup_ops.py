@@ -18,7 +18,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, r
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.batch_rules import by_row
+from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_string
 from tfray.ops.state.state_ops import colocated_with
 from tfray.ops.strings.decoding_ops import PARSERS

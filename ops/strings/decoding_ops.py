@@ -19,7 +19,7 @@ from tfray.framework.op_def import Array, KernelContext, NumpyDType, OpDef, on_c
 from tfray.framework.shape_functions import like_input, scalar, unknown
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.batch_rules import by_row
+from tfray.ops.kernels.batch_rules import by_row
 
 # -- raw bytes -----------------------------------------------------------------------------------------
 

@@ -18,11 +18,11 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.batch_rules import Batch, Value
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.slice_ops import slice_
 from tfray.ops.kernels import example_parsing
+from tfray.ops.kernels.batch_rules import Batch, Value
 from tfray.ops.kernels.example_parsing import Column, ColumnValues, DenseReader
 from tfray.ops.kernels.text import as_string
 

@@ -15,8 +15,8 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.batch_rules import by_row
 from tfray.ops.kernels import string_hashes
+from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_strings, filled
 from tfray.ops.strings.decoding_ops import parse_numbers
 

@@ -20,7 +20,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.batch_rules import by_element, by_row
+from tfray.ops.kernels.batch_rules import by_element, by_row
 from tfray.ops.kernels.text import as_string, as_strings, check_unit, decoded, filled, mapped
 
 # -- joining -------------------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
-from tfray.ops.arrays.batch_rules import Batch, Value, again
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.join_ops import stack
 from tfray.ops.arrays.shape_ops import reshape
+from tfray.ops.kernels.batch_rules import Batch, Value, again
 from tfray.ops.kernels.text import as_string, as_strings, filled
 from tfray.ops.math.arithmetic_ops import multiply
 from tfray.ops.math.reduction_ops import axes_tensor

@@ -11,7 +11,7 @@ from tfray.framework.effects import is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.arrays.batch_rules import Batch, Value, again, by_element
+from tfray.ops.kernels.batch_rules import Batch, Value, again, by_element
 from tfray.runtime.segment_body import region_body
 
 SAME, STACKED, RAGGED = "same", "stacked", "ragged"

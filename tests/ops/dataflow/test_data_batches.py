@@ -72,6 +72,10 @@ ROWS = {
     "squeeze": (MATRICES, lambda x: tf.squeeze(x[:, :1], [1]), "stacked"),
     "parts": (MATRICES, lambda x: (x[1], x[::2, -1], x[..., 0]), "stacked"),
     "stack": (MATRICES, lambda x: (tf.stack([x, x + 1]), tf.stack([x, x], axis=-1)), "stacked"),
+    "rows of a table": (NUMBERS, lambda i: tf.gather(tf.constant([[1.5, 2], [3, 4], [5, 6]]), i % 3), "stacked"),
+    "concatenation": (MATRICES, lambda x: (tf.concat([x, x + 1], 0), tf.concat([x, x], -1)), "stacked"),
+    "comparisons": (NUMBERS, lambda i: (tf.logical_or(i % 2 > 0, i < 5), i // 2, tf.equal(i, 3)), "stacked"),
+    "equal texts": (LINES, lambda s: (tf.equal(s, "d"), tf.not_equal(s, "")), "stacked"),
     "choice": (NUMBERS, lambda i: tf.where(i > 3, i, -i), "stacked"),
     "the same for all": (NUMBERS, lambda i: (tf.constant([1.5, 2.5]), i), None),
     "twice the same": (NUMBERS, lambda i: (i, i), "stacked"),
@@ -200,6 +204,17 @@ def test_shuffled_rows_come_in_the_order_of_shuffled_elements(length, buffer, si
         taken = source.shuffle(buffer, 3, reshuffle).repeat(passes).batch(size)
         plain = one_by_one(source).shuffle(buffer, 3, reshuffle).repeat(passes).batch(size)
         assert outcomes(taken) == outcomes(plain)
+
+
+@pytest.mark.parametrize("lengths", [(5, 5), (5, 3), (2, 4), (1, 0)])
+def test_slices_beside_one_another_are_slices_of_both(lengths):
+    first, second = (Dataset.from_tensor_slices(np.arange(length)) for length in lengths)
+    names = Dataset.from_tensor_slices((np.eye(5), [b"%d" % i for i in range(5)]))
+    both = Dataset.zip((first, {"names": names, "second": second}))
+    plain = Dataset.zip((one_by_one(first), {"names": names, "second": second}))
+    assert both.output_types == plain.output_types
+    for batched in (lambda d: d, lambda d: d.batch(2), lambda d: d.shuffle(3, 1).repeat(2).batch(2)):
+        assert outcomes(batched(both)) == outcomes(batched(plain))
 
 
 def test_a_batch_shares_memory_with_no_other():

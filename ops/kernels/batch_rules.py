@@ -151,7 +151,7 @@ def squeezed(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Valu
 
 
 def packed(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
-    """For ``Pack``: its axis is one further behind."""
+    """For ``Pack`` and ``ConcatV2``: the axis is one further behind."""
     tensors = stacks(inputs)
     return None if tensors is None else [Batch(again(op, tensors, axis=_behind_first(op.attrs["axis"]))[0])]
 
