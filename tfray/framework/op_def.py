@@ -259,8 +259,8 @@ class OpDef:
             operation's last inputs. Before them come as many parameters as the attribute ``parameters`` says, if there
             is one. The operation is stateful, and accesses variables, as the operations in its regions do.
         defers_regions: Its regions run later, outside of the step that runs the operation: functions of datasets.
-        over_batch: How it works on many elements at once (see `tfray.ops.kernels.batch_rules`). Elementwise kernels do so
-            without it. A stateful operation with it only reads what does not change while a batch is made.
+        over_batch: How it works on many elements at once (see `tfray.ops.kernels.batch_rules`); elementwise kernels do
+            so without it. A stateful operation with it only reads what does not change while a batch is made.
         shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
             from which shapes are computed; None when even the length is unknown.
     """

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfray as tf
+from tests.support.op_samples import all_samples
+from tfray.framework.op_def import lookup
 from tfray.runtime.over_batch import region_over_batch
 
 Dataset = tf.data.Dataset
@@ -249,3 +253,53 @@ def test_a_shuffle_of_results_that_are_computed_at_once(texts, buffer, count):
             assert outcomes(shuffled(dataset)) == outcomes(shuffled(plain))
             assert outcomes(shuffled(dataset).batch(3)) == outcomes(shuffled(plain).batch(3))
         assert outcomes(dataset.take(count).batch(3)) == outcomes(plain.take(count).batch(3))
+
+
+def has_rule(op):
+    definition = lookup(op)
+    kernel = definition.kernel_for("CPU")
+    return definition.over_batch is not None or (kernel is not None and kernel.elementwise is not False)
+
+
+SAMPLES = {
+    op: list(samples) for op, samples in itertools.groupby(sorted(all_samples(), key=str), lambda sample: sample.op)
+}
+ONE_BY_ONE = {"ParseSingleExample": "the samples have sparse features"}
+
+
+def elements_like(array):
+    """Three elements of the shape of an array, made of its values."""
+    return np.stack([array, np.roll(array, 1), array])
+
+
+@pytest.mark.parametrize("op", [op for op in SAMPLES if has_rule(op)])
+def test_every_operation_with_a_rule_works_on_many_elements(op):
+    together = sum(map(compare, SAMPLES[op]))
+    assert (together == 0) == (op in ONE_BY_ONE)
+
+
+def compare(sample):
+    """Compare a call for many elements with one by one: all inputs vary, or one. How many had a form for many."""
+    arrays = sample.arrays(sample.swept_dtypes()[0])
+    given = [index for index in range(len(arrays)) if index not in sample.sizes]
+    together = 0
+    for varied in [given, *([index] for index in given if len(given) > 1)]:
+
+        def function(*components, varied=varied):
+            arguments = [tf.constant(array) for array in arrays]
+            for index, component in zip(varied, components, strict=True):
+                arguments[index] = component
+            return tf.contrib.framework.nest.flatten(sample.build(*arguments, **sample.kwargs))[0]
+
+        with tf.Graph().as_default():
+            source = Dataset.from_tensor_slices(tuple(elements_like(arrays[index]) for index in varied))
+            dataset = source.map(function)
+            forms = forms_of(dataset)
+            if forms is not None:
+                together += 1
+                found, expected = (
+                    (each.padded_batch if "ragged" in forms else each.batch)(3)
+                    for each in (dataset, one_by_one(dataset))
+                )
+                assert repr(outcomes(found)) == repr(outcomes(expected)), sample  # as texts: NaN differs from itself
+    return together
