@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, known_entri
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import empty_or
+from tfray.ops.kernels.batch_rules import Value, by_row
 
 # -- range and linspace --------------------------------------------------------------------------------
 
@@ -241,6 +243,10 @@ def _one_hot_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape(sizes)]
 
 
+def _one_hot_over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> Sequence[Value] | None:
+    return by_row(0)(op, inputs, count) if op.attrs["axis"] == -1 else None
+
+
 ONE_HOT = register(
     OpDef(
         name="OneHot",
@@ -251,6 +257,7 @@ ONE_HOT = register(
         shape=_one_hot_shape,
         kernels=on_every_device(out_kernel(_one_hot_kernel)),
         gradient=not_differentiable,
+        over_batch=_one_hot_over_batch,
     )
 )
 

@@ -24,6 +24,7 @@ from tfray.ops.arrays.shape_ops import host_ints, index_tensor, reshape, sizes_f
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import getitem
+from tfray.ops.kernels.batch_rules import Value, by_row
 
 # -- what the kernels share ----------------------------------------------------------------------------
 
@@ -222,6 +223,11 @@ def _as_rows(d_output: Tensor, params: Tensor, indices: Tensor) -> Tensor:
     return reshape(d_output, concat([count, row], 0))
 
 
+def _gather_over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> Sequence[Value] | None:
+    is_of_rows = op.attr("axis") == 0 and op.attr("batch_dims") == 0
+    return by_row(1)(op, inputs, count) if is_of_rows else None
+
+
 GATHER = register(
     OpDef(
         name="GatherV2",
@@ -232,6 +238,7 @@ GATHER = register(
         shape=_gather_shape,
         kernels=on_every_device(out_kernel(_gather_kernel)),
         gradient=_gather_gradient,
+        over_batch=_gather_over_batch,
     )
 )
 

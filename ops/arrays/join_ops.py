@@ -21,6 +21,7 @@ from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
+from tfray.ops.kernels import batch_rules
 
 
 def static_axis(axis: Any, what: str) -> int:
@@ -114,6 +115,7 @@ PACK = register(
         kernels=on_every_device(out_kernel(_pack_kernel)),
         gradient=_pack_gradient,
         shape_value=_pack_value,
+        over_batch=batch_rules.packed,
     )
 )
 
@@ -274,6 +276,7 @@ CONCAT = register(
         kernels=on_every_device(out_kernel(_concat_kernel)),
         gradient=_concat_gradient,
         shape_value=_concat_value,
+        over_batch=batch_rules.packed,
     )
 )
 

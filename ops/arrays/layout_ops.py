@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -319,7 +319,18 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
 
 def _reverse_kernel(ctx: KernelContext, tensor: Array) -> Array:
     axes = {axis % max(tensor.ndim, 1) for axis in ctx.attr("axis")}
-    return tensor[tuple(slice(None, None, -1 if i in axes else None) for i in range(tensor.ndim))]
+    reversed_view = tensor[tuple(slice(None, None, -1 if i in axes else None) for i in range(tensor.ndim))]
+    if ctx.xp is not np or tensor.ndim - 2 not in axes or not 1 < tensor.shape[-1] <= _FEW_CHANNELS:
+        return reversed_view
+    # Pixels in reverse order: every loop over them would be as short as a pixel. Loops over one channel are long.
+    pixels = np.empty(tensor.shape, tensor.dtype)
+    for channel in range(tensor.shape[-1]):
+        pixels[..., channel] = reversed_view[..., channel]
+    return pixels
+
+
+_FEW_CHANNELS: Final = 8
+"""Up to so many elements behind a reversed axis, copying them one place after the other is faster than together."""
 
 
 def _reverse_shape(op: Operation) -> list[TensorShape]:

@@ -28,6 +28,7 @@ from tfray.framework.shape_functions import like_input, normalize_axis
 from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
+from tfray.ops.kernels import batch_rules
 
 # -- sizes and axes as tensors -------------------------------------------------------------------------
 
@@ -139,6 +140,7 @@ SHAPE = register(
         shape=_shape_shape,
         kernels=on_every_device(_shape_kernel),
         shape_value=_shape_value,
+        over_batch=batch_rules.measured,
     )
 )
 
@@ -205,6 +207,7 @@ SIZE = register(
         types={"out_type": dtypes.INDICES},
         shape=shape_functions.scalar,
         kernels=on_every_device(_size_kernel),
+        over_batch=batch_rules.counted,
     )
 )
 
@@ -249,6 +252,7 @@ IDENTITY = register(
         gradient=_identity_gradient,
         forwards_input=True,
         shape_value=_first_entries,
+        over_batch=batch_rules.unchanged,
     )
 )
 
@@ -280,6 +284,7 @@ STOP_GRADIENT = register(
         gradient=not_differentiable,
         forwards_input=True,
         shape_value=_first_entries,
+        over_batch=batch_rules.unchanged,
     )
 )
 
@@ -378,6 +383,7 @@ RESHAPE = register(
         kernels=on_every_device(_reshape_kernel),
         gradient=_like_first_input,
         shape_value=_first_entries,
+        over_batch=batch_rules.reshaped,
     )
 )
 
@@ -444,6 +450,7 @@ SQUEEZE = register(
         kernels=on_every_device(_squeeze_kernel),
         gradient=_like_first_input,
         shape_value=_first_entries,
+        over_batch=batch_rules.squeezed,
     )
 )
 
@@ -502,6 +509,7 @@ EXPAND_DIMS = register(
         kernels=on_every_device(_expand_dims_kernel),
         gradient=_like_first_input,
         shape_value=_first_entries,
+        over_batch=batch_rules.expanded,
     )
 )
 

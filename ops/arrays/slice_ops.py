@@ -24,6 +24,7 @@ from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import SliceKey, TensorLike, VariableOrHandle
 from tfray.ops.arrays.shape_ops import cast, host_int, host_ints, index_tensor, known_entries, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.kernels import batch_rules
 
 newaxis: Final = None
 """In an index, a new dimension of size 1."""
@@ -341,6 +342,7 @@ STRIDED_SLICE = register(
         kernels=on_every_device(_strided_slice_kernel),
         gradient=_strided_slice_gradient,
         shape_value=_strided_slice_value,
+        over_batch=batch_rules.sliced,
     )
 )
 

@@ -27,8 +27,9 @@ from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, Reach, n
 from tfray.framework.region import Region, ops_within
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
-from tfray.ops.resources.dataset_sources import as_string, slices
+from tfray.ops.resources.dataset_sources import slices
 from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
 from tfray.ops.system.script_ops import lookup_function
 
@@ -74,7 +75,7 @@ def _function(ctx: KernelContext, captures: Sequence[Array], name: str = "functi
     if draws is None:
         ops = [inner for op in region.get_operations() for inner in ops_within(op)]
         draws = _draws[region] = any("seed2" in op.attrs for op in ops)
-    return ElementFunction(lambda: ctx.region(name), tuple(captures), draws)
+    return ElementFunction(lambda: ctx.region(name), tuple(captures), draws, lambda: ctx.region_over_batch(name))
 
 
 # -- sources -------------------------------------------------------------------------------------------
@@ -128,10 +129,10 @@ def _paths(value: TensorLike) -> list[bytes]:
 def _text_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
     kind = _as_text(compression)
 
-    def lines(path: bytes) -> Iterator[Element]:
+    def lines(path: bytes) -> Iterator[bytes]:
         with open_decompressed(path, kind) as file:
             for line in file:
-                yield (as_string(line.rstrip(b"\n").removesuffix(b"\r")),)
+                yield line.rstrip(b"\n").removesuffix(b"\r")
 
     return dataset_sources.Files(_paths(filenames), lines)
 
@@ -189,11 +190,7 @@ MATCHING: Final = register(
 def _tfrecord_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
     options = TFRecordOptions(_as_text(compression) or None)
 
-    def records(path: bytes) -> Iterator[Element]:
-        for record in tf_record_iterator(path, options):
-            yield (as_string(record),)
-
-    return dataset_sources.Files(_paths(filenames), records)
+    return dataset_sources.Files(_paths(filenames), lambda path: tf_record_iterator(path, options))
 
 
 TF_RECORDS: Final = _dataset(
@@ -208,7 +205,7 @@ def _fixed_length_kernel(
     if size < 1:
         raise InvalidArgumentError(f"record_bytes is {size}, expected at least 1")
 
-    def records(path: bytes) -> Iterator[Element]:
+    def records(path: bytes) -> Iterator[bytes]:
         contents = files.read_bytes(path)
         body = len(contents) - skipped - left
         if body < 0 or body % size:
@@ -217,7 +214,7 @@ def _fixed_length_kernel(
                 f"{body} that are no multiple of records of {size}"
             )
         for begin in range(skipped, skipped + body, size):
-            yield (as_string(contents[begin : begin + size]),)
+            yield contents[begin : begin + size]
 
     return dataset_sources.Files(_paths(filenames), records)
 
@@ -296,7 +293,7 @@ ARROW: Final = _dataset(
 
 def _map_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
     calls = ctx.attr("parallel_calls")
-    workers = (os.cpu_count() or 1) if calls == AUTOTUNE else calls
+    workers = thread_count() if calls == AUTOTUNE else calls
     function = _function(ctx, captures)
     if workers > 1:
         return dataset_threads.ParallelMapped(parent, function, workers)
@@ -348,9 +345,16 @@ INTERLEAVE: Final = _dataset(
 )
 """``flat_map`` is the one with a cycle of 1."""
 
-ZIP: Final = _dataset(
-    "ZipDataset", ["parents: variant*"], lambda ctx, *parents: dataset_transformations.Zipped(parents)
-)
+
+def _zip_kernel(ctx: KernelContext, *parents: DatasetValue) -> DatasetValue:
+    slices = [parent for parent in parents if isinstance(parent, dataset_sources.Slices)]
+    if len(slices) < len(parents):
+        return dataset_transformations.Zipped(parents)
+    length = min(parent.length for parent in slices)
+    return dataset_sources.Slices([component[:length] for parent in slices for component in parent.components])
+
+
+ZIP: Final = _dataset("ZipDataset", ["parents: variant*"], _zip_kernel)
 
 CHOOSE: Final = _dataset(
     "ChooseDataset",
@@ -460,7 +464,7 @@ GROUP_BY_WINDOW: Final = _dataset(
 
 
 def _prefetch_kernel(ctx: KernelContext, parent: DatasetValue, size: Array) -> DatasetValue:
-    return dataset_threads.Prefetched(parent, 2 if int(size) == AUTOTUNE else int(size))
+    return dataset_threads.Prefetched(parent, int(size))
 
 
 PREFETCH: Final = _dataset("PrefetchDataset", ["parent: variant", "buffer_size: int64"], _prefetch_kernel)

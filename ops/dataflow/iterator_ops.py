@@ -12,7 +12,7 @@ from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.resources.dataset_sources import as_string
+from tfray.ops.resources.dataset_columns import as_string
 from tfray.ops.resources.dataset_values import DatasetValue, IteratorResource
 
 
@@ -62,6 +62,14 @@ def _element_shapes(op: Operation) -> list[TensorShape]:
     return list(op.attrs["output_shapes"])
 
 
+def _fits(shape: TensorShape, sizes: tuple[int, ...]) -> bool:
+    """As ``shape.is_compatible_with(sizes)``, without making a shape in every step."""
+    return shape.rank is None or (
+        len(sizes) == shape.rank
+        and all(wanted is None or wanted == size for wanted, size in zip(shape.sizes, sizes, strict=True))
+    )
+
+
 def _get_next_kernel(ctx: KernelContext, iterator: IteratorResource, *dataset: DatasetValue) -> list[Any]:
     if dataset:
         iterator.start(dataset[0], ctx.step.deadline)
@@ -79,7 +87,7 @@ def _get_next_kernel(ctx: KernelContext, iterator: IteratorResource, *dataset: D
         if dtype is dtypes.variant:
             continue
         found = getattr(value, "dtype", type(value).__name__)
-        if found != dtype.numpy or not shape.is_compatible_with(np.shape(value)):
+        if found != dtype.numpy or not _fits(shape, np.shape(value)):
             raise InvalidArgumentError(
                 f"the dataset has elements of {found} {list(np.shape(value))}, expected {dtype.name} {shape}"
             )

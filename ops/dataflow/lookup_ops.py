@@ -18,6 +18,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, r
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_string
 from tfray.ops.state.state_ops import colocated_with
 from tfray.ops.strings.decoding_ops import PARSERS
@@ -458,6 +459,7 @@ LOOKUP_TABLE_FIND = register(
         kernels=on_cpu(_find_kernel),
         stateful=True,
         access="read",
+        over_batch=by_row(1),
     )
 )
 
@@ -487,6 +489,7 @@ LOOKUP_TABLE_SIZE = register(
         kernels=on_cpu(_size_kernel),
         stateful=True,
         access="read",
+        over_batch=by_row(0),
     )
 )
 

@@ -10,6 +10,7 @@ from typing import Any
 from tfray.framework.dtypes import DType
 from tfray.framework.op_def import GradientFunction, Kernel, KernelContext, OpDef, on_every_device, ufunc_kernel
 from tfray.framework.shape_functions import broadcast, like_input
+from tfray.ops.kernels.batch_rules import by_element
 
 
 def unary(
@@ -32,6 +33,7 @@ def unary(
         shape=like_input(0),
         kernels=on_every_device(ufunc_kernel(kernel, arity=1) if isinstance(kernel, str) else kernel),
         gradient=gradient,
+        over_batch=by_element,
     )
 
 
@@ -47,6 +49,7 @@ def binary(
         shape=broadcast,
         kernels=on_every_device(ufunc_kernel(kernel) if isinstance(kernel, str) else kernel),
         gradient=gradient,
+        over_batch=by_element,
     )
 
 

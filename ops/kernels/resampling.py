@@ -12,9 +12,11 @@ from math import gcd
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
-from tfray.ops.kernels.products import inner_product, matrix_product
+from tfray.ops.kernels.cpu_threads import one_blas_thread
+from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
 
 _FEW_CHANNELS: Final = 12
@@ -167,6 +169,24 @@ class Band(NamedTuple):
     matrix: Array
 
 
+class BandRun(NamedTuple):
+    """Bands of equal sizes at equal distances: one product of batches of matrices makes all their outputs.
+
+    Attributes:
+        inputs: Where the inputs of the first band begin.
+        step: Inputs from the beginning of a band to that of the next.
+        outputs: Where the outputs of the first band begin. Those of the others follow.
+        matrices: ``[bands, outputs, inputs]``; for rows of pixels ``[bands, inputs, outputs]``.
+        rest: The bands before and behind these.
+    """
+
+    inputs: int
+    step: int
+    outputs: int
+    matrices: Array
+    rest: list[Band]
+
+
 class AxisMap(NamedTuple):
     """How one axis is resized: the arguments of `taps_of`, and whether the taps are transposed (for a gradient)."""
 
@@ -193,21 +213,68 @@ class AxisMap(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _bands(axis: AxisMap, dtype: NumpyDType, repeat: int) -> list[Band]:
-    """The whole axis as bands. With `repeat` above 1 the axis is a row of pixels with `repeat` channels each."""
+def _bands(axis: AxisMap, dtype: NumpyDType) -> list[Band]:
+    """The whole axis as bands."""
+    widest = int(np.clip(_BAND_INPUTS * axis.outputs / max(axis.inputs, 1), 4, 16))
+    return [_band(axis.taps(), part, dtype, 1) for part in cut(axis.outputs, -(-axis.outputs // widest))]
+
+
+def _band(taps: Taps, outputs: slice, dtype: NumpyDType, repeat: int) -> Band:
+    """The band of some outputs. With `repeat` above 1 the axis is a row of pixels with `repeat` channels each."""
+    indices, weights = taps.indices[:, outputs], taps.weights[:, outputs]
+    taken = indices[weights != 0]
+    first, last = (int(taken.min()), int(taken.max()) + 1) if taken.size else (0, 1)
+    matrix = np.zeros((outputs.stop - outputs.start, last - first), dtype)
+    np.add.at(matrix, (np.nonzero(weights)[1], taken - first), weights[weights != 0])
+    wide = np.kron(matrix, np.eye(repeat, dtype=dtype)) if repeat > 1 else matrix
+    inputs, outputs = (slice(r.start * repeat, r.stop * repeat) for r in (slice(first, last), outputs))
+    return Band(inputs, outputs, wide)
+
+
+@lru_cache(maxsize=256)
+def _band_run(axis: AxisMap, dtype: NumpyDType, repeat: int = 0) -> BandRun:
+    """The whole axis as a run of bands, and the few that would reach beyond the inputs.
+
+    With a `repeat` the axis is a row of pixels with so many channels each.
+    """
     taps = axis.taps()
-    widest = int(np.clip(_BAND_INPUTS * axis.outputs / max(axis.inputs, 1), 4, 16)) if repeat == 1 else 24 // repeat
-    bands = []
-    for outputs in cut(axis.outputs, -(-axis.outputs // max(widest, 4))):
-        indices, weights = taps.indices[:, outputs], taps.weights[:, outputs]
-        taken = indices[weights != 0]
-        first, last = (int(taken.min()), int(taken.max()) + 1) if taken.size else (0, 1)
-        matrix = np.zeros((outputs.stop - outputs.start, last - first), dtype)
-        np.add.at(matrix, (np.nonzero(weights)[1], taken - first), weights[weights != 0])
-        wide = np.kron(matrix, np.eye(repeat, dtype=dtype)) if repeat > 1 else matrix
-        inputs, outputs = (slice(r.start * repeat, r.stop * repeat) for r in (slice(first, last), outputs))
-        bands.append(Band(inputs, outputs, wide))
-    return bands
+    width, step, first, size = min(
+        (_equal_bands(taps, axis, width) for width in _RUN_OUTPUTS[: 1 if repeat > 4 else None]),
+        key=lambda found: found[3] / found[0],
+    )
+    begins = first + step * np.arange(axis.outputs // width)
+    within = np.flatnonzero((begins >= 0) & (begins + size <= axis.inputs))
+    low, high = (int(within[0]), int(within[-1]) + 1) if within.size else (0, 0)
+    matrices = np.zeros((high - low, width, size), dtype)
+    for tap, weights in zip(taps.indices, taps.weights, strict=True):
+        outputs = low * width + np.flatnonzero(weights[low * width : high * width])
+        band = outputs // width
+        np.add.at(matrices, (band - low, outputs % width, tap[outputs] - begins[band]), weights[outputs])
+    parts = [slice(start, min(start + width, axis.outputs)) for start in range(0, axis.outputs, width)]
+    rest = [_band(taps, part, dtype, max(repeat, 1)) for part in (*parts[:low], *parts[high:])]
+    if repeat:
+        wide = np.zeros((high - low, size, repeat, width, repeat), dtype)
+        for channel in range(repeat):
+            wide[:, :, channel, :, channel] = matrices.swapaxes(1, 2)
+        matrices = wide.reshape(high - low, size * repeat, width * repeat)
+    scale = max(repeat, 1)
+    return BandRun(max(0, first + low * step) * scale, step * scale, low * width * scale, matrices, rest)
+
+
+_RUN_OUTPUTS: Final = range(4, 9)
+"""Outputs of a band in a run. With more, it multiplies by more zeros; with fewer, the products are too small."""
+
+
+def _equal_bands(taps: Taps, axis: AxisMap, width: int) -> tuple[int, int, int, int]:
+    """Bands of `width` outputs that cover all inputs of these: width, step, first input and number of inputs."""
+    is_used = taps.weights != 0
+    lows = np.where(is_used, taps.indices, axis.inputs).min(axis=0)
+    highs = np.where(is_used, taps.indices, -1).max(axis=0)
+    starts = np.arange(0, axis.outputs, width)
+    step = width * axis.inputs // axis.outputs
+    shift = np.arange(len(starts)) * step
+    first = int((np.minimum.reduceat(lows, starts) - shift).min())
+    return width, step, first, int((np.maximum.reduceat(highs, starts) - shift).max()) + 1 - first
 
 
 @lru_cache(maxsize=256)
@@ -317,7 +384,10 @@ def _resize_image(image: Array, rows: AxisMap, columns: AxisMap, out: Array) -> 
         Whether the result is exact for inputs that are not finite: no input was multiplied by a weight of 0.
     """
     height, width, channels = image.shape
-    source = image.astype(out.dtype, copy=False)
+    source = image
+    if image.dtype != out.dtype:
+        source = buffer(np, "source", image.shape, out.dtype)
+        np.copyto(source, image, casting="unsafe")
     if rows.outputs * width < height * columns.outputs:
         between = buffer(np, "between", (rows.outputs, width, channels), out.dtype)
         exact = _resize_rows(source, rows, between), _resize_columns(between, columns, out)
@@ -333,9 +403,24 @@ def _resize_rows(source: Array, axis: AxisMap, out: Array) -> bool:
         _by_phases(source.reshape(1, len(source), -1), phases, out.reshape(1, len(out), -1))
         return True
     flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
-    for band in _bands(axis, out.dtype, 1):
-        matrix_product(np, band.matrix, flat[band.inputs], flat_out[band.outputs])
+    run = _band_run(axis, out.dtype)
+    bands, width, size = run.matrices.shape
+    inputs = _windows(flat, 0, run.inputs, bands, run.step, size)
+    outputs = flat_out[run.outputs :][: bands * width].reshape(bands, width, -1)
+    with one_blas_thread():
+        np.matmul(run.matrices, inputs, out=outputs)
+        for band in run.rest:
+            np.matmul(band.matrix, flat[band.inputs], out=flat_out[band.outputs])
     return False
+
+
+def _windows(array: Array, axis: int, first: int, count: int, step: int, size: int) -> Array:
+    """Parts of a matrix, `size` rows or columns each, from `first` on, `step` behind the one before; not copied."""
+    shape = (count, size, array.shape[1]) if axis == 0 else (count, array.shape[0], size)
+    strides = step * array.strides[axis], *array.strides
+    if not array.flags.c_contiguous:
+        return as_strided(array[first:] if axis == 0 else array[:, first:], shape, strides)
+    return np.ndarray(shape, array.dtype, array, first * array.strides[axis], strides)  # a third of the time
 
 
 def _resize_columns(source: Array, axis: AxisMap, out: Array) -> bool:
@@ -349,14 +434,21 @@ def _resize_columns(source: Array, axis: AxisMap, out: Array) -> bool:
 
 
 def _multiply_columns(source: Array, axis: AxisMap, out: Array) -> None:
+    """Apply the bands of an axis. The products are small and many: BLAS's threads are held off once for all."""
     channels = source.shape[2]
-    if channels > _FEW_CHANNELS:
-        for band in _bands(axis, out.dtype, 1):
-            matrix_product(np, band.matrix, source[:, band.inputs], out[:, band.outputs])
-        return
-    flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
-    for band in _bands(axis, out.dtype, channels):
-        matrix_product(np, flat[:, band.inputs], band.matrix.T, flat_out[:, band.outputs])
+    with one_blas_thread():
+        if channels > _FEW_CHANNELS:
+            for band in _bands(axis, out.dtype):
+                np.matmul(band.matrix, source[:, band.inputs], out=out[:, band.outputs])
+            return
+        flat, flat_out = source.reshape(len(source), -1), out.reshape(len(out), -1)
+        run = _band_run(axis, out.dtype, channels)
+        bands, size, width = run.matrices.shape
+        inputs = _windows(flat, 1, run.inputs, bands, run.step, size)
+        outputs = _windows(flat_out, 1, run.outputs, bands, width, width)
+        np.matmul(inputs, run.matrices, out=outputs)
+        for band in run.rest:
+            np.matmul(flat[:, band.inputs], band.matrix.T, out=flat_out[:, band.outputs])
 
 
 def _by_taps(xp: ArrayModule, images: Array, rows: Taps, columns: Taps, out: Array) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array
+from tfray.ops.resources.dataset_columns import Column, Columns, Ragged, joined, stacked, take_from
 from tfray.ops.resources.dataset_sources import Listed, Slices, slices
 from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, Walk, chained
 
@@ -29,64 +29,41 @@ class Batched(DatasetValue):
         self._drop = drop_remainder
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        if isinstance(self._parent, Slices):
-            return _stretches(self._parent, self._size, self._drop)
-        groups = _Groups(self._parent.open(walk), self._size, self._drop)
-        return map(_stacked_elements, groups)
+        return map(_stacked_columns, _Batches(self._parent.open(walk), self._size, self._drop))
 
 
-def _stretches(source: Slices, size: int, drop_remainder: bool) -> Iterator[Element]:
-    """Batches of a dataset of slices: each is one copy of consecutive rows, without making single elements."""
-    end = source.length - source.length % size if drop_remainder else source.length
-
-    def stretch(begin: int) -> Element:
-        return tuple(component[begin : min(begin + size, end)].copy() for component in source.components)
-
-    return map(stretch, range(0, end, size))
+def _stacked_columns(columns: Columns) -> Element:
+    return tuple(map(stacked, columns))
 
 
-class _Groups(Iterator[list[Element]]):
-    """Lists of `size` elements. The last list may be shorter; `drop_remainder` leaves it out."""
+class _Batches(Iterator[Columns]):
+    """The columns of `size` elements. The last ones may have fewer; `drop_remainder` leaves these out."""
 
-    __slots__ = ("_drop", "_group", "_parent", "_size")
+    __slots__ = ("_count", "_drop", "_parts", "_size", "_take")
 
     def __init__(self, parent: Iterator[Element], size: int, drop_remainder: bool) -> None:
-        self._parent = parent
+        self._take = take_from(parent)
         self._size = size
         self._drop = drop_remainder
-        self._group: list[Element] = []
+        self._parts: list[Columns] = []
+        """What is there of the next batch, should a call have been interrupted."""
+        self._count = 0
 
-    def __next__(self) -> list[Element]:
-        group = self._group
+    def __next__(self) -> Columns:
         try:
-            # `Interrupted` leaves the elements that are already in the list for the next call.
-            group.extend(islice(self._parent, self._size - len(group)))
+            while self._count < self._size:
+                columns = self._take(self._size - self._count)
+                self._parts.append(columns)
+                self._count += len(columns[0])
+        except StopIteration:
+            if self._drop or not self._count:
+                self._parts, self._count = [], 0
+                raise
         except Exception:
-            group.clear()
+            self._parts, self._count = [], 0
             raise
-        self._group = []
-        if len(group) < self._size:
-            self._parent = iter(())
-            if not group or self._drop:
-                raise StopIteration
-        return group
-
-
-def _stacked_elements(elements: Sequence[Element]) -> Element:
-    return tuple(map(_stacked, zip(*elements, strict=True)))
-
-
-def _stacked(column: Sequence[Any]) -> Array:
-    first = np.asarray(column[0])
-    out = np.empty((len(column), *first.shape), first.dtype)
-    for row, value in enumerate(column):
-        if np.shape(value) != first.shape:
-            raise InvalidArgumentError(
-                f"batch: elements of shapes {list(first.shape)} and {list(np.shape(value))} cannot be stacked; "
-                "use padded_batch"
-            )
-        out[row] = value[()]  # of strings, not the array of rank 0 around one
-    return out
+        parts, self._parts, self._count = self._parts, [], 0
+        return parts[0] if len(parts) == 1 else [joined(column) for column in zip(*parts, strict=True)]
 
 
 class PaddedBatched(DatasetValue):
@@ -117,30 +94,50 @@ class PaddedBatched(DatasetValue):
         self._drop = drop_remainder
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return map(self._padded_elements, _Groups(self._parent.open(walk), self._size, self._drop))
+        return map(self._padded_columns, _Batches(self._parent.open(walk), self._size, self._drop))
 
-    def _padded_elements(self, elements: Sequence[Element]) -> Element:
-        columns = zip(*elements, strict=True)
+    def _padded_columns(self, columns: Columns) -> Element:
         return tuple(
             _padded(column, shape, padding)
             for column, shape, padding in zip(columns, self._shapes, self._padding, strict=True)
         )
 
 
-def _padded(column: Sequence[Any], shape: Sequence[int | None], padding: Any) -> Array:
-    arrays = [np.asarray(value) for value in column]
-    if any(array.ndim != len(shape) for array in arrays):
+def _padded(column: Column, shape: Sequence[int | None], padding: Any) -> Array:
+    """The values of a column, padded at their ends to `shape`, as the rows of an array."""
+    if isinstance(column, Ragged):
+        rank, largest = column.values.ndim, [int(column.lengths.max()), *column.values.shape[1:]]
+    elif isinstance(column, np.ndarray):
+        rank, largest = column.ndim - 1, list(column.shape[1:])
+    else:
+        column = [np.asarray(value) for value in column]
+        rank = len(shape) if all(value.ndim == len(shape) for value in column) else -1
+        largest = [max(sizes) for sizes in zip(*(value.shape for value in column), strict=True)] if rank > 0 else []
+    if rank != len(shape):
         raise InvalidArgumentError(f"padded_batch: an element has not the rank of padded shape {list(shape)}")
-    largest = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
     for wanted, found in zip(shape, largest, strict=True):
         if wanted is not None and found > wanted:
             raise InvalidArgumentError(f"padded_batch: an element has size {found}, and the padded size is {wanted}")
     full = [found if wanted is None else wanted for wanted, found in zip(shape, largest, strict=True)]
-    out = np.full((len(arrays), *full), padding, arrays[0].dtype)
-    for row, array in zip(out, arrays, strict=True) if len(full) else ():
-        row[tuple(map(slice, array.shape))] = array
-    if not full:
-        out[:] = [array[()] for array in arrays]
+    return _filled(column, [len(column), *full], largest, padding)
+
+
+def _filled(column: Column, sizes: Sequence[int], largest: Sequence[int], padding: Any) -> Array:
+    if isinstance(column, np.ndarray):
+        if column.shape == tuple(sizes):
+            return column
+        out = np.full(sizes, padding, column.dtype)
+        out[(slice(None), *map(slice, largest))] = column
+    elif isinstance(column, Ragged):
+        out = np.full(sizes, padding, column.values.dtype)
+        is_there = np.arange(sizes[1]) < column.lengths[:, None]
+        out[(slice(None), slice(None), *map(slice, largest[1:]))][is_there] = column.values
+    else:
+        out = np.full(sizes, padding, column[0].dtype)
+        for row, value in zip(out, column, strict=True) if largest else ():
+            row[tuple(map(slice, value.shape))] = value
+        if not largest:
+            out[:] = [value[()] for value in column]
     return out
 
 

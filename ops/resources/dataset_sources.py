@@ -9,6 +9,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError, NotAnError, UnknownError, is_interrupt
 from tfray.framework.op_def import Array
+from tfray.ops.resources.dataset_columns import Collected, Columns, Elements, as_string, elements_of
 from tfray.ops.resources.dataset_values import DatasetValue, Element, Walk
 
 
@@ -33,20 +34,33 @@ class Slices(DatasetValue):
         (self.length,) = lengths
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return slices(self.components)
+        return _Slices(self)
+
+
+class _Slices(Elements):
+    __slots__ = ("_single", "_source", "_start")
+
+    def __init__(self, source: Slices) -> None:
+        self._source = source
+        self._start = 0
+        self._single: Iterator[Element] | None = None
+
+    def __next__(self) -> Element:
+        if self._single is None:
+            self._single = slices(self._source.components)
+        return next(self._single)
+
+    def take(self, count: int) -> Columns:
+        start = self._start
+        if start == self._source.length:
+            raise StopIteration
+        self._start = min(start + count, self._source.length)
+        return [component[start : self._start].copy() for component in self._source.components]
 
 
 def slices(components: Sequence[Array]) -> Iterator[Element]:
     """The slices of arrays of one length along their first axis."""
-    columns = [map(as_string, c) if c.dtype.kind == "O" and c.ndim == 1 else c for c in components]
-    return iter(zip(*columns, strict=True))
-
-
-def as_string(text: bytes) -> Array:
-    """A string as a tensor of rank 0."""
-    array = np.empty((), object)
-    array[()] = text
-    return array
+    return elements_of(list(components))
 
 
 class Range(DatasetValue):
@@ -56,7 +70,24 @@ class Range(DatasetValue):
         self._values = range(start, stop, step)
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return iter(zip(map(np.int64, self._values), strict=True))
+        return _RangeElements(self._values)
+
+
+class _RangeElements(Elements):
+    __slots__ = ("_single", "_values")
+
+    def __init__(self, values: range) -> None:
+        self._values = values
+        self._single = map(np.int64, values)
+
+    def __next__(self) -> Element:
+        return (next(self._single),)
+
+    def take(self, count: int) -> Columns:
+        taken, self._values = self._values[:count], self._values[count:]
+        if not taken:
+            raise StopIteration
+        return [np.arange(taken.start, taken.stop, taken.step, dtype=np.int64)]
 
 
 class Generated(DatasetValue):
@@ -93,19 +124,36 @@ class _Guarded(Iterator[Element]):
 
 
 class Files(DatasetValue):
-    """The records of files, one file after the other. After an error in a file comes the next file.
+    """The records of files, strings, one file after the other. After an error in a file comes the next file.
 
     So a missing file is one error. In TensorFlow every further read raises it again, and `ignore_errors` never ends.
 
     Args:
         paths: The files.
-        read: Generator of the elements of a file.
+        read: Generator of the records of a file.
     """
 
-    def __init__(self, paths: Sequence[bytes], read: Callable[[bytes], Iterator[Element]]) -> None:
+    def __init__(self, paths: Sequence[bytes], read: Callable[[bytes], Iterator[bytes]]) -> None:
         self._paths = paths
         self._read = read
 
     def open(self, walk: Walk) -> Iterator[Element]:
         # A generator raises nothing when it is called, so the chain has no errors of its own.
-        return chain.from_iterable(map(self._read, self._paths))
+        return _Records(chain.from_iterable(map(self._read, self._paths)))
+
+
+class _Records(Elements):
+    __slots__ = ("_collected", "_records")
+
+    def __init__(self, records: Iterator[bytes]) -> None:
+        self._records = records
+        self._collected = Collected(records)
+
+    def __next__(self) -> Element:
+        return (as_string(next(self._records)),)
+
+    def take(self, count: int) -> Columns:
+        records = self._collected.some(count)
+        column = np.empty(len(records), object)
+        column[:] = records
+        return [column]

@@ -13,7 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import CancelledError, UnknownError
+from tfray.ops.resources.dataset_columns import MappedElements
 from tfray.ops.resources.dataset_values import (
+    AUTOTUNE,
     LOOK_S,
     DatasetValue,
     Element,
@@ -53,7 +55,14 @@ class ParallelMapped(DatasetValue):
         self._workers = workers
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _ParallelIterator(walk, self._parent.open(walk), self._function, self._workers)
+        def one_by_one(elements: Iterator[Element]) -> Iterator[Element]:
+            return _ParallelIterator(walk, elements, self._function, self._workers)
+
+        # Many at once are computed without threads: a function that allows it does little for each.
+        return MappedElements(self._parent.open(walk), self._function, one_by_one)
+
+    def computes_together(self) -> bool:
+        return self._function.has_batch_form()
 
 
 class _ParallelIterator(Iterator[Element]):
@@ -124,7 +133,10 @@ class _Functions:
 
 
 class Prefetched(DatasetValue):
-    """The elements of another dataset. A thread makes up to `size` of them before they are asked for."""
+    """The elements of another dataset. A thread makes up to `size` of them before they are asked for.
+
+    With `AUTOTUNE` their number is found while they are read: see `_Line`.
+    """
 
     def __init__(self, parent: DatasetValue, size: int) -> None:
         self._parent = parent
@@ -144,7 +156,7 @@ class _PrefetchingIterator(Iterator[Element]):
 
     def __init__(self, walk: Walk, elements: Iterator[Element], size: int) -> None:
         self._walk = walk
-        self._line = _Line(size)
+        self._line = _Line(_FIRST_SIZE, _LARGEST_SIZE) if size == AUTOTUNE else _Line(size, size)
         # The thread must not refer to this object: otherwise it would never be dropped, and the thread never end.
         target = threading.Thread(target=_produce, args=(elements, self._line), name="tfray-prefetch", daemon=True)
         self._thread: threading.Thread | None = target
@@ -173,11 +185,26 @@ def _produce(elements: Iterator[Element], line: _Line) -> None:
                 goes_on = line.put(element, None)
 
 
-class _Line:
-    """A bounded queue of elements and errors, from the one thread that makes them to the threads that take them."""
+_FIRST_SIZE: Final = 2
+_LARGEST_SIZE: Final = 16
+"""Elements that `AUTOTUNE` keeps at most: enough to even out elements that take long to make. More only take memory."""
 
-    def __init__(self, size: int) -> None:
+
+class _Line:
+    """A bounded queue of elements and errors, from the one thread that makes them to the threads that take them.
+
+    Its size doubles, up to the largest, when it is found empty after it was full: then elements come in bursts, which a
+    longer line evens out. One that is never full is long enough: its elements are taken faster than they are made.
+
+    Args:
+        size: Number of elements for which there is room at first.
+        largest: The most to which it grows.
+    """
+
+    def __init__(self, size: int, largest: int) -> None:
         self._size = size
+        self._largest = largest
+        self._was_full = False
         self._items: deque[tuple[Any, BaseException | None]] = deque()
         self._changed = threading.Condition()
         self._is_closed = False
@@ -188,12 +215,15 @@ class _Line:
             while len(self._items) >= self._size and not self._is_closed:
                 self._changed.wait()
             self._items.append((element, error))
+            self._was_full |= len(self._items) >= self._size
             self._changed.notify_all()
             return not self._is_closed
 
     def take(self, walk: Walk) -> Element:
         """Take the next element, or raise the error in its place. After the end, every call raises `StopIteration`."""
         with self._changed:
+            if not self._items and self._was_full:
+                self._size, self._was_full = min(2 * self._size, self._largest), False
             while not self._items:
                 if self._is_closed:
                     raise Interrupted(CancelledError(_CLOSED))

@@ -5,14 +5,19 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.framework.op_def import Array
+from tfray.ops.resources.dataset_columns import Ahead, Columns, Elements, MappedElements, Take, elements_of, take_from
+from tfray.ops.resources.dataset_sources import Slices
 from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFunction, OpenedFunction, Walk, chained
+
+Read = TypeVar("Read")
 
 # -- functions of elements -----------------------------------------------------------------------------
 
@@ -25,15 +30,21 @@ class Mapped(DatasetValue):
         self._function = function
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _MappedIterator(self._parent.open(walk), self._function.open(walk))
+        def one_by_one(elements: Iterator[Element]) -> Iterator[Element]:
+            return _MappedIterator(elements, self._function.open(walk))
+
+        return MappedElements(self._parent.open(walk), self._function, one_by_one)
+
+    def computes_together(self) -> bool:
+        return self._function.has_batch_form()
 
 
 class _MappedIterator(Iterator[Element]):
     __slots__ = ("_function", "_results")
 
-    def __init__(self, parent: Iterator[Element], function: OpenedFunction) -> None:
+    def __init__(self, elements: Iterator[Element], function: OpenedFunction) -> None:
         self._function = function  # for as long as it is called
-        self._results = itertools.starmap(function.call, parent)
+        self._results = itertools.starmap(function.call, elements)
 
     def __next__(self) -> Element:
         return next(self._results)
@@ -291,13 +302,24 @@ class Taken(DatasetValue):
     def open(self, walk: Walk) -> Iterator[Element]:
         return _TakenIterator(self._parent.open(walk), self._count)
 
+    def computes_together(self) -> bool:
+        return self._parent.computes_together()
 
-class _TakenIterator(Iterator[Element]):
-    __slots__ = ("_left", "_parent")
+
+class _TakenIterator(Elements):
+    __slots__ = ("_left", "_parent", "_take")
 
     def __init__(self, parent: Iterator[Element], count: int) -> None:
         self._parent = parent
+        self._take = take_from(parent)
         self._left = count
+
+    def take(self, count: int) -> Columns:
+        if not self._left:
+            raise StopIteration
+        columns = self._take(min(count, self._left))
+        self._left -= len(columns[0])
+        return columns
 
     def __next__(self) -> Element:
         if not self._left:
@@ -374,24 +396,35 @@ class Repeated(DatasetValue):
     def open(self, walk: Walk) -> Iterator[Element]:
         return _RepeatedIterator(walk, self._parent, self._count)
 
+    def computes_together(self) -> bool:
+        return self._parent.computes_together()
 
-class _RepeatedIterator(Iterator[Element]):
-    __slots__ = ("_elements", "_had_element", "_had_error", "_left", "_parent", "_walk")
+
+class _RepeatedIterator(Elements):
+    __slots__ = ("_elements", "_had_element", "_had_error", "_left", "_parent", "_take", "_walk")
 
     def __init__(self, walk: Walk, parent: DatasetValue, count: int) -> None:
         self._walk = walk
         self._parent = parent
         self._left = count
         self._elements: Iterator[Element] = iter(())
+        self._take: Take = take_from(self._elements)
         self._had_element = True
         self._had_error = False
 
     def __next__(self) -> Element:
+        return self._from_pass(lambda: next(self._elements))
+
+    def take(self, count: int) -> Columns:
+        return self._from_pass(lambda: self._take(count))
+
+    def _from_pass(self, read: Callable[[], Read]) -> Read:
+        """What `read` gets from this pass, or from the next one when this one has ended."""
         while True:
             try:
-                element = next(self._elements)
+                found = read()
                 self._had_element = True
-                return element
+                return found
             except StopIteration:
                 # Stop after a pass without elements: an endless repetition of nothing would never return.
                 if not self._had_element and (self._left < 0 or not self._had_error):
@@ -405,6 +438,7 @@ class _RepeatedIterator(Iterator[Element]):
             self._left -= self._left > 0
             self._had_element = self._had_error = False
             self._elements = self._parent.open(self._walk)
+            self._take = take_from(self._elements)
 
 
 # -- order and memory ----------------------------------------------------------------------------------
@@ -412,6 +446,10 @@ class _RepeatedIterator(Iterator[Element]):
 
 _DRAWN_AT_ONCE: Final = 256
 """Random numbers that a shuffle draws in one call of NumPy: one by one, the calls would cost more than the numbers."""
+
+
+_MADE_AT_ONCE: Final = 128
+"""Elements that a shuffle lets a function compute at once. More would only delay the first of them."""
 
 
 class Shuffled(DatasetValue):
@@ -434,17 +472,47 @@ class Shuffled(DatasetValue):
 
     def open(self, walk: Walk) -> Iterator[Element]:
         number = next(walk.kept(self, itertools.count)) if self._reshuffle else 0
-        generator = np.random.default_rng([*self._seeds, number])
-        return _ShuffledIterator(self._parent.open(walk), self._size, generator)
+        draws = _Draws(np.random.default_rng([*self._seeds, number]), self._size)
+        if isinstance(self._parent, Slices):
+            return _ShuffledRows(self._parent, self._size, draws)
+        parent = Ahead(self._parent.open(walk), self._parent.computes_together, min(self._size, _MADE_AT_ONCE))
+        return _ShuffledIterator(parent, self._size, draws)
+
+
+class _Draws:
+    """The random choices of a shuffle: places in its full buffer, and the order of what is left in the end.
+
+    Numbers are drawn in advance; they are the same as if drawn one by one.
+    """
+
+    __slots__ = ("_before", "_generator", "_numbers", "_size")
+
+    def __init__(self, generator: np.random.Generator, size: int) -> None:
+        self._generator = generator
+        self._size = size
+        self._numbers: list[int] = []
+        self._before: Any = None
+
+    def next(self) -> int:
+        """A place in the buffer."""
+        if not self._numbers:
+            self._before = self._generator.bit_generator.state
+            self._numbers = self._generator.integers(self._size, size=_DRAWN_AT_ONCE).tolist()[::-1]
+        return self._numbers.pop()
+
+    def reorder(self, rest: list[Any] | Array) -> None:
+        """Put what is left of the buffer into a random order, after which no place is drawn any more."""
+        if self._numbers:  # set the generator back to just after the last number that was used
+            self._generator.bit_generator.state = self._before
+            self._generator.integers(self._size, size=_DRAWN_AT_ONCE - len(self._numbers))
+        self._generator.shuffle(rest)
 
 
 class _ShuffledIterator(Iterator[Element]):
-    def __init__(self, parent: Iterator[Element], size: int, generator: np.random.Generator) -> None:
+    def __init__(self, parent: Iterator[Element], size: int, draws: _Draws) -> None:
         self._parent: Iterator[Element] | None = parent
         self._size = size
-        self._generator = generator
-        self._draws: list[int] = []
-        self._before_draws: Any = None
+        self._draws = draws
         self._buffer: list[Element] = []
         self._failed: Exception | None = None
         """An error that came while the buffer was full: it is raised after one more element has been drawn."""
@@ -459,7 +527,8 @@ class _ShuffledIterator(Iterator[Element]):
                 element = next(self._parent)
             except StopIteration:
                 self._parent = None
-                self._shuffle_rest()
+                self._draws.reorder(buffer)
+                buffer.reverse()
             except Exception as error:
                 failed, self._failed = self._failed, error
                 if failed is not None:
@@ -469,7 +538,7 @@ class _ShuffledIterator(Iterator[Element]):
                     raise
             else:
                 if len(buffer) == self._size:
-                    chosen = self._draws.pop() if self._draws else self._draw()
+                    chosen = self._draws.next()
                     drawn, buffer[chosen] = buffer[chosen], element
                     return drawn
                 buffer.append(element)
@@ -478,18 +547,43 @@ class _ShuffledIterator(Iterator[Element]):
         failed, self._failed = self._failed, None
         raise failed or StopIteration
 
-    def _draw(self) -> int:
-        """A random number below the size. Numbers are drawn in advance; they are the same as if drawn one by one."""
-        self._before_draws = self._generator.bit_generator.state
-        self._draws = self._generator.integers(self._size, size=_DRAWN_AT_ONCE).tolist()[::-1]
-        return self._draws.pop()
 
-    def _shuffle_rest(self) -> None:
-        if self._draws:  # set the generator back to just after the last number that was used
-            self._generator.bit_generator.state = self._before_draws
-            self._generator.integers(self._size, size=_DRAWN_AT_ONCE - len(self._draws))
-        self._generator.shuffle(self._buffer)
-        self._buffer.reverse()
+class _ShuffledRows(Elements):
+    """The rows of arrays in the order in which `_ShuffledIterator` would give them. Only their numbers are shuffled."""
+
+    def __init__(self, source: Slices, size: int, draws: _Draws) -> None:
+        self._source = source
+        self._draws = draws
+        self._buffer = list(range(min(size, source.length)))
+        self._next = len(self._buffer)
+        self._rest: Array | None = None
+
+    def __next__(self) -> Element:
+        return next(elements_of(self.take(1)))
+
+    def take(self, count: int) -> Columns:
+        rows = self._drawn(count)
+        if not len(rows):
+            raise StopIteration
+        return [component.take(rows, 0) for component in self._source.components]
+
+    def _drawn(self, count: int) -> Sequence[int] | Array:
+        """The numbers of up to `count` rows, none at the end."""
+        if self._next < self._source.length:
+            rows: list[int] = []
+            buffer, draw = self._buffer, self._draws.next
+            first = self._next
+            self._next = min(first + count, self._source.length)
+            for row in range(first, self._next):
+                chosen = draw()
+                rows.append(buffer[chosen])
+                buffer[chosen] = row
+            return rows
+        if self._rest is None:
+            self._rest = np.array(self._buffer, np.intp)
+            self._draws.reorder(self._rest)
+        last, self._rest = self._rest[:count], self._rest[count:]
+        return last
 
 
 class Cached(DatasetValue):

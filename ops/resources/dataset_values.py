@@ -20,7 +20,7 @@ import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import chain
@@ -122,6 +122,10 @@ class DatasetValue(ABC):
     def open(self, walk: Walk) -> Iterator[Element]:
         """An iterator for a new pass; the beginning of this module says what it does."""
 
+    def computes_together(self) -> bool:
+        """Whether many elements at once cost less than one by one, because a function is computed for all at once."""
+        return False
+
 
 @contextmanager
 def walked(dataset: DatasetValue, ctx: KernelContext) -> Iterator[Iterator[Element]]:
@@ -152,12 +156,29 @@ class ElementFunction:
         open_function: Opens the region.
         captures: The captured values, which follow the components of an element as arguments.
         draws: Whether it has random operations.
+        over_batch: Finds the `tfray.runtime.over_batch.BatchFunction` for many elements at once; None if there is none.
     """
 
-    def __init__(self, open_function: OpenFunction, captures: tuple[Any, ...], draws: bool = False) -> None:
+    def __init__(
+        self,
+        open_function: OpenFunction,
+        captures: tuple[Any, ...],
+        draws: bool = False,
+        over_batch: Callable[[], Any] = lambda: None,
+    ) -> None:
         self._open = open_function
         self._captures = captures
         self._draws = draws
+        self._over_batch = over_batch
+
+    def has_batch_form(self) -> bool:
+        """Whether it can be computed for many elements at once."""
+        return self._over_batch() is not None
+
+    def open_over_batch(self) -> tuple[OpenedFunction, Sequence[str]] | None:
+        """The function of stacked components and the number of elements, and the forms of its results."""
+        found = self._over_batch()
+        return found and (OpenedFunction(found.open(), self._captures, None), found.forms)
 
     def open(self, walk: Walk) -> OpenedFunction:
         """The function for one thread of a walk."""

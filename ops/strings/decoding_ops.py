@@ -19,6 +19,7 @@ from tfray.framework.op_def import Array, KernelContext, NumpyDType, OpDef, on_c
 from tfray.framework.shape_functions import like_input, scalar, unknown
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.batch_rules import by_row
 
 # -- raw bytes -----------------------------------------------------------------------------------------
 
@@ -83,6 +84,7 @@ DECODE_RAW = register(
         types={"out_type": (*dtypes.NUMERIC, dtypes.bool_)},
         shape=_decode_raw_shape,
         kernels=on_cpu(_decode_raw_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -318,6 +320,7 @@ DECODE_CSV = register(
         attrs=("OUT_TYPE", "field_delim", "use_quote_delim", "na_value", "select_cols"),
         shape=_decode_csv_shape,
         kernels=on_cpu(_decode_csv_kernel),
+        over_batch=by_row(0),
     )
 )
 

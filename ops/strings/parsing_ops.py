@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.slice_ops import slice_
 from tfray.ops.kernels import example_parsing
-from tfray.ops.kernels.example_parsing import Column, ColumnValues
+from tfray.ops.kernels.batch_rules import Batch, Value
+from tfray.ops.kernels.example_parsing import Column, ColumnValues, DenseReader
+from tfray.ops.kernels.text import as_string
 
 # -- what to parse -------------------------------------------------------------------------------------
 
@@ -271,12 +274,16 @@ def _columns_of_examples(serialized: Array, columns: Sequence[Column]) -> list[C
     return example_parsing.read_columns(serialized.tolist(), columns)
 
 
+@lru_cache(maxsize=64)
+def _columns_of(keys: tuple[str, ...], types: tuple[DType, ...]) -> list[Column]:
+    return [Column.of(key, dtype) for key, dtype in zip(keys, types, strict=True)]
+
+
 def _parse_features(ctx: KernelContext, prefix: str, source: Any, defaults: Sequence[Array], read: Any) -> list[Array]:
     """Sparse indices, values and shapes, then dense values: read by ``read(source, columns)``."""
     sparse_keys, dense_keys = ctx.attr(f"{prefix}sparse_keys"), ctx.attr(f"{prefix}dense_keys")
-    types = [*ctx.attr(f"{prefix}sparse_types"), *ctx.attr(f"{prefix}dense_types")]
-    columns = [Column.of(key, dtype) for key, dtype in zip([*sparse_keys, *dense_keys], types, strict=True)]
-    found = read(source, columns)
+    types = *ctx.attr(f"{prefix}sparse_types"), *ctx.attr(f"{prefix}dense_types")
+    found = read(source, _columns_of((*sparse_keys, *dense_keys), types))
     sparse = [example_parsing.sparse_column(column) for column in found[: len(sparse_keys)]]
     dense = []
     for index, column in enumerate(found[len(sparse_keys) :]):
@@ -338,7 +345,32 @@ PARSE_EXAMPLE = register(
 )
 
 
+@lru_cache(maxsize=64)
+def _dense_reader(keys: tuple[str, ...], types: tuple[DType, ...], shapes: tuple[Any, ...]) -> DenseReader:
+    return DenseReader(_columns_of(keys, types), shapes)
+
+
+def _parse_dense(ctx: KernelContext, serialized: Array, defaults: Sequence[Array]) -> list[Array] | None:
+    """The features of one example; None if some are sparse, or it has to be read in another way."""
+    if ctx.attr("num_sparse") or any(ctx.attr("sequences")):
+        return None
+    shapes = tuple([shape.sizes for shape in ctx.attr("dense_shapes")])
+    reader = _dense_reader(tuple(ctx.attr("dense_keys")), tuple(ctx.attr("dense_types")), shapes)
+    values = reader.read(as_string(serialized))
+    if values is None:
+        return None
+    for index, value in enumerate(values):
+        if value is None:
+            if not ctx.attr("may_miss")[index]:
+                return None
+            values[index] = np.array(np.broadcast_to(defaults[index], shapes[index]))
+    return values
+
+
 def _parse_single_kernel(ctx: KernelContext, serialized: Array, *defaults: Array) -> list[Array]:
+    values = _parse_dense(ctx, serialized, defaults)
+    if values is not None:
+        return values
     outputs = _parse_kernel(ctx, np.asarray(serialized, object).reshape(1), *defaults)
     return _without_batch(outputs, ctx.attr("num_sparse"))
 
@@ -359,6 +391,20 @@ def _parse_single_shape(op: Operation) -> list[TensorShape]:
     return _feature_shapes(op, "", TensorShape([]), 1)
 
 
+def _parse_single_over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
+    serialized, *defaults = inputs
+    # Sparse features and sequences of several examples are padded, or given in other forms.
+    if op.attrs["num_sparse"] or any(op.attrs["sequences"]) or not isinstance(serialized, Batch):
+        return None
+    if any(isinstance(value, Batch) for value in defaults) or serialized.lengths is not None:
+        return None
+    graph = get_default_graph()
+    parsed = graph.create_op(
+        PARSE_EXAMPLE.name, [serialized.tensor, *(v for v in defaults if isinstance(v, Tensor))], op.attrs
+    )
+    return [Batch(tensor) for tensor in parsed.outputs]
+
+
 PARSE_SINGLE_EXAMPLE = register(
     OpDef(
         name="ParseSingleExample",
@@ -367,6 +413,7 @@ PARSE_SINGLE_EXAMPLE = register(
         attrs=_feature_attrs(),
         shape=_parse_single_shape,
         kernels=on_cpu(_parse_single_kernel),
+        over_batch=_parse_single_over_batch,
     )
 )
 

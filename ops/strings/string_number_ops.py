@@ -16,6 +16,7 @@ from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels import string_hashes
+from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_strings, filled
 from tfray.ops.strings.decoding_ops import parse_numbers
 
@@ -89,6 +90,7 @@ AS_STRING = register(
         types={"T": dtypes.VALUES},
         shape=like_input(0),
         kernels=on_cpu(_as_string_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -137,6 +139,7 @@ STRING_TO_NUMBER = register(
         types={"out_type": (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)},
         shape=like_input(0),
         kernels=on_cpu(_string_to_number_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -182,6 +185,7 @@ STRING_TO_HASH_BUCKET_FAST = register(
         attrs=("num_buckets",),
         shape=_bucket_shape,
         kernels=on_cpu(_fast_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -221,6 +225,7 @@ STRING_TO_HASH_BUCKET_STRONG = register(
         attrs=("num_buckets", "key"),
         shape=_bucket_shape,
         kernels=on_cpu(_strong_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -260,5 +265,6 @@ STRING_TO_HASH_BUCKET = register(
         attrs=("num_buckets",),
         shape=_bucket_shape,
         kernels=on_cpu(_old_kernel),
+        over_batch=by_row(0),
     )
 )

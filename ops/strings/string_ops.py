@@ -20,6 +20,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.batch_rules import by_element, by_row
 from tfray.ops.kernels.text import as_string, as_strings, check_unit, decoded, filled, mapped
 
 # -- joining -------------------------------------------------------------------------------------------
@@ -67,6 +68,7 @@ STRING_JOIN = register(
         attrs=("separator",),
         shape=_string_join_shape,
         kernels=on_cpu(_string_join_kernel),
+        over_batch=by_element,
     )
 )
 
@@ -98,6 +100,7 @@ STRING_STRIP = register(
         outputs=("output: string",),
         shape=like_input(0),
         kernels=on_cpu(_string_strip_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -136,6 +139,7 @@ STRING_LOWER = register(
         attrs=("encoding",),
         shape=like_input(0),
         kernels=on_cpu(_string_lower_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -159,6 +163,7 @@ STRING_UPPER = register(
         attrs=("encoding",),
         shape=like_input(0),
         kernels=on_cpu(_string_upper_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -195,6 +200,7 @@ STRING_LENGTH = register(
         attrs=("unit",),
         shape=like_input(0),
         kernels=on_cpu(_string_length_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -321,6 +327,7 @@ REGEX_FULL_MATCH = register(
         outputs=("output: bool",),
         shape=_pattern_shape,
         kernels=on_cpu(_regex_full_match_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -383,6 +390,7 @@ REGEX_REPLACE = register(
         attrs=("replace_global",),
         shape=_pattern_shape,
         kernels=on_cpu(_regex_replace_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -418,6 +426,7 @@ ENCODE_BASE64 = register(
         attrs=("pad",),
         shape=like_input(0),
         kernels=on_cpu(_encode_base64_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -460,6 +469,7 @@ DECODE_BASE64 = register(
         outputs=("output: string",),
         shape=like_input(0),
         kernels=on_cpu(_decode_base64_kernel),
+        over_batch=by_row(0),
     )
 )
 
@@ -540,5 +550,6 @@ UNICODE_TRANSCODE = register(
         ),
         shape=like_input(0),
         kernels=on_cpu(_unicode_transcode_kernel),
+        over_batch=by_row(0),
     )
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,14 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
+from tfray.ops.arrays.broadcast_ops import ones_like
+from tfray.ops.arrays.join_ops import stack
 from tfray.ops.arrays.shape_ops import reshape
+from tfray.ops.kernels.batch_rules import Batch, Value, again
 from tfray.ops.kernels.text import as_string, as_strings, filled
+from tfray.ops.math.arithmetic_ops import multiply
 from tfray.ops.math.reduction_ops import axes_tensor
+from tfray.ops.math.segment_ops import unsorted_segment_sum
 
 
 def string_split(
@@ -85,6 +90,20 @@ def _string_split_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape([None, 2]), TensorShape([None]), TensorShape([2])]
 
 
+def _split_over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
+    """Each element is a vector of one string: its parts are a row."""
+    source, delimiter = inputs
+    if not isinstance(source, Batch) or isinstance(delimiter, Batch) or source.lengths is not None:
+        return None
+    if op.inputs[0].shape.as_list() != [1]:
+        return None
+    indices, values, _ = again(op, [reshape(source.tensor, [-1]), delimiter])
+    rows = indices[:, 0]
+    lengths = unsorted_segment_sum(ones_like(rows), rows, count)
+    shapes = stack([ones_like(lengths), lengths], axis=1)
+    return [Batch(multiply(indices, np.array([0, 1], np.int64)), lengths), Batch(values, lengths), Batch(shapes)]
+
+
 STRING_SPLIT = register(
     OpDef(
         name="StringSplit",
@@ -93,6 +112,7 @@ STRING_SPLIT = register(
         attrs=("skip_empty",),
         shape=_string_split_shape,
         kernels=on_cpu(_string_split_kernel),
+        over_batch=_split_over_batch,
     )
 )
 
@@ -139,6 +159,7 @@ STRING_SPLIT_V2 = register(
         attrs=("maxsplit",),
         shape=_string_split_shape,
         kernels=on_cpu(_string_split_v2_kernel),
+        over_batch=_split_over_batch,
     )
 )
 

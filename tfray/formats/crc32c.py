@@ -120,20 +120,38 @@ def crc32c_of_pieces(octets: np.ndarray[Any, Any], starts: Any, ends: Any) -> np
     """
     native = native_crc32c()
     if native is not None:
-        pieces = zip(starts.tolist(), ends.tolist(), strict=True)
-        return np.array([native(octets[start:end].tobytes()) for start, end in pieces], np.uint32)
+        data = octets.tobytes()
+        pieces = map(slice, starts.tolist(), ends.tolist())
+        return np.fromiter(map(native, map(data.__getitem__, pieces)), np.uint32, len(starts))
     lengths = ends - starts
-    if lengths.size == 0 or int(lengths.max()) > BLOCK_BYTES:
-        pieces = zip(starts.tolist(), ends.tolist(), strict=True)
-        return np.array([numpy_crc32c(octets[start:end].tobytes()) for start, end in pieces], np.uint32)
-    tables = _tables()
-    sums = tables.initial[lengths]
-    filled = np.flatnonzero(lengths)
-    if filled.size:
-        starts, lengths = starts[filled], lengths[filled]
-        last = np.cumsum(lengths)
-        behind = np.repeat(last, lengths) - np.arange(1, int(last[-1]) + 1)
-        where = np.repeat(starts + lengths, lengths) - 1 - behind
-        added = tables.distant.take((behind << 8) + octets[where], mode="clip")
-        sums[filled] ^= np.bitwise_xor.reduceat(added, last - lengths)
-    return sums ^ np.uint32(_ONES)
+    sums = np.zeros(len(starts), np.uint32)
+    for index in np.flatnonzero(lengths > BLOCK_BYTES).tolist():
+        sums[index] = numpy_crc32c(octets[starts[index] : ends[index]].tobytes())
+    # The others by classes of lengths, of which the greatest is less than twice the least.
+    classes = np.frexp(lengths)[1]
+    for number in np.unique(classes[(lengths > 0) & (lengths <= BLOCK_BYTES)]).tolist():
+        chosen = np.flatnonzero(classes == number)
+        sums[chosen] = _short_pieces(octets, ends[chosen], lengths[chosen])
+    return sums
+
+
+def _short_pieces(octets: np.ndarray[Any, Any], ends: Any, lengths: Any) -> np.ndarray[Any, Any]:
+    """The checksums of pieces that are not longer than `BLOCK_BYTES`.
+
+    Each is a row of bytes up to its end. What a row has before its piece adds nothing.
+    """
+    tables, longest = _tables(), int(lengths.max())
+    if int(ends.min()) < longest:
+        octets, ends = np.concatenate([np.zeros(longest, np.uint8), octets]), ends + longest
+    rows = np.ndarray((len(octets) - longest + 1, longest), np.uint8, np.ascontiguousarray(octets), 0, (1, 1))
+    places = np.arange(longest - 1, -1, -1, dtype=np.int32) << 8
+    ragged = longest - int(lengths.min())
+    sums = tables.initial[lengths] ^ np.uint32(_ONES)
+    at_once = max(1, _BLOCKS_AT_ONCE * BLOCK_BYTES // (8 * longest))
+    for first in range(0, len(ends), at_once):
+        part = slice(first, first + at_once)
+        added = tables.distant.take(rows[ends[part] - longest] + places, mode="clip")
+        if ragged:
+            added[:, :ragged][np.arange(ragged) < (longest - lengths[part])[:, None]] = 0
+        sums[part] ^= np.bitwise_xor.reduce(added, axis=1)
+    return sums

@@ -11,6 +11,7 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from types import TracebackType
 from typing import Any, BinaryIO, ClassVar, Final, cast
 
@@ -226,8 +227,7 @@ def tf_record_iterator(path: files.PathLike, options: Any = None) -> Iterator[by
         NotFoundError: There is no such file.
         DataLossError: The file ends within a record, or a checksum is wrong; the records before it are given first.
     """
-    for record, _ in read_records(path, options):
-        yield record
+    return chain.from_iterable(records for records, _ in _read_batches(path, options))
 
 
 def read_records(path: files.PathLike, options: Any = None, start: int = 0) -> Iterator[tuple[bytes, int]]:
@@ -238,6 +238,11 @@ def read_records(path: files.PathLike, options: Any = None, start: int = 0) -> I
         options: `TFRecordOptions`, or the name of a compression.
         start: Offset at which to start: 0, or one that was given here.
     """
+    return chain.from_iterable(zip(records, ends, strict=True) for records, ends in _read_batches(path, options, start))
+
+
+def _read_batches(path: files.PathLike, options: Any, start: int = 0) -> Iterator[tuple[list[bytes], list[int]]]:
+    """Records of a file, several at a time, and the offset behind each."""
     compression = TFRecordOptions.get_compression_type_string(options)
     name = files.as_path(path)
     with files.open_file(path) as raw:
@@ -247,8 +252,8 @@ def read_records(path: files.PathLike, options: Any = None, start: int = 0) -> I
         elif compression == "ZLIB":
             file = io.BufferedReader(_ZlibReader(raw), CHUNK_BYTES)
         reader = _Reader(name, file, start)
-        while batch := reader.next_batch():
-            yield from batch
+        while (batch := reader.next_batch())[0]:
+            yield batch
             if reader.failure is not None:
                 raise reader.failure
 
@@ -284,8 +289,8 @@ class _Reader:
     def _loss(self, at: int, what: str) -> DataLossError:
         return DataLossError(f"{self._path}: record at offset {self._base + at}: {what}")
 
-    def next_batch(self) -> list[tuple[bytes, int]]:
-        """Some records, with the offset behind each; none at the end.
+    def next_batch(self) -> tuple[list[bytes], list[int]]:
+        """Some records, and the offset behind each; none at the end.
 
         Raises:
             DataLossError: The first of the next records is bad. When a later one is, `failure` is set.
@@ -295,7 +300,7 @@ class _Reader:
             if not self._extend(max(self._needed(), CHUNK_BYTES)):
                 if self._buffer:
                     raise self._loss(0, f"the file ends within it: {len(self._buffer)} bytes are there")
-                return []
+                return [], []
             starts, at = self._whole_records()
         records = self._check(starts, at)
         self._buffer = self._buffer[at:]
@@ -333,23 +338,22 @@ class _Reader:
             at = end
         return starts, at
 
-    def _check(self, starts: list[int], end: int) -> list[tuple[bytes, int]]:
-        """The records that start there, up to the first with a wrong checksum."""
+    def _check(self, starts: list[int], end: int) -> tuple[list[bytes], list[int]]:
+        """The records that start there, up to the first with a wrong checksum, and the offset behind each."""
         first = np.array(starts)
         behind = np.append(first[1:], end)
         octets = np.frombuffer(self._buffer, np.uint8)
         lengths_fine = _masked(crc32c_of_pieces(octets, first, first + 8)) == _stored(octets, first + 8)
-        ends = behind - FOOTER_BYTES
-        data_fine = _masked(crc32c_of_pieces(octets, first + HEADER_BYTES, ends)) == _stored(octets, ends)
+        begins, ends = first + HEADER_BYTES, behind - FOOTER_BYTES
+        data_fine = _masked(crc32c_of_pieces(octets, begins, ends)) == _stored(octets, ends)
         good = int(np.argmin(np.append(lengths_fine & data_fine, False)))
         if good < len(starts):
             what = "data" if lengths_fine[good] else "length"
             self.failure = self._loss(starts[good], f"the checksum of its {what} is wrong")
             if good == 0:
                 raise self.failure
-        buffer, base = self._buffer, self._base
-        bounds = zip(starts[:good], behind[:good].tolist(), strict=True)
-        return [(buffer[at + HEADER_BYTES : to - FOOTER_BYTES], base + to) for at, to in bounds]
+        pieces = map(slice, begins[:good].tolist(), ends[:good].tolist())
+        return list(map(self._buffer.__getitem__, pieces)), (behind[:good] + self._base).tolist()
 
 
 def _stored(octets: np.ndarray[Any, Any], at: Any) -> np.ndarray[Any, Any]:

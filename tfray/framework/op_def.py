@@ -94,6 +94,9 @@ class KernelContext(Protocol):
     def region(self, name: str) -> Any:
         """Context manager that yields a region as a function of its inputs, which returns its outputs as a tuple."""
 
+    def region_over_batch(self, name: str) -> Any:
+        """A region of a function of elements for many of them at once, a `BatchFunction`; None if there is no way."""
+
     def output_dtype(self, index: int = 0) -> NumpyDType:
         """The NumPy dtype of an output."""
 
@@ -262,6 +265,8 @@ class OpDef:
             operation's last inputs. Before them come as many parameters as the attribute ``parameters`` says, if there
             is one. The operation is stateful, and accesses variables, as the operations in its regions do.
         defers_regions: Its regions run later, outside of the step that runs the operation: functions of datasets.
+        over_batch: How it works on many elements at once (see `tfray.ops.kernels.batch_rules`); elementwise kernels do
+            so without it. A stateful operation with it only reads what does not change while a batch is made.
         shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
             from which shapes are computed; None when even the length is unknown.
     """
@@ -283,6 +288,7 @@ class OpDef:
     forwards_input: bool = False
     regions: tuple[str, ...] = ()
     defers_regions: bool = False
+    over_batch: Callable[..., Any] | None = None
     shape_value: Callable[[Any], list[int | None] | None] | None = None
 
     input_arguments: tuple[Argument, ...] = field(init=False)

@@ -25,7 +25,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from types import FrameType
 from typing import Any, Final
 
@@ -61,7 +61,9 @@ from tfray.runtime.fusion import (
     run_parts,
     scratch_slots,
 )
+from tfray.runtime.host_memory import own
 from tfray.runtime.memory import lay_out_memory
+from tfray.runtime.over_batch import BatchFunction, region_over_batch
 from tfray.runtime.segment_body import Body, region_body
 from tfray.runtime.traced_op import describe
 
@@ -246,6 +248,16 @@ def _compile_region(
         updated_elsewhere=handles,
         traced=traced,
     )
+
+
+def _batch_function(op: Operation, device: Device, name: str) -> BatchFunction | None:
+    """A region of a dataset's function for many elements at once, compiled; None if there is no way."""
+    found = region_over_batch(op.attrs[name], op.attrs["parameters"])
+    if found is None:
+        return None
+    region, forms = found
+    compiled = _compile_region(region, device, sends_copy=False, sent_in_place_bytes=None, traced=False)
+    return BatchFunction(partial(RegionFunction, compiled, device.background), forms)
 
 
 def _kind_of(error: BaseException) -> type[OpError]:
@@ -662,7 +674,8 @@ class _Emitter:
                 region: partial(RegionFunction, _compile_region(op.attrs[region], self._device, *sends, traced))
                 for region in op.op_def.regions
             }
-            self._program.namespace[name] = OpContext(op, self._device, regions)
+            over_batch = cache(partial(_batch_function, op, self._device)) if op.op_def.defers_regions else None
+            self._program.namespace[name] = OpContext(op, self._device, regions, over_batch)
         return name
 
     def _memory_for(self, tensor: Tensor) -> str | None:
@@ -693,6 +706,8 @@ class _Emitter:
             and tensor in self._memory.copied_outputs
             and tensor.dtype.kind not in ("resource", "variant")
         )
+        if copied and self._device.type == "CPU":
+            return f"{self._program.refer('own', own)}({self.name(tensor)})"
         return f"{self.name(tensor)}.copy()" if copied else self.name(tensor)
 
 

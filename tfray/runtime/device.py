@@ -116,10 +116,16 @@ class Device:
 class OpContext:
     """The `KernelContext` of one operation on one device, shared by all steps of a plan."""
 
-    __slots__ = ("_attrs", "_device", "_output_dtypes", "_regions", "device", "op_name", "resources", "step", "xp")
+    __slots__ = (
+        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "device", "op_name", "resources", "step", "xp"
+    )  # fmt: skip
 
     def __init__(
-        self, op: Operation, device: Device, regions: Mapping[str, Callable[[Any], Any]] | None = None
+        self,
+        op: Operation,
+        device: Device,
+        regions: Mapping[str, Callable[[Any], Any]] | None = None,
+        over_batch: Callable[[str], Any] | None = None,
     ) -> None:
         self.xp = device.xp
         self.op_name = op.name
@@ -129,6 +135,7 @@ class OpContext:
         self._attrs = op.attrs
         self._device = device
         self._regions = regions or {}
+        self._over_batch = over_batch
         self._output_dtypes = [tensor.dtype.numpy for tensor in op.outputs]
 
     def attr(self, name: str) -> Any:
@@ -136,6 +143,9 @@ class OpContext:
 
     def region(self, name: str) -> Any:
         return self._regions[name](self._device.background if self.step is None else self.step)
+
+    def region_over_batch(self, name: str) -> Any:
+        return self._over_batch and self._over_batch(name)
 
     def output_dtype(self, index: int = 0) -> Any:
         return self._output_dtypes[index]
@@ -151,6 +161,6 @@ class OpContext:
         bound = OpContext.__new__(OpContext)  # copy.copy takes ten times as long
         bound.xp, bound.op_name, bound.device, bound.resources = self.xp, self.op_name, self.device, self.resources
         bound._attrs, bound._device, bound._regions = self._attrs, self._device, self._regions
-        bound._output_dtypes = self._output_dtypes
+        bound._output_dtypes, bound._over_batch = self._output_dtypes, self._over_batch
         bound.step = step
         return bound

@@ -1,4 +1,4 @@
-"""How the process's allocator treats memory that is freed."""
+"""Memory of the host: what happens to freed memory, and whether an array is held by anyone else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ctypes
 import os
 import sys
 from functools import cache
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 # Numbers of glibc's parameters, from its malloc.h.
 _M_TRIM_THRESHOLD: Final = -1
@@ -37,3 +39,25 @@ def keep_freed_memory() -> None:
         mallopt(_M_MMAP_THRESHOLD, _LARGEST_FROM_HEAP)
         mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
         mallopt(_M_TOP_PAD, _LARGEST_FROM_HEAP)
+
+
+def own(array: Any) -> Any:
+    """The array of a local variable, or a copy if anyone besides that variable holds the array or its memory.
+
+    A view holds the array that it shows, so that who counts references to an array finds its views too.
+    """
+    is_sole = type(array) is np.ndarray and array.flags.owndata and sys.getrefcount(array) == _SOLE_REFERENCES
+    return array if is_sole else array.copy()
+
+
+def _count_within(array: Any) -> int:
+    return sys.getrefcount(array)
+
+
+def _sole_references() -> int:
+    """The references that `own` counts for an array that only the caller's local variable holds."""
+    array = np.empty(0)
+    return (_count_within(array),)[0]
+
+
+_SOLE_REFERENCES: Final = _sole_references()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.processes import PATIENCE_S
+from tfray.ops.resources.dataset_threads import _Line
+from tfray.ops.resources.dataset_values import Walk
 
 Dataset = tf.data.Dataset
 TAKES = {
@@ -199,3 +204,39 @@ def test_iterators_over_one_dataset_do_not_take_numbers_from_each_other():
     with tf.Session() as session:
         pairs = [session.run([first, second]) for _ in range(4)]
     assert all(a == b for a, b in pairs) and len({a for a, _ in pairs}) == 4
+
+
+class LateWalk(Walk):
+    """A walk in which an element comes when somebody waits for it."""
+
+    def __init__(self, line):
+        super().__init__()
+        self.line = line
+
+    def remaining_s(self):
+        self.line.put("late", None)
+        return 0.0
+
+
+@pytest.mark.parametrize(("largest", "room"), [(2, 2), (3, 3), (16, 4)])
+def test_a_line_that_was_full_and_is_found_empty_gets_longer(largest, room):
+    line = _Line(2, largest)
+    walk = LateWalk(line)
+    for _ in range(2):
+        line.put("early", None)
+    assert [line.take(walk) for _ in range(3)] == ["early", "early", "late"]
+
+    def fill():
+        for index in range(room):
+            line.put(index, None)
+
+    thread = threading.Thread(target=fill, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    assert [line.take(walk) for _ in range(room)] == list(range(room))
+
+
+def test_prefetching_as_many_as_it_takes_changes_no_element():
+    dataset = tf.data.Dataset.range(50).map(lambda i: i * 3, num_parallel_calls=tf.data.experimental.AUTOTUNE)
+    assert list(dataset.prefetch(tf.data.experimental.AUTOTUNE)) == [3 * i for i in range(50)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import sys
 
 import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.ops.image import image_codec_ops
 
 RANDOM = np.random.default_rng(0)
 IMAGE = RANDOM.uniform(0, 1, (7, 9, 3)).astype(np.float32)
@@ -322,6 +325,69 @@ def test_pictures_survive_files():
     assert tf.image.decode_jpeg(tf.constant(b""), channels=3).shape.as_list() == [None, None, 3]
 
 
+COLOURS = base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxOUlNSMj5a"
+    "YVpQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT0//wAAR"
+    "CAAVABsDASIAAhEBAxEB/8QAGQAAAwADAAAAAAAAAAAAAAAAAAUGAQQH/8QAIxAAAQQCAgICAwAAAAAAAAAAAQADBBECBRIhBjETQRVhcf/E"
+    "ABgBAAIDAAAAAAAAAAAAAAAAAAQFAQID/8QAIxEAAgEDAwQDAAAAAAAAAAAAAQIEAAMRBhMhBRQiMRJBwf/aAAwDAQACEQMRAD8AoW5cSVC4"
+    "njyIUVudFm7ILjA6v6S+XNla+TwvKgVY+Lz2pmAD9X+0JCjPDG6nINUnLe7kJHOUFKtLKf1NBywAqIeVMkAnIWs+Q6tl2OcmKuvpcwk6+WZL"
+    "hxur6Tpr8faF1x5H6zitpkiNdC204I91a7DWR5eRzzFH+Jf8f442xkekIQPS2Jwp9VGlWLK/y5rdibmQ6Dhn2PXtOmoLDjeOZwFkIQgtSeF9"
+    "FXgY/TSW8i91cOK//9k="
+)
+"""A JPEG image of 21 x 27 pixels, its colours stored at half the resolution."""
+
+GRAY = base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxOUlNSMj5a"
+    "YVpQYEpRUk//wAALCAAVABsBAREA/8QAFwAAAwEAAAAAAAAAAAAAAAAABAUHBv/EACQQAAEEAQQABwAAAAAAAAAAAAECAwQFAAYREiEVIjEy"
+    "QVFh/9oACAEBAAA/ANdZSWqao4pIBCckEt126t+I3IKsq+mq1uqrA6sAHjiSfqcJmupC+grEmur1UiQY7SvnbrCNBUJccEh1P73mj1lcIgQS"
+    "w2oA7bdZI3Xn3nVO9+Y74bBT4hc7vk+7LLXMtwKbkyO+OSfVk56XZltw7J5Y0gU8dUJpR9Sn6z//2Q=="
+)
+"""A gray one of the same size."""
+
+DECODED = [
+    (COLOURS, {}, (21, 27, 3), "e01f6ab7549d1bc5"),
+    (COLOURS, {"dct_method": "INTEGER_FAST"}, (21, 27, 3), "e01f6ab7549d1bc5"),
+    (COLOURS, {"dct_method": "INTEGER_ACCURATE"}, (21, 27, 3), "7080a89cbe843f65"),
+    (COLOURS, {"fancy_upscaling": False}, (21, 27, 3), "f9544ac794fc91c6"),
+    (COLOURS, {"channels": 1}, (21, 27, 1), "fec582737d75585f"),
+    (COLOURS, {"ratio": 2}, (11, 14, 3), "30d2a58ba5a816d6"),
+    (COLOURS, {"ratio": 4}, (6, 7, 3), "10b3d33f984c7f78"),
+    (COLOURS, {"ratio": 8}, (3, 4, 3), "475b5ceac52c2309"),
+    (GRAY, {}, (21, 27, 1), "4579d1b7bd8a62d8"),
+    (GRAY, {"channels": 3}, (21, 27, 3), "ae98b074ee4e3fa0"),
+    (GRAY, {"ratio": 2}, (11, 14, 1), "e1208912fd9da0e2"),
+]
+"""Images, options, and the shape and the digest of what TensorFlow 2.21 makes of them."""
+
+
+@pytest.mark.parametrize(("file", "options", "shape", "digest"), DECODED)
+def test_jpeg_pixels_are_those_of_tensorflow(file, options, shape, digest):
+    pytest.importorskip("simplejpeg")
+    pixels = run(tf.image.decode_jpeg(file, **options))
+    assert pixels.shape == shape
+    assert hashlib.sha256(pixels.tobytes()).hexdigest()[:16] == digest
+    window = [1, 2, shape[0] - 2, shape[1] - 3]
+    if "ratio" not in options:
+        part = run(tf.image.decode_and_crop_jpeg(file, window, **options))
+        assert np.array_equal(part, pixels[1 : shape[0] - 1, 2 : shape[1] - 1])
+    if not options:
+        assert np.array_equal(run(tf.image.decode_image(file)), pixels)
+
+
+@pytest.mark.parametrize(("file", "options", "shape", "digest"), DECODED)
+def test_pillow_decodes_jpeg_images_where_simplejpeg_is_missing(file, options, shape, digest, monkeypatch):
+    by_turbo = run(tf.image.decode_jpeg(file, **options)).astype(int)
+    monkeypatch.setattr(image_codec_ops, "_turbo", lambda: None)
+    pixels = run(tf.image.decode_jpeg(file, **options))
+    assert pixels.shape == shape
+    assert np.abs(pixels - by_turbo).max() <= (12 if options.get("fancy_upscaling", True) else 255)
+
+
+def test_a_jpeg_option_that_does_not_exist_is_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="dct_method is 'FAST'"):
+        tf.image.decode_jpeg(COLOURS, dct_method="FAST")
+
+
 def test_jpeg_files_can_be_decoded_smaller():
     picture = np.zeros((32, 48, 3), np.uint8)
     file = tf.image.encode_jpeg(picture)
@@ -356,8 +422,6 @@ def test_all_frames_of_gif_files():
 
 
 def test_without_pillow_the_error_says_what_to_install(monkeypatch):
-    from tfray.ops.image import image_codec_ops
-
     image_codec_ops._pillow.cache_clear()
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(tf.errors.NotFoundError, match=r"pip install 'tfray\[image\]'"):

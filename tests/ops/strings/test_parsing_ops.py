@@ -6,6 +6,8 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tfray as tf
 from tests.support.op_samples.parsing_samples import example, floats, ints, words
@@ -211,3 +213,68 @@ def test_a_small_tensor_that_declares_a_huge_one_is_refused(proto):
 def test_one_element_may_stand_for_many():
     np.testing.assert_array_equal(tf.make_ndarray(proto_of(1000, 50, float_val=[2.0, 3.0]))[0, :3], [2, 3, 3])
     assert tf.make_ndarray(proto_of(0, 1 << 40)).shape == (0, 1 << 40)
+
+
+DENSE = {
+    Column.of("label", dtypes.int64): (),
+    Column.of("age", dtypes.float32): (1,),
+    Column.of("many", dtypes.float32): (2, 3),
+    Column.of("text", dtypes.string): (),
+    Column.of("tags", dtypes.string): (2,),
+    Column.of("numbers", dtypes.int64): (3,),
+    Column.of("none", dtypes.int64): (0,),
+    Column.of("missing", dtypes.float32): (),
+}
+
+
+def dense_example(rng):
+    return example(
+        label=ints(int(rng.integers(-3, 300))),
+        age=floats(rng.random()),
+        many=floats(*rng.random(6)),
+        other=words(rng.bytes(200)),
+        text=words(rng.bytes(int(rng.integers(0, 300)))),
+        tags=words(b"tag", b""),
+        numbers=ints(*rng.integers(-(2**62), 2**62, 3).tolist()),
+        none=ints(),
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(seed=st.integers(0, 5), changes=st.lists(st.tuples(st.integers(0, 800), st.integers(0, 255)), max_size=2))
+def test_a_single_example_is_read_as_among_others(seed, changes):
+    data = bytearray(dense_example(np.random.default_rng(seed)))
+    for place, octet in changes:
+        data[place % len(data)] = octet
+    found = example_parsing.DenseReader(list(DENSE), list(DENSE.values())).read(bytes(data))
+    assert found is not None or changes
+    if found is None:
+        return
+    columns = example_parsing.read_columns([bytes(data)], list(DENSE))
+    for value, column, shape in zip(found, columns, DENSE.values(), strict=True):
+        assert (value is None) == (column.lengths[0] < 0)
+        if value is not None:
+            assert np.shape(value) == shape
+            np.testing.assert_array_equal(np.ravel(np.asarray(value)), column.values)
+            assert value.dtype == column.values.dtype
+
+
+def test_single_examples_that_are_cut_off_are_left_to_the_reader_that_explains():
+    data = dense_example(np.random.default_rng(0))
+    reader = example_parsing.DenseReader(list(DENSE), list(DENSE.values()))
+    assert reader.read(b"") == [None] * len(DENSE)
+    assert all(reader.read(data[:end]) is None for end in range(1, len(data)))
+
+
+def test_defaults_of_a_single_example():
+    features = {
+        "label": tf.FixedLenFeature([], tf.int64, 7),
+        "missing": tf.FixedLenFeature([2], tf.float32, [1.5, 2.5]),
+        "name": tf.FixedLenFeature([], tf.string, "nobody"),
+    }
+    with tf.Graph().as_default(), tf.Session() as session:
+        parsed = tf.parse_single_example(example(label=ints(3)), features)
+        found = session.run(parsed)
+        assert (found["label"], found["name"], found["missing"].tolist()) == (3, b"nobody", [1.5, 2.5])
+        with pytest.raises(InvalidArgumentError, match=r"label.*missing"):
+            session.run(tf.parse_single_example(example(), {"label": tf.FixedLenFeature([], tf.int64)}))

@@ -436,14 +436,17 @@ def file_rows() -> list[OpSample]:
     deep = (pixels[..., 0].astype(np.uint16) * 300 + 7).astype(np.uint16)
     window = np.array([3, 4, 10, 12], np.int32)
     some: Any = {"data_dependent": True}
+    exact = {"dct_method": "INTEGER_ACCURATE"}  # the one method of Pillow
+    gray = {"channels": 1, **exact}
     return [
-        OpSample("DecodeJpeg", codec.decode_jpeg, [jpeg], as_pillow(), **some),
-        OpSample("DecodeJpeg", codec.decode_jpeg, [jpeg], as_pillow("L"), kwargs={"channels": 1}, label="gray", **some),
+        OpSample("DecodeJpeg", codec.decode_jpeg, [jpeg], as_pillow(), kwargs=exact, **some),
+        OpSample("DecodeJpeg", codec.decode_jpeg, [jpeg], as_pillow("L"), kwargs=gray, label="gray", **some),
         OpSample(
             "DecodeAndCropJpeg",
             codec.decode_and_crop_jpeg,
             [jpeg, window],
             lambda c, _: as_pillow()(c)[3:13, 4:16],
+            kwargs=exact,
             **some,
         ),
         OpSample("ExtractJpegShape", codec.extract_jpeg_shape, [jpeg], lambda _: np.array([21, 30, 3], np.int32)),

@@ -191,7 +191,7 @@ class Dataset:
         Args:
             map_func: Function of an element, its components as arguments when it is a tuple, that returns a tensor
                 or a nested structure.
-            num_parallel_calls: Elements to compute at once, by threads; `AUTOTUNE` for one per core.
+            num_parallel_calls: Elements to compute at once, by threads; `AUTOTUNE` for as many as kernels may use.
         """
         traced = _Traced(map_func, self)
         variant = traced.add(dataset_ops.MAP, self, parallel_calls=num_parallel_calls or 1)
@@ -373,7 +373,10 @@ class Dataset:
         return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed))
 
     def prefetch(self, buffer_size: TensorLike) -> Dataset:
-        """The elements. A thread makes up to `buffer_size` of them in advance; `AUTOTUNE` stands for a few.
+        """The elements. A thread makes up to `buffer_size` of them in advance.
+
+        With `AUTOTUNE` it begins with 2 and doubles their number, up to 16, whenever they come too late although there
+        was no room for more before.
 
         Errors keep their places. The thread ends after the last element, or with the iterator or the session.
         """
