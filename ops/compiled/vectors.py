@@ -46,9 +46,12 @@ ARGUMENT_TYPES: Final = {
 """The types of a kernel's arguments, by the names that annotations use: numbers, and arrays."""
 
 Int = int
-Float = Double = float
-Ints = Longs = MutableSequence[int]
-Floats = Doubles = MutableSequence[float]
+Float = float
+Double = float
+Ints = MutableSequence[int]
+Longs = MutableSequence[int]
+Floats = MutableSequence[float]
+Doubles = MutableSequence[float]
 Bools = MutableSequence[bool]
 
 

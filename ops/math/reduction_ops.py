@@ -41,6 +41,7 @@ from tfray.ops.arrays.shape_ops import (
     sizes_from_input,
     stop_gradient,
 )
+from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.kernels.precision import assign, is_half
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.math.arithmetic_ops import (
@@ -288,6 +289,10 @@ _TILE: Final = 1 << 18
 """Most elements in one product. For more, OpenBLAS starts threads, which gain nothing when memory is the limit."""
 
 
+_LONG_ROW: Final = 256
+"""Least elements of rows that a compiled kernel adds up. BLAS treats several short rows at once."""
+
+
 def _blas_sum(input: Array, spec: Reduction, out: Array | None) -> Array:
     """Sum by products with ones: BLAS adds 2 to 15 times as fast as NumPy's reductions."""
     if len(spec.blocks) == 1:
@@ -321,6 +326,10 @@ def _sum_middle(array: Array, outer: int, count: int, inner: int, out: Array | N
 def _sum_columns(matrix: Array, out: Array | None) -> Array:
     """Sum of each row."""
     rows, columns = matrix.shape
+    if columns >= _LONG_ROW and can_compute(np, matrix):
+        out = np.empty(rows, matrix.dtype) if out is None else out
+        compute_rows("reductions", "sums", rows, columns, matrix, out)
+        return out
     ones, step = _ones(columns, matrix.dtype), _TILE // columns
     if step >= rows:
         return matrix_product(np, matrix, ones, out)
@@ -474,6 +483,11 @@ def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, u
     function = getattr(np, ufunc)
     if len(spec.blocks) == 2 and spec.blocks[0][1] and input.flags.c_contiguous:
         return _fold_rows(function, input.reshape(spec.blocks[0][0], -1), spec.result, out)
+    if len(spec.blocks) == 2 and spec.blocks[1][1] and can_compute(np, input):
+        out = np.empty(spec.result, input.dtype) if out is None else out
+        rows, columns = spec.blocks[0][0], spec.blocks[1][0]
+        compute_rows("reductions", "greatest" if sign < 0 else "least", rows, columns, input, out)
+        return out
     return function.reduce(input, axis=spec.axes, out=out, keepdims=ctx.attr("keep_dims"))
 
 

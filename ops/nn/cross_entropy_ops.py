@@ -21,6 +21,7 @@ from tfray.ops.arrays.broadcast_ops import where, zeros_like
 from tfray.ops.arrays.shape_ops import cast, expand_dims, reshape, stop_gradient, transpose
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
+from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import buffer, for_each_rows, map_flat
@@ -123,6 +124,9 @@ def _softmax_kernel(ctx: KernelContext, logits: Array, out: Array | None = None)
     if logits.size == 0:
         return out
     rows, out_rows = _as_rows(logits), _as_rows(out)
+    if can_compute(xp, rows):
+        compute_rows("softmax", "softmax", *rows.shape, rows, out_rows)
+        return out
 
     def work(part: slice) -> None:
         powers = _shifted(xp, rows[part], out_rows[part])
@@ -170,6 +174,9 @@ def _softmax_grad_kernel(ctx: KernelContext, gradients: Array, outputs: Array, o
     if outputs.size == 0:
         return out
     d_rows, rows, out_rows = _as_rows(gradients), _as_rows(outputs), _as_rows(out)
+    if can_compute(xp, rows, d_rows):
+        compute_rows("softmax", "softmax_gradient", *rows.shape, d_rows, rows, out_rows)
+        return out
 
     def work(part: slice) -> None:
         d, y, result = d_rows[part], rows[part], out_rows[part]
@@ -223,6 +230,9 @@ def _log_softmax_kernel(ctx: KernelContext, logits: Array, out: Array | None = N
     if logits.size == 0:
         return out
     rows, out_rows = _as_rows(logits), _as_rows(out)
+    if can_compute(xp, rows):
+        compute_rows("softmax", "log_softmax", *rows.shape, rows, out_rows)
+        return out
 
     def work(part: slice) -> None:
         shifted = _shifted(xp, rows[part], out_rows[part])
@@ -265,6 +275,9 @@ def _log_softmax_grad_kernel(ctx: KernelContext, gradients: Array, outputs: Arra
     if outputs.size == 0:
         return out
     d_rows, rows, out_rows = _as_rows(gradients), _as_rows(outputs), _as_rows(out)
+    if can_compute(xp, rows, d_rows):
+        compute_rows("softmax", "log_softmax_gradient", *rows.shape, d_rows, rows, out_rows)
+        return out
 
     def work(part: slice) -> None:
         d = d_rows[part]
@@ -417,6 +430,9 @@ def _softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Arr
     if logits.size == 0:
         losses[...] = 0
         return losses, backprop
+    if can_compute(xp, logits, labels):
+        compute_rows("softmax", "cross_entropy", *logits.shape, logits, labels, losses, backprop)
+        return losses, backprop
 
     def work(part: slice) -> None:
         wanted = labels[part]
@@ -528,6 +544,10 @@ def _sparse_softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labe
     if xp is np:
         _check_labels(labels, logits.shape[1])
     if logits.size == 0:
+        return losses, backprop
+    if can_compute(xp, logits):
+        rights = labels.astype(np.int64, copy=False)
+        compute_rows("softmax", "sparse_cross_entropy", *logits.shape, logits, rights, losses, backprop)
         return losses, backprop
     columns = labels if xp is np else xp.clip(labels, 0, logits.shape[1] - 1)
 

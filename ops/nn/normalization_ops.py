@@ -37,6 +37,7 @@ from tfray.ops.math.arithmetic_ops import (
     subtract,
 )
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
+from tfray.ops.nn.fast_normalization import Columns, can_normalize
 
 # -- length, mean and variance -------------------------------------------------------------------------
 
@@ -282,13 +283,17 @@ def _fused_batch_norm_kernel(
     ctx: KernelContext, images: Array, scale: Array, offset: Array, mean: Array, variance: Array
 ) -> list[Array]:
     xp, dtype, shape = ctx.xp, images.dtype, images.shape
+    compiled = Columns(images) if can_normalize(xp, ctx.attr("data_format"), images) else None
     by = Channels(xp, shape, ctx.attr("data_format"))
-    images = by.stack(images)
+    stack = by.stack(images)
     unbiased = variance
     if ctx.attr("is_training"):
-        mean, variance = by.moments(images)
+        mean, variance = by.moments(stack) if compiled is None else compiled.moments(images)
         unbiased = variance * dtype.type(by.count / max(by.count - 1, 1))
     factor = scale / xp.sqrt(variance + dtype.type(ctx.attr("epsilon")))
+    if compiled is not None:
+        return [compiled.normalized(images, mean, factor, offset), mean, unbiased, mean, variance]
+    images = stack
     out = xp.empty(images.shape, dtype)
     parts = by.parts(len(images), images.nbytes)
     means, factors, offsets = (by.spread(vector) for vector in (mean, factor, offset))
@@ -413,8 +418,10 @@ def _fused_batch_norm_grad_kernel(
     ctx: KernelContext, d_outputs: Array, images: Array, scale: Array, mean: Array, variance: Array
 ) -> list[Array]:
     xp, dtype, shape = ctx.xp, images.dtype, images.shape
-    by = Channels(xp, shape, ctx.attr("data_format"))
     inverse = 1 / xp.sqrt(variance + dtype.type(ctx.attr("epsilon")))
+    if can_normalize(xp, ctx.attr("data_format"), images, d_outputs):
+        return _compiled_batch_norm_grad(ctx, d_outputs, images, mean, scale, inverse)
+    by = Channels(xp, shape, ctx.attr("data_format"))
     images, d_outputs = by.stack(images), by.stack(d_outputs)
     parts = by.parts(len(images), images.nbytes)
     sums = xp.zeros((2, len(parts), by.channels), dtype)
@@ -448,6 +455,22 @@ def _fused_batch_norm_grad_kernel(
 
     by.run(differentiate, len(parts), images.size)
     return [d_images.reshape(shape), d_scale, d_offset]
+
+
+def _compiled_batch_norm_grad(
+    ctx: KernelContext, d_outputs: Array, images: Array, mean: Array, scale: Array, inverse: Array
+) -> list[Array]:
+    columns = Columns(images)
+    d_offset, products = columns.sums(d_outputs, images, mean)
+    d_scale, factors = products * inverse, inverse * scale
+    if ctx.attr("is_training"):
+        count = np.float32(images.size // len(mean))
+        slopes, shifts = d_scale * inverse / count, d_offset / count
+        d_images = columns.differentiated(d_outputs, images, mean, slopes, shifts, factors)
+    else:
+        nothing = np.zeros_like(mean)
+        d_images = columns.normalized(d_outputs, nothing, factors, nothing)
+    return [d_images, d_scale, d_offset]
 
 
 def _fused_batch_norm_grad_shape(op: Operation) -> list[TensorShape]:

@@ -1,0 +1,166 @@
+"""Statistics of the columns of a matrix, and its normalization by them: batch normalization of NHWC images.
+
+The rows are cut into parts of a fixed length. An item of the statistics is a block of columns of one part. Each part
+has its own results, which the caller puts together. So the number of threads changes no bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from tfray.ops.compiled.vectors import Floats, Int, fill, fused, load, load_upto, store, store_upto, where
+
+
+@njit(inline="always")
+def _store_moments(
+    means: Any, squares: Any, index: Any, count: Any, share: Any, near: Any, distances: Any, squared: Any
+) -> None:
+    """Moments from those around a number that is near the mean, whose own rounding they make good."""
+    away = distances * share
+    store_upto(means, index, where(away == away, near + away, near), count)  # an infinite one has no distances
+    store_upto(squares, index, squared - distances * away, count)
+
+
+def moments(
+    first: Int, last: Int, rows: Int, columns: Int, part_rows: Int, x: Floats, means: Floats, squares: Floats
+) -> None:
+    """Mean of the columns of each part, and the sum of the squared distances from it, both ``[parts, columns]``."""
+    zero = fill(np.float32(0))
+    blocks = (columns + 63) // 64
+    for item in range(first, last):
+        start = item // blocks * part_rows
+        stop = min(start + part_rows, rows)
+        column = item % blocks * 64
+        target = item // blocks * columns
+        share = fill(np.float32(1) / np.float32(stop - start))
+        if columns - column >= 64:
+            a, b, c, d = zero, zero, zero, zero
+            for i in range(start * columns + column, stop * columns + column, columns):
+                a = a + load(x, i)
+                b = b + load(x, i + 16)
+                c = c + load(x, i + 32)
+                d = d + load(x, i + 48)
+            a, b, c, d = a * share, b * share, c * share, d * share
+            e, f, g, h = zero, zero, zero, zero
+            k, m, n, o = zero, zero, zero, zero
+            for i in range(start * columns + column, stop * columns + column, columns):
+                p, q, r, s = load(x, i) - a, load(x, i + 16) - b, load(x, i + 32) - c, load(x, i + 48) - d
+                e, f, g, h = e + p, f + q, g + r, h + s
+                k, m, n, o = fused(p, p, k), fused(q, q, m), fused(r, r, n), fused(s, s, o)
+            i = target + column
+            _store_moments(means, squares, i, 16, share, a, e, k)
+            _store_moments(means, squares, i + 16, 16, share, b, f, m)
+            _store_moments(means, squares, i + 32, 16, share, c, g, n)
+            _store_moments(means, squares, i + 48, 16, share, d, h, o)
+        else:
+            for j in range(column, columns, 16):
+                rest = columns - j
+                a = zero
+                for i in range(start * columns + j, stop * columns + j, columns):
+                    a = a + load_upto(x, i, rest)
+                a = a * share
+                e, k = zero, zero
+                for i in range(start * columns + j, stop * columns + j, columns):
+                    p = load_upto(x, i, rest) - a
+                    e, k = e + p, fused(p, p, k)
+                _store_moments(means, squares, target + j, rest, share, a, e, k)
+
+
+def normalize(
+    first: Int, last: Int, columns: Int, x: Floats, means: Floats, factors: Floats, offsets: Floats, out: Floats
+) -> None:
+    """``(x - means) * factors + offsets``, row by row."""
+    for row in range(first, last):
+        start = row * columns
+        for j in range(0, columns - 15, 16):
+            centred = load(x, start + j) - load(means, j)
+            store(out, start + j, fused(centred, load(factors, j), load(offsets, j)))
+        if columns % 16:
+            j, n = columns // 16 * 16, columns % 16
+            centred = load_upto(x, start + j, n) - load_upto(means, j, n)
+            y = fused(centred, load_upto(factors, j, n), load_upto(offsets, j, n))
+            store_upto(out, start + j, y, n)
+
+
+def sums(
+    first: Int,
+    last: Int,
+    rows: Int,
+    columns: Int,
+    part_rows: Int,
+    y: Floats,
+    x: Floats,
+    means: Floats,
+    totals: Floats,
+    products: Floats,
+) -> None:
+    """Sums of the columns of `y` in each part, and of those of ``y * (x - means)``, both ``[parts, columns]``."""
+    zero = fill(np.float32(0))
+    blocks = (columns + 63) // 64
+    for item in range(first, last):
+        start = item // blocks * part_rows
+        stop = min(start + part_rows, rows)
+        column = item % blocks * 64
+        target = item // blocks * columns
+        if columns - column >= 64:
+            k, m, n, o = (
+                load(means, column),
+                load(means, column + 16),
+                load(means, column + 32),
+                load(means, column + 48),
+            )
+            a, b, c, d = zero, zero, zero, zero
+            e, f, g, h = zero, zero, zero, zero
+            for i in range(start * columns + column, stop * columns + column, columns):
+                p, q, r, s = load(y, i), load(y, i + 16), load(y, i + 32), load(y, i + 48)
+                a, b, c, d = a + p, b + q, c + r, d + s
+                e = fused(p, load(x, i) - k, e)
+                f = fused(q, load(x, i + 16) - m, f)
+                g = fused(r, load(x, i + 32) - n, g)
+                h = fused(s, load(x, i + 48) - o, h)
+            i = target + column
+            store(totals, i, a)
+            store(totals, i + 16, b)
+            store(totals, i + 32, c)
+            store(totals, i + 48, d)
+            store(products, i, e)
+            store(products, i + 16, f)
+            store(products, i + 32, g)
+            store(products, i + 48, h)
+        else:
+            for j in range(column, columns, 16):
+                rest = columns - j
+                k = load_upto(means, j, rest)
+                a, e = zero, zero
+                for i in range(start * columns + j, stop * columns + j, columns):
+                    p = load_upto(y, i, rest)
+                    a = a + p
+                    e = fused(p, load_upto(x, i, rest) - k, e)
+                store_upto(totals, target + j, a, rest)
+                store_upto(products, target + j, e, rest)
+
+
+def differentiate(
+    first: Int,
+    last: Int,
+    columns: Int,
+    y: Floats,
+    x: Floats,
+    means: Floats,
+    slopes: Floats,
+    shifts: Floats,
+    factors: Floats,
+    out: Floats,
+) -> None:
+    """``(y - (x - means) * slopes - shifts) * factors``, row by row."""
+    for row in range(first, last):
+        start = row * columns
+        for j in range(0, columns, 16):
+            n = columns - j
+            centred = load_upto(x, start + j, n) - load_upto(means, j, n)
+            away = fused(centred, load_upto(slopes, j, n), load_upto(shifts, j, n))
+            z = (load_upto(y, start + j, n) - away) * load_upto(factors, j, n)
+            store_upto(out, start + j, z, n)

@@ -1,0 +1,44 @@
+"""Calls of compiled kernels whose items are the rows of a float32 matrix."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.framework.op_def import Array, ArrayModule
+from tfray.ops.kernels.compiling import can_compile, kernel
+
+LEAST_ELEMENTS: Final = 1 << 14
+"""Elements from which kernels are compiled. Below it a call of NumPy takes no time that matters."""
+
+_LARGE_ELEMENTS: Final = 1 << 18
+"""Elements from which a second thread pays."""
+
+_STEP_ELEMENTS: Final = 1 << 14
+"""Elements that a thread takes at a time."""
+
+
+def can_compute(xp: ArrayModule, *arrays: Array) -> bool:
+    """Whether compiled kernels take these arrays: that depends on their sizes and dtypes alone."""
+    return (
+        xp is np
+        and arrays[0].size >= LEAST_ELEMENTS
+        and all(array.dtype == np.float32 for array in arrays)
+        and can_compile()
+    )
+
+
+def compute_rows(module: str, name: str, rows: int, columns: int, *arguments: Any) -> None:
+    """Run a kernel of `ops.compiled` over rows.
+
+    Args:
+        module: The kernel's module.
+        name: Its name. Its first argument after the range is `columns`.
+        rows: Number of rows.
+        columns: Elements of a row.
+        *arguments: The kernel's other arguments; arrays are made contiguous, so those to write must be.
+    """
+    values = [np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value for value in arguments]
+    step = max(1, _STEP_ELEMENTS // max(columns, 1))
+    kernel(module, name).run(rows, step, columns, *values, is_large=rows * columns >= _LARGE_ELEMENTS)
