@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from tfray.ops.arrays.shape_ops import host_ints, index_tensor, reshape, sizes_f
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import getitem
+from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.batch_rules import Value, by_row
 
 # -- what the kernels share ----------------------------------------------------------------------------
@@ -64,6 +65,8 @@ def take_rows(ctx: KernelContext, params: Array, indices: Array, axis: int, out:
     check_indices(ctx, indices, params.shape[axis])
     if ctx.xp is not np:
         return params.take(indices, axis, out)
+    if axis % params.ndim == 0 and fast_rows.can_copy(params, indices.size * prod(params.shape[1:])):
+        return fast_rows.gather(params, indices, out)
     # Not mode="raise": it would check the indices again, and buffer `out`.
     result = params.take(indices, axis, out, "clip")
     return np.array(result, dtype=object) if isinstance(result, bytes) else result
@@ -80,6 +83,8 @@ def sum_rows(ctx: KernelContext, rows: Array, indices: Array, count: int) -> Arr
     """
     xp, wide = ctx.xp, accumulator_dtype(rows.dtype)
     width = rows.shape[1]
+    if xp is np and fast_rows.can_sum(wider := rows.astype(wide, copy=False)):
+        return fast_rows.sum_rows(wider, indices, count).astype(rows.dtype, copy=False)
     if xp is not np or rows.size < _SPARSE_ELEMENTS:
         places = indices if width == 1 else (indices[:, None].astype(np.intp) * width + xp.arange(width)).reshape(-1)
         total = _sum_at(xp, places, rows.reshape(-1).astype(wide, copy=False), count * width)
@@ -248,12 +253,12 @@ def _gather_grad_kernel(ctx: KernelContext, dy: Array, indices: Array, shape: Ar
     axis, batch_dims = ctx.attr("axis") % len(sizes), ctx.attr("batch_dims")
     inner = indices.ndim - batch_dims
     rows = ctx.xp.moveaxis(dy, tuple(range(axis, axis + inner)), tuple(range(batch_dims, indices.ndim)))
-    batches = math.prod(sizes[:batch_dims])
+    batches = prod(sizes[:batch_dims])
     check_indices(ctx, indices, sizes[axis])
     first = ctx.xp.arange(batches).reshape(-1, 1) * sizes[axis]
-    places = (indices.reshape(batches, math.prod(indices.shape[batch_dims:])) + first).reshape(-1)
+    places = (indices.reshape(batches, prod(indices.shape[batch_dims:])) + first).reshape(-1)
     rest = [size for i, size in enumerate(sizes) if i >= batch_dims and i != axis]
-    total = sum_rows(ctx, rows.reshape(places.size, math.prod(rest)), places, batches * sizes[axis])
+    total = sum_rows(ctx, rows.reshape(places.size, prod(rest)), places, batches * sizes[axis])
     return ctx.xp.moveaxis(total.reshape(*sizes[:batch_dims], sizes[axis], *rest), batch_dims, axis)
 
 
@@ -313,7 +318,7 @@ def _linear_indices(ctx: KernelContext, indices: Array, sizes: Sequence[int]) ->
 def _gather_nd_kernel(ctx: KernelContext, params: Array, indices: Array) -> Array:
     depth = indices.shape[-1]
     places = _linear_indices(ctx, indices, params.shape[:depth])
-    rows = params.reshape(math.prod(params.shape[:depth]), *params.shape[depth:])
+    rows = params.reshape(prod(params.shape[:depth]), *params.shape[depth:])
     return take_rows(ctx, rows, places, 0)
 
 
@@ -375,8 +380,8 @@ def _scatter_nd_kernel(ctx: KernelContext, indices: Array, updates: Array, shape
             f"scatter_nd: updates of shape {updates.shape} do not fit indices {indices.shape} and shape {sizes}"
         )
     places = _linear_indices(ctx, indices, sizes[:depth]).reshape(-1)
-    rows = updates.reshape(places.size, math.prod(sizes[depth:]))
-    return sum_rows(ctx, rows, places, math.prod(sizes[:depth])).reshape(sizes)
+    rows = updates.reshape(places.size, prod(sizes[depth:]))
+    return sum_rows(ctx, rows, places, prod(sizes[:depth])).reshape(sizes)
 
 
 def _scatter_nd_shape(op: Operation) -> list[TensorShape]:

@@ -22,6 +22,7 @@ from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
 from tfray.ops.kernels import batch_rules
+from tfray.ops.kernels.copies import MANY_ELEMENTS, copy
 
 
 def static_axis(axis: Any, what: str) -> int:
@@ -67,7 +68,7 @@ def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> T
 
 
 def _pack_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -> Array:
-    xp, axis, rank = ctx.xp, ctx.attr("axis"), values[0].ndim
+    axis, rank = ctx.attr("axis"), values[0].ndim
     if len({value.shape for value in values}) > 1:
         raise InvalidArgumentError(f"cannot stack shapes {', '.join(str(value.shape) for value in values)}")
     if rank == 0:
@@ -78,7 +79,7 @@ def _pack_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -
             vector[i] = value
         return vector
     index = (slice(None),) * (axis if axis >= 0 else axis + rank + 1) + (None,)
-    return xp.concatenate([value[index] for value in values], axis=len(index) - 1, out=out)
+    return _joined(ctx, [value[index] for value in values], len(index) - 1, out)
 
 
 def _pack_shape(op: Operation) -> list[TensorShape]:
@@ -218,10 +219,26 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") ->
 
 def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -> Array:
     try:
-        return ctx.xp.concatenate(values, axis=ctx.attr("axis"), out=out)
+        return _joined(ctx, values, ctx.attr("axis"), out)
     except ValueError as error:
         shapes = ", ".join(str(value.shape) for value in values)
         raise InvalidArgumentError(f"cannot concatenate shapes {shapes} along axis {ctx.attr('axis')}") from error
+
+
+def _joined(ctx: KernelContext, values: Sequence[Array], axis: int, out: Array | None) -> Array:
+    """``xp.concatenate``; large parts are copied on several threads."""
+    others = {(*value.shape[:axis], None, *value.shape[axis:][1:]) for value in values}
+    is_small = min(value.size for value in values) < MANY_ELEMENTS
+    if ctx.xp is not np or is_small or len(others) > 1 or not -values[0].ndim <= axis < values[0].ndim:
+        return ctx.xp.concatenate(values, axis=axis, out=out)
+    shape, whole = list(values[0].shape), (slice(None),) * (axis % values[0].ndim)
+    shape[axis] = sum(value.shape[axis] for value in values)
+    joined = empty_or(ctx, out, shape)
+    end = 0
+    for value in values:
+        start, end = end, end + value.shape[axis]
+        copy(joined[(*whole, slice(start, end))], value)
+    return joined
 
 
 def _concat_shape(op: Operation) -> list[TensorShape]:

@@ -21,6 +21,7 @@ from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.shape_ops import host_ints, host_pairs, index_tensor, known_entries, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem, slice_
+from tfray.ops.kernels.copies import copy
 
 # -- tile ----------------------------------------------------------------------------------------------
 
@@ -54,7 +55,11 @@ def _tile_kernel(ctx: KernelContext, input: Array, multiples: Array, out: Array 
         raise InvalidArgumentError(f"tile: multiples {repeats} do not fit shape {input.shape}")
     tiled = empty_or(ctx, out, [n * size for n, size in zip(repeats, input.shape, strict=True)])
     blocks = tiled.reshape(_interleaved(repeats, input.shape))
-    blocks[...] = input.reshape(_interleaved((1,) * input.ndim, input.shape))
+    block = input.reshape(_interleaved((1,) * input.ndim, input.shape))
+    if ctx.xp is np:
+        copy(blocks, block)
+    else:
+        blocks[...] = block
     return tiled
 
 
@@ -168,8 +173,18 @@ def _pad_kernel(
 ) -> Array:
     amounts = _amounts(ctx, paddings, input.shape)
     framed = empty_or(ctx, out, [sum(pair) + size for pair, size in zip(amounts, input.shape, strict=True)])
-    framed[...] = constant_values
-    framed[tuple(slice(pair[0], pair[0] + size) for pair, size in zip(amounts, input.shape, strict=True))] = input
+    inner = framed
+    for axis, (before, after) in enumerate(amounts):  # each element of the frame is written once
+        whole, size = (slice(None),) * axis, input.shape[axis]
+        if before:
+            inner[(*whole, slice(before))] = constant_values
+        if after:
+            inner[(*whole, slice(before + size, None))] = constant_values
+        inner = inner[(*whole, slice(before, before + size))]
+    if ctx.xp is np:
+        copy(inner, input)
+    else:
+        inner[...] = input
     return framed
 
 

@@ -29,6 +29,7 @@ from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.kernels import batch_rules
+from tfray.ops.kernels.copies import contiguous
 
 # -- sizes and axes as tensors -------------------------------------------------------------------------
 
@@ -336,20 +337,13 @@ def in_order(ctx: KernelContext, array: Array) -> Array:
 
     Reshaping such an array copies it in any case, and NumPy's own copy takes longer.
     """
-    item = array.dtype.itemsize
-    if ctx.xp is not np or array.size < _STRIPED_ELEMENTS or array.strides[-1] == item or item not in (1, 2, 4, 8):
+    if ctx.xp is not np or array.size < _MIN_ORDERED or array.strides[-1] == array.dtype.itemsize:
         return array
-    copy = np.empty(array.shape, array.dtype)
-    # Copy one cache line of each row at a time: reads that are a large stride apart evict each other from the cache.
-    for start in range(0, array.shape[-1], _CACHE_LINE_BYTES // item):
-        stripe = (..., slice(start, start + _CACHE_LINE_BYTES // item))
-        copy[stripe] = array[stripe]
-    return copy
+    return contiguous(array)
 
 
-_CACHE_LINE_BYTES: Final = 64
-_STRIPED_ELEMENTS: Final = 1 << 16
-"""A transposed array of at least this many elements is copied in stripes. Below, NumPy's own copy is as fast."""
+_MIN_ORDERED: Final = 1 << 16
+"""Elements from which a transposed array is copied before it is reshaped. Below, NumPy's own copy is as fast."""
 
 
 def _reshape_shape(op: Operation) -> list[TensorShape]:

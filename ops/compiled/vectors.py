@@ -211,6 +211,58 @@ def store_part(context: Any, pointer: Any, index: Any, vector: Any, count: Any) 
 
 
 @intrinsic
+def prefetch(context: Any, pointer: Any, index: Any) -> Any:
+    """Ask for the cache line of ``pointer[index]``, which is read soon. The place need not exist."""
+
+    def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        place = _place(builder, arguments[0], arguments[1], ir.IntType(8))
+        operands = [place, *(ir.Constant(_INT, number) for number in (0, 3, 1))]  # to read, into all caches, data
+        _call(builder, "llvm.prefetch.p0", ir.VoidType(), operands)
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64), write
+
+
+@intrinsic
+def transpose_block(
+    context: Any, source: Any, first: Any, stride: Any, target: Any, target_first: Any, target_stride: Any
+) -> Any:
+    """Write a square block of a matrix transposed: as many rows and columns as numbers fill a cache line.
+
+    Row ``i`` of the block begins at ``source[first + i * stride]``, column ``i`` is written to
+    ``target[target_first + i * target_stride]`` and on. Numbers have 32 or 64 bits.
+    """
+    element = _ELEMENTS[source.dtype]
+    side = 512 // source.dtype.bitwidth
+    kind = ir.VectorType(element, side)
+    align = source.dtype.bitwidth // 8
+
+    def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        read, first, stride, written, target_first, target_stride = arguments
+
+        def place(pointer: ir.Value, begin: ir.Value, step: ir.Value, row: int) -> ir.Value:
+            index = builder.add(begin, builder.mul(step, ir.Constant(ir.IntType(64), row)))
+            return _place(builder, pointer, index, kind)
+
+        rows = [builder.load(place(read, first, stride, row), align=align) for row in range(side)]
+        half = 1
+        while half < side:  # exchange squares of that side across the diagonal, in every square of twice the side
+            low = [lane if not lane & half else side + lane - half for lane in range(side)]
+            high = [lane + half if not lane & half else side + lane for lane in range(side)]
+            masks = [ir.Constant(ir.VectorType(_INT, side), lanes) for lanes in (low, high)]
+            for row in range(side):
+                if not row & half:
+                    pair = rows[row], rows[row + half]
+                    rows[row], rows[row + half] = (builder.shuffle_vector(*pair, mask) for mask in masks)
+            half *= 2
+        for row in range(side):
+            builder.store(rows[row], place(written, target_first, target_stride, row), align=align)
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, types.int64, target, types.int64, types.int64), write
+
+
+@intrinsic
 def take(context: Any, counter: Any) -> Any:
     """The number at `counter`, which becomes one greater; several threads may ask at once."""
 

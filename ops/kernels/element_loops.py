@@ -24,6 +24,9 @@ _FUNCTIONS: Final = frozenset(("absolute", "negative", "invert", "maximum", "min
 _FLOAT_FUNCTIONS: Final = frozenset(("rint", "floor", "ceil", "exp", "log", "tanh", "sigmoid"))
 _FLOAT32_ONLY: Final = frozenset(("exp", "log", "tanh", "sigmoid"))
 
+AHEAD: Final = 8
+"""Rows between the one that a loop over groups reads and the one that it asks the memory for."""
+
 
 @dataclass(frozen=True)
 class Input:
@@ -32,7 +35,8 @@ class Input:
     Attributes:
         dtype: Its dtype.
         form: ``whole`` (one element for each of the results), ``row`` (the same row for every row), ``column`` (one
-            element for each row) or ``scalar``.
+            element for each row) or ``scalar``. In a loop over groups of rows (see `fast_rows.Groups`): ``picked``
+            (the row of each group) or ``summed`` (the sum of its members), but not ``whole`` or ``column``.
     """
 
     dtype: NumpyDType
@@ -76,6 +80,8 @@ def element_loop(
         If an input is a row or a column, its items are rows, and its arguments the length of a row, the arrays of
         `inputs`, then those of `stored`. If none is, its items are elements, and the length of a row is left out. An
         array of `stored` may be one of `inputs`.
+        In a loop over groups the items are groups. After the length of a row come the arrays ``rows``, ``order`` and
+        ``starts`` of `fast_rows.Groups`; the row of each group is written.
     """
     if not can_compile():
         return None
@@ -125,10 +131,12 @@ class _Writer(ast.NodeTransformer):
 
     def source(self, stored: Sequence[str]) -> str:
         """The whole source."""
-        in_rows = any(one.form in ("row", "column") for one in self._inputs.values())
+        in_groups = bool(self._of_form("picked") or self._of_form("summed"))
+        in_rows = in_groups or bool(self._of_form("row") or self._of_form("column"))
         arrays = [(self._names[name], one.dtype) for name, one in self._inputs.items()]
         results = [(f"out{index}", self._dtypes[name]) for index, name in enumerate(stored)]
         arguments = ["first: Int", "last: Int", *(["width: Int"] if in_rows else [])]
+        arguments += ["rows: Longs", "order: Longs", "starts: Longs"] if in_groups else []
         for name, dtype in [*((f"{name}_", dtype) for name, dtype in arrays), *results]:
             arguments.append(f"{name}: {_array_type(dtype)}")
         writes = [f"({result}, i, {self._names[name]})" for (result, _), name in zip(results, stored, strict=True)]
@@ -141,7 +149,10 @@ class _Writer(ast.NodeTransformer):
             lines += [
                 f"        {self._names[name]} = fill({self._names[name]}_[row])" for name in self._of_form("column")
             ]
-            lines.append("        start = row * width")
+            lines.append(f"        start = {'rows[row]' if in_groups else 'row'} * width")
+            if in_groups:
+                lines.append(f"        ahead = rows[row + {AHEAD}] * width")
+                lines.append("        begin, end = starts[row], starts[row + 1]")
             indent += "    "
         begin, end = ("0", "width") if in_rows else ("first", "last")
         lines.append(f"{indent}whole = {begin} + ({end} - {begin}) // 16 * 16")
@@ -161,6 +172,17 @@ class _Writer(ast.NodeTransformer):
                 lines.append(
                     f"{own} = load_part({own}_, {index}, n, 0)" if is_part else f"{own} = load({own}_, {index})"
                 )
+        for name in self._of_form("picked"):
+            own = self._names[name]
+            lines.append(f"prefetch({own}_, ahead + j)")
+            lines.append(f"{own} = load_part({own}_, i, n, 0)" if is_part else f"{own} = load({own}_, i)")
+        for name in self._of_form("summed"):
+            own = self._names[name]
+            member = (
+                f"load_part({own}_, order[k] * width + j, n, 0)" if is_part else f"load({own}_, order[k] * width + j)"
+            )
+            lines += ["k = begin", f"{own} = {member}", "for k in range(begin + 1, end):"]
+            lines += [f"    prefetch({own}_, order[k + {AHEAD}] * width + j)", f"    {own} = {own} + {member}"]
         lines += self._body
         lines += [f"store_part({write[1:-1]}, n)" if is_part else f"store{write}" for write in writes]
         return lines
@@ -276,7 +298,7 @@ class _Recorder:
 
 @cache
 def formula_loop(
-    formula: Callable[..., None], dtype: NumpyDType, arrays: int, scalars: int
+    formula: Callable[..., None], dtype: NumpyDType, arrays: int, scalars: int, *, of_groups: bool = False
 ) -> tuple[CompiledKernel, Sequence[int]] | None:
     """A kernel for a formula of ufuncs that updates arrays in place.
 
@@ -286,16 +308,20 @@ def formula_loop(
         dtype: Dtype of all its arrays.
         arrays: How many arrays it takes.
         scalars: How many scalars.
+        of_groups: Make a loop over groups of rows: the first array has their members, which are added up before; the
+            others are updated in the rows of the groups.
 
     Returns:
-        The kernel, whose arguments are the arrays, the scalars, and the arrays to write; and which these are. None if
-        it cannot be compiled.
+        The kernel, whose arguments are the arrays, the scalars, and the arrays to write (for groups, after those that
+        `element_loop` names); and which these are. None if it cannot be compiled.
     """
     recorder = _Recorder()
     names = [f"array {index}" for index in range(arrays)] + [f"scalar {index}" for index in range(scalars)]
     operands = [_Recorded(name, dtype) for name in names]
     temporaries = _Recorded("unset", dtype), _Recorded("unset", dtype)
-    inputs = {name: Input(dtype, "whole" if index < arrays else "scalar") for index, name in enumerate(names)}
+    forms = ["summed" if of_groups else "whole"] + ["picked" if of_groups else "whole"] * (arrays - 1)
+    forms += ["scalar"] * scalars
+    inputs = {name: Input(dtype, form) for name, form in zip(names, forms, strict=True)}
     try:
         formula(recorder, temporaries, *operands)
     except _Unknown:

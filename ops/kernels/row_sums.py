@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework.op_def import Array
+from tfray.ops.kernels import fast_rows
 
 _FEW_INDICES: Final = 256
 """Up to this many indices, a Python set tells faster than sorting whether one repeats."""
@@ -80,6 +81,9 @@ def add_rows(target: Array, indices: Array, rows: Array, subtract: bool = False)
     # Of single elements, NumPy's own function is fast. Half precision needs the sums in float32.
     if target.ndim == 1 and target.dtype.itemsize > 2:
         ufunc.at(target, indices, rows)
+        return
+    if fast_rows.can_add(target, rows):
+        fast_rows.add_rows(target, indices, rows, subtract)
         return
     if indices.size <= _FEW_INDICES and len(set(indices.tolist())) == indices.size:
         updated = target[indices]

@@ -33,6 +33,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.arrays.gather_ops import sum_rows
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape
+from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math.arithmetic_ops import maximum, multiply, realdiv, sqrt
 from tfray.ops.math.comparison_ops import equal, greater
@@ -162,8 +163,10 @@ def _spread_segments_kernel(ctx: KernelContext, values: Array, ids: Array) -> Ar
         return xp.zeros(ids.shape + values.shape[1:], values.dtype)
     if xp is np and ids.size and ids.max() >= values.shape[0]:
         raise InvalidArgumentError(f"segment {ids.max()} is not below {values.shape[0]}")
-    spread = xp.take(values, xp.maximum(ids, 0), axis=0)
     absent = ids < 0
+    if xp is np and fast_rows.can_copy(values, ids.size * prod(values.shape[1:])) and not absent.any():
+        return fast_rows.gather(values, ids, None)
+    spread = xp.take(values, xp.maximum(ids, 0), axis=0)
     if ids.ndim == 0:
         return xp.zeros_like(spread) if absent else spread
     spread[absent] = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.gather_ops import first_outside
+from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.row_sums import add_rows
 from tfray.ops.state.state_ops import VARIABLE_SHAPE, add_access, colocated_with
 
@@ -73,6 +75,8 @@ def _resource_gather_kernel(
     check_rows(ctx, indices, array.shape[0], resource.name)
     if ctx.xp is not np:
         return array.take(indices, axis=0, out=out)
+    if fast_rows.can_copy(array, indices.size * prod(array.shape[1:])):
+        return fast_rows.gather(array, indices, out)
     # The indices have been checked. With mode="clip" NumPy fills `out` without a copy of its own.
     rows = array.take(indices, axis=0, out=out, mode="clip")
     return np.array(rows, object) if isinstance(rows, bytes) else rows
@@ -195,7 +199,11 @@ def scatter_update(
 
 
 def _write_update(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
-    array[indices] = updates
+    is_plain = xp is np and array.flags.c_contiguous and updates.dtype == array.dtype
+    if is_plain and fast_rows.can_copy(array, updates.size) and not np.may_share_memory(array, updates):
+        fast_rows.write_rows(array, indices, updates)
+    else:
+        array[indices] = updates
 
 
 SCATTER_UPDATE = _scatter("ScatterUpdate", _write_update, dtypes.VALUES)

@@ -17,6 +17,7 @@ from tfray.ops.state.updates import (
     apply_sparse,
     as_numbers,
     as_operands,
+    check_sparse,
     distinct_rows,
     locked,
     own_array,
@@ -256,7 +257,8 @@ def _apply_adam_to_all_rows(
 
     def work() -> None:
         arrays = [own_array(ctx, resource) for resource in resources]
-        rows, summed = distinct_rows(ctx, resources, arrays, gradient, indices)
+        check_sparse(ctx, resources, arrays, gradient, indices)
+        rows, summed = distinct_rows(ctx, gradient, indices)
 
         def tile(part: slice) -> None:
             tiles = [array[part] for array in arrays]

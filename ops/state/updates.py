@@ -1,9 +1,10 @@
 """How optimizer updates run: one pass over the memory of a variable and its slots.
 
-An update is written once, as a formula of in-place array operations. The dense form runs the formula on tiles that
-stay in the cache, on several threads. The sparse form copies the rows that the gradient names, runs the formula on the
-copies, and writes them back. Nothing as large as the variable is allocated. Half-precision values are computed in
-float32, tile by tile. On a GPU the whole array is one tile.
+An update is written once, as a formula of in-place array operations. Where the formula is compiled, it is one loop over
+the variable's memory, or over the rows that a sparse gradient names. Otherwise the dense form runs the formula on tiles
+that stay in the cache, on several threads; the sparse form copies the rows, runs the formula on the copies, and writes
+them back. Nothing as large as the variable is allocated. Half-precision values are computed in float32, tile by tile.
+On a GPU the whole array is one tile.
 
 An update holds the locks of all variables that it changes, so that concurrent steps never interleave.
 """
@@ -11,6 +12,7 @@ An update holds the locks of all variables that it changes, so that concurrent s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +36,7 @@ from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch, thread_count
 from tfray.ops.kernels.element_loops import formula_loop
+from tfray.ops.kernels.fast_rows import group, run_groups
 from tfray.ops.kernels.row_sums import group_equal, sum_groups
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS
 from tfray.ops.state.sparse_state_ops import check_rows
@@ -199,7 +202,10 @@ def apply_sparse(
 
     def work() -> None:
         arrays = [own_array(ctx, resource) for resource in resources]
-        rows, summed = distinct_rows(ctx, resources, arrays, gradient, indices)
+        check_sparse(ctx, resources, arrays, gradient, indices)
+        if _update_groups(ctx.xp, formula, arrays, gradient, indices, operands):
+            return
+        rows, summed = distinct_rows(ctx, gradient, indices)
 
         def tile(part: slice) -> None:
             copies = [array.take(rows[part], axis=0) for array in arrays]
@@ -212,6 +218,29 @@ def apply_sparse(
     locked(resources, work)
 
 
+def _update_groups(
+    xp: ArrayModule,
+    formula: Formula,
+    arrays: Sequence[Array],
+    gradient: Array,
+    indices: Array,
+    scalars: Sequence[Array],
+) -> bool:
+    """Update rows in place by a compiled loop; False where there is none."""
+    if xp is not np or gradient.size < _LOOP_ELEMENTS:
+        return False
+    compiled = formula_loop(formula, gradient.dtype, 1 + len(arrays), len(scalars), of_groups=True)
+    if compiled is None:
+        return False
+    if any(np.may_share_memory(gradient, array) for array in arrays):
+        gradient = gradient.copy()
+    loop, written = compiled
+    operands = [np.ascontiguousarray(gradient), *arrays]
+    results = [operands[index] for index in written]
+    run_groups(loop, group(indices), prod(gradient.shape[1:]), *operands, *scalars, *results)
+    return True
+
+
 def run_row_tiles(xp: ArrayModule, tile: Callable[[slice], None], rows: Array) -> None:
     """Call `tile` with slices that together cover the first dimension of `rows`."""
     size = rows.shape[0]
@@ -222,22 +251,26 @@ def run_row_tiles(xp: ArrayModule, tile: Callable[[slice], None], rows: Array) -
         parallel_for(lambda index: tile(slice(index * size // count, (index + 1) * size // count)), count)
 
 
-def distinct_rows(
+def check_sparse(
     ctx: KernelContext, resources: Sequence[StoredVariable], arrays: Sequence[Array], gradient: Array, indices: Array
-) -> tuple[Array, Array]:
-    """The distinct rows that a sparse gradient names, in ascending order, and the sum of the gradients of each."""
+) -> None:
+    """Raise `InvalidArgumentError` unless a sparse gradient fits the variable and its slots."""
     for resource, array in zip(resources, arrays, strict=True):
         if gradient.shape != indices.shape + array.shape[1:] or array.shape != arrays[0].shape:
             raise InvalidArgumentError(
                 f"variable {resource.name!r} has shape {array.shape}, the sparse gradient {gradient.shape} "
                 f"for {indices.shape[0]} rows"
             )
+    check_rows(ctx, indices, arrays[0].shape[0], resources[0].name)
+
+
+def distinct_rows(ctx: KernelContext, gradient: Array, indices: Array) -> tuple[Array, Array]:
+    """The distinct rows that a sparse gradient names, in ascending order, and the sum of the gradients of each."""
     if ctx.xp is not np:
         rows, position = ctx.xp.unique(indices, return_inverse=True)
         summed = ctx.xp.zeros((rows.size, *gradient.shape[1:]), gradient.dtype)
         ctx.xp.add.at(summed, position, gradient)
         return rows, summed
-    check_rows(ctx, indices, arrays[0].shape[0], resources[0].name)
     rows, order, starts = group_equal(indices)
     return rows, sum_groups(gradient, order, starts)
 

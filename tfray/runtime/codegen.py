@@ -526,50 +526,48 @@ class _Emitter:
             program.count_work(op)
         if program.traced:
             program.add("start = trace.now()")
-        whole = {t: f"f{serial}_{i}" for i, (t, form) in enumerate(group.forms.items()) if form != "scalar"}
-        in_rows = {"whole": group.matrix_shape, "row": (group.width,), "column": (group.matrix_shape[0], 1)}
-        for tensor, name in whole.items():
-            form = f"{program.refer('in_form', in_form)}({self.name(tensor)}, {in_rows[group.forms[tensor]]})"
-            program.add(f"{name} = {form}")
         kept = [tensor for tensor in group.results if tensor not in group.internal]
         for tensor in kept:
             dtype = program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
             fresh = f"{program.refer('empty', np.empty)}({group.shape}, {dtype})"
             program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or fresh}", tensor.op)
-            whole[tensor] = f"f{serial}_{self.name(tensor)}"
-            program.add(f"{whole[tensor]} = {self.name(tensor)}.reshape({group.matrix_shape})")
-        loop = compiled_loop(group, self._kernel)
         if program.traced:
             program.add(f"t{serial} = []")
             program.add("begun = trace.now()")
+        loop = compiled_loop(group, self._kernel)
         if loop is None:
-            self._write_parts(group, whole, serial)
+            self._write_parts(group, kept, serial)
         else:
-            self._write_loop_call(group, loop, whole, serial)
+            self._write_loop_call(group, loop, kept, serial)
         if program.traced:
             ops = ", ".join(map(self._traced_op, group.ops))
             places = tuple(group.results.index(tensor) for tensor in kept)
             values = "".join(f"{self.name(tensor)}, " for tensor in kept)
             program.add(f"trace.ran_together(({ops},), start, begun, trace.now(), t{serial}, {places}, ({values}))")
-        program.add(" = ".join(whole.values()) + " = None")
 
-    def _write_loop_call(
-        self, group: FusedGroup, loop: CompiledKernel, whole: Mapping[Tensor, str], serial: int
-    ) -> None:
+    def _write_loop_call(self, group: FusedGroup, loop: CompiledKernel, kept: Sequence[Tensor], serial: int) -> None:
         """Write the call of a compiled loop. Its operations are taken to have equal shares of its time."""
         program = self._program
         loop.prepare()
-        kept = [tensor for tensor in group.results if tensor not in group.internal]
-        arrays = ", ".join(whole.get(tensor) or self.name(tensor) for tensor in [*group.forms, *kept])
-        how = f"{group.matrix_shape[0]}, {group.width}, {is_threaded(group, self._kernel)}"
+        arrays = ", ".join(map(self.name, [*group.forms, *kept]))
+        forms = *group.forms.values(), *("whole" for _ in kept)
+        how = f"{group.shape}, {group.width}, {forms}, {is_threaded(group, self._kernel)}"
         call = f"{program.refer('run_loop', run_loop)}({program.refer('loop', loop)}, {how}, {arrays})"
         program.add(call, group.ops[0], [(tensor, self.name(tensor)) for tensor in group.forms])
         if program.traced:
             program.add(f"t{serial}.append(range({len(group.ops) + 1}))")
 
-    def _write_parts(self, group: FusedGroup, whole: Mapping[Tensor, str], serial: int) -> None:
+    def _write_parts(self, group: FusedGroup, kept: Sequence[Tensor], serial: int) -> None:
         """Write a function of a part, and its run over all parts."""
         program = self._program
+        whole = {t: f"f{serial}_{i}" for i, (t, form) in enumerate(group.forms.items()) if form != "scalar"}
+        in_rows = {"whole": group.matrix_shape, "row": (group.width,), "column": (group.matrix_shape[0], 1)}
+        for tensor, name in whole.items():
+            form = f"{program.refer('in_form', in_form)}({self.name(tensor)}, {in_rows[group.forms[tensor]]})"
+            program.add(f"{name} = {form}")
+        for tensor in kept:
+            whole[tensor] = f"f{serial}_{self.name(tensor)}"
+            program.add(f"{whole[tensor]} = {self.name(tensor)}.reshape({group.matrix_shape})")
         program.add(f"def g{serial}(part):")
         program.depth += 1
         self._write_part(group, whole)
@@ -581,7 +579,7 @@ class _Emitter:
         parts = program.refer("parts", parts_of(group, self._kernel))
         threaded = is_threaded(group, self._kernel)
         program.add(f"{program.refer('run_parts', run_parts)}(g{serial}, {parts}, {threaded})")
-        program.add(f"g{serial} = None")
+        program.add(" = ".join([f"g{serial}", *whole.values()]) + " = None")
 
     def _write_part(self, group: FusedGroup, whole: Mapping[Tensor, str]) -> None:
         """Write the operations of a group on one part."""

@@ -19,8 +19,10 @@ from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, KernelFunction
 from tfray.ops.kernels.compiling import CompiledKernel
+from tfray.ops.kernels.copies import contiguous, copy
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, element_loop, has_own_functions
+from tfray.ops.kernels.tiles import cut, run_tiles, threads_for
 from tfray.runtime.segment_body import Body
 
 MIN_ELEMENTS: Final = 1 << 17
@@ -41,9 +43,9 @@ _THREADED_CALL_NS: Final = 60_000
 LOOP_STEP: Final = 1 << 14
 """Elements that a thread of a compiled loop takes at a time: a few microseconds of work."""
 
-_BLOCK: Final = 128
-"""Side of the blocks in which a transposed array is copied, in elements. Measured for 8192 x 1024 floats on two
-threads: 11 ms, against 62 ms for a plain copy."""
+_BAND_ELEMENTS: Final = 1 << 19
+"""Elements of a transposed array that are copied at a time: 2 MB of float32, of which the loop finds most in a cache.
+With less, a band of a matrix of long rows would be too narrow to use all of the cache lines that it reads."""
 
 
 @dataclass
@@ -313,19 +315,56 @@ def run_parts(work: Callable[[slice], None], parts: Collection[slice], threaded:
     parallel_for(lambda index: work(cut[index]), len(cut))
 
 
-def run_loop(loop: CompiledKernel, rows: int, width: int | None, threaded: bool, *arrays: Any) -> None:
+def run_loop(
+    loop: CompiledKernel,
+    shape: tuple[int, ...],
+    width: int | None,
+    forms: Sequence[str],
+    threaded: bool,
+    *arrays: Any,
+) -> None:
     """Run a `compiled_loop`.
 
     Args:
         loop: The loop.
-        rows: Number of its rows, or of its elements if it has no rows.
-        width: Elements of a row, or None.
+        shape: Shape of the results.
+        width: Elements of a row, or None if it has no rows.
+        forms: The form of each array.
         threaded: Whether on several threads.
-        *arrays: Inputs and results, whole ones contiguous.
+        *arrays: Inputs, of any memory layout, and results.
     """
-    sizes = () if width is None else (width,)
-    step = max(1, LOOP_STEP // (width or 1))
-    loop.run(rows, step, *sizes, *map(np.ascontiguousarray, arrays), is_large=threaded)
+    pairs = zip(arrays, forms, strict=True)
+    transposed = {i for i, (array, form) in enumerate(pairs) if form == "whole" and not array.flags.c_contiguous}
+    plain = [array if i in transposed else np.ascontiguousarray(array) for i, array in enumerate(arrays)]
+    if not transposed:
+        _run_loop_on(loop, math.prod(shape), width, threaded, plain)
+        return
+    shape = shape[next(axis for axis, size in enumerate(shape) if size > 1) :]
+    row = math.prod(shape[1:])
+    lengths = {"whole": row, "column": row // (width or 1)}
+    parts = cut(shape[0], min(shape[0], -(-math.prod(shape) // _BAND_ELEMENTS)))
+
+    def run_band(number: int) -> None:
+        part, band = parts[number], []
+        for i, (array, form) in enumerate(zip(plain, forms, strict=True)):
+            if i in transposed:  # copied band by band, so that the copy stays in the cache
+                copied = part_buffer(f"transposed {i}", part, shape[1:], array.dtype)
+                copy(copied, array.reshape(shape)[part], threads=False)
+                band.append(copied)
+            elif form in lengths:
+                band.append(array.reshape(-1)[part.start * lengths[form] : part.stop * lengths[form]])
+            else:
+                band.append(array)
+        _run_loop_on(loop, (part.stop - part.start) * row, width, False, band)
+
+    run_tiles(run_band, len(parts), threads_for(np, threaded))
+
+
+def _run_loop_on(loop: CompiledKernel, size: int, width: int | None, threaded: bool, arrays: Sequence[Any]) -> None:
+    if width is None:
+        loop.run(size, LOOP_STEP, *arrays, is_large=threaded)
+    else:
+        loop.run(size // width, max(1, LOOP_STEP // width), width, *arrays, is_large=threaded)
 
 
 def in_form(array: Any, shape: tuple[int, ...]) -> Any:
@@ -336,23 +375,3 @@ def in_form(array: Any, shape: tuple[int, ...]) -> Any:
 def part_buffer(slot: str, part: slice, rest: tuple[int, ...], dtype: Any) -> Any:
     """Working memory for a part."""
     return scratch(slot, (part.stop - part.start, *rest), dtype)
-
-
-def contiguous(array: Any) -> Any:
-    """A contiguous copy. A transposed array is copied in blocks that fit the cache, on several threads if large."""
-    copy = np.empty(array.shape, array.dtype)
-    last = array.ndim - 1
-    nearest = min((axis for axis in range(array.ndim) if array.shape[axis] > 1), key=lambda a: abs(array.strides[a]))
-    if nearest == last or array.size < MIN_ELEMENTS:
-        np.copyto(copy, array)
-        return copy
-
-    def copy_rows(block: int) -> None:
-        index: list[Any] = [slice(None)] * array.ndim
-        index[nearest] = slice(block * _BLOCK, (block + 1) * _BLOCK)
-        for first in range(0, array.shape[last], _BLOCK):
-            index[last] = slice(first, first + _BLOCK)
-            np.copyto(copy[tuple(index)], array[tuple(index)])
-
-    parallel_for(copy_rows, -(-array.shape[nearest] // _BLOCK))
-    return copy
