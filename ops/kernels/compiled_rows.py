@@ -29,6 +29,11 @@ def can_compute(xp: ArrayModule, *arrays: Array) -> bool:
     )
 
 
+def step_rows(columns: int) -> int:
+    """How many rows of that length a thread takes at a time."""
+    return max(1, _STEP_ELEMENTS // max(columns, 1))
+
+
 def compute_rows(module: str, name: str, rows: int, columns: int, *arguments: Any) -> None:
     """Run a kernel of `ops.compiled` over rows.
 
@@ -40,5 +45,4 @@ def compute_rows(module: str, name: str, rows: int, columns: int, *arguments: An
         *arguments: The kernel's other arguments; arrays are made contiguous, so those to write must be.
     """
     values = [np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value for value in arguments]
-    step = max(1, _STEP_ELEMENTS // max(columns, 1))
-    kernel(module, name).run(rows, step, columns, *values, is_large=rows * columns >= _LARGE_ELEMENTS)
+    kernel(module, name).run(rows, step_rows(columns), columns, *values, is_large=rows * columns >= _LARGE_ELEMENTS)

@@ -26,6 +26,7 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape, size, sizes_from_input
+from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.math.arithmetic_ops import add, maximum, minimum, multiply
 from tfray.ops.math.comparison_ops import not_equal
 from tfray.ops.math.reduction_ops import reduce_max
@@ -213,7 +214,7 @@ def _top_k_kernel(ctx: KernelContext, input: Array, k: Array) -> tuple[Array, Ar
     if count == 1 and input.size:
         indices = input.argmax(axis=-1)[..., None]
     elif xp is np and 0 < 8 * count < input.shape[-1]:
-        indices = _partial_order(input, count)
+        indices = _compiled_order(input, count) if can_compute(xp, input) else _partial_order(input, count)
     else:
         indices = _descending_order(xp, input)[..., :count]
     return xp.take_along_axis(input, indices, axis=-1), indices.astype(np.int32)
@@ -225,6 +226,16 @@ def _descending_order(xp: ArrayModule, input: Array) -> Array:
     return input.shape[-1] - 1 - ascending[..., ::-1]
 
 
+def _compiled_order(input: Array, count: int) -> Array:
+    """As `_partial_order`, for float32."""
+    rows = np.ascontiguousarray(input).reshape(-1, input.shape[-1])
+    ranks = np.empty((len(rows), count), np.int64)
+    compute_rows("selection", "greatest", *rows.shape, count, rows, rows.view(np.int32), ranks)
+    ranks.sort(axis=-1)
+    # The lower half of a rank is the index, counted from behind.
+    return (~ranks[:, ::-1] & 0xFFFFFFFF).reshape(*input.shape[:-1], count)
+
+
 def _partial_order(input: Array, count: int) -> Array:
     """As `_descending_order`, its first entries only, without sorting the rest."""
     rows = input.reshape(-1, input.shape[-1])
@@ -233,7 +244,9 @@ def _partial_order(input: Array, count: int) -> Array:
     least = values.min(axis=-1, keepdims=True)
     indices = np.take_along_axis(chosen, _descending_order(np, values), axis=-1)
     # If the least chosen value also occurs among the others, the choice between equals was arbitrary: sort those rows.
-    unsure = np.flatnonzero((rows == least).sum(axis=-1) != (values == least).sum(axis=-1))
+    # So too if it is NaN, which equals nothing.
+    is_shared = (rows == least).sum(axis=-1) != (values == least).sum(axis=-1)
+    unsure = np.flatnonzero(is_shared | (least != least)[:, 0])
     if unsure.size:
         indices[unsure] = _descending_order(np, rows[unsure])[:, :count]
     return indices.reshape(*input.shape[:-1], count)

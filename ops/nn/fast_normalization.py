@@ -1,4 +1,4 @@
-"""Batch normalization by compiled kernels, for float32 images in NHWC; `normalization_ops` has NumPy's way."""
+"""Normalization by compiled kernels, for float32 images in NHWC; `normalization_ops` has NumPy's way."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from tfray.framework.op_def import Array, ArrayModule
+from tfray.framework.op_def import Array, ArrayModule, KernelContext
+from tfray.ops.kernels.compiled_rows import LEAST_ELEMENTS, compute_rows, step_rows
 from tfray.ops.kernels.compiling import can_compile, kernel
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS
-
-_LEAST_ELEMENTS: Final = 1 << 14
-"""Below it a call of NumPy takes no time that matters."""
 
 _PART_ROWS: Final = 256
 """Rows that are added up one by one. The sums of such parts are added in float64."""
@@ -29,7 +27,7 @@ def can_normalize(xp: ArrayModule, layout: str, *images: Array) -> bool:
     return (
         xp is np
         and layout == "NHWC"
-        and images[0].size >= _LEAST_ELEMENTS
+        and images[0].size >= LEAST_ELEMENTS
         and all(array.dtype == np.float32 for array in images)
         and can_compile()
     )
@@ -102,3 +100,22 @@ class Columns:
         arguments = self._columns, *map(np.ascontiguousarray, images), *vectors, out
         kernel("channels", name).run(self._rows, step, *arguments, is_large=self._is_large)
         return out
+
+
+def local_response(ctx: KernelContext, name: str, arrays: list[Array], out: Array) -> Array:
+    """Fill `out` by a kernel for local response normalization.
+
+    Args:
+        ctx: Of an operation with the attributes ``depth_radius``, ``bias``, ``alpha`` and ``beta``.
+        name: ``normalize`` of images, or ``differentiate`` from the outputs' gradient, the images and the outputs.
+        arrays: What it reads, ``[batch, height, width, channels]``.
+        out: Where to write.
+    """
+    columns = out.shape[-1]
+    rows, step = out.size // columns, step_rows(columns)
+    radius = max(0, min(ctx.attr("depth_radius"), columns))
+    lines = 1 if name == "normalize" else 3
+    scratch = np.zeros((-(-rows // step), lines, columns + 2 * radius + 16), np.float32)
+    numbers = step, radius, ctx.attr("bias"), ctx.attr("alpha"), ctx.attr("beta")
+    compute_rows("local_response", name, rows, columns, *numbers, *arrays, scratch, out)
+    return out

@@ -21,6 +21,7 @@ from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.shape_ops import cast, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
+from tfray.ops.kernels.compiled_rows import can_compute
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import CPU_TILE_BYTES, LARGE_ELEMENTS, buffer, cut, for_each_rows, run_tiles, threads_for
@@ -37,7 +38,7 @@ from tfray.ops.math.arithmetic_ops import (
     subtract,
 )
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
-from tfray.ops.nn.fast_normalization import Columns, can_normalize
+from tfray.ops.nn.fast_normalization import Columns, can_normalize, local_response
 
 # -- length, mean and variance -------------------------------------------------------------------------
 
@@ -611,6 +612,8 @@ def _lrn_kernel(ctx: KernelContext, images: Array, out: Array | None = None) -> 
         out = xp.empty(images.shape, images.dtype)
     if out.size == 0:
         return out
+    if can_compute(xp, images):
+        return local_response(ctx, "normalize", [images], out)
     rows, out_rows = (array.reshape(-1, images.shape[-1]) for array in (images, out))
 
     def work(part: slice) -> None:
@@ -684,6 +687,8 @@ def _lrn_grad_kernel(
         out = xp.empty(images.shape, images.dtype)
     if out.size == 0:
         return out
+    if can_compute(xp, images, d_outputs, outputs):
+        return local_response(ctx, "differentiate", [d_outputs, images, outputs], out)
     d_rows, rows, y_rows, out_rows = (a.reshape(-1, images.shape[-1]) for a in (d_outputs, images, outputs, out))
     band = xp.asarray(_band(images.shape[-1], ctx.attr("depth_radius"), images.dtype))
 

@@ -48,7 +48,7 @@ def test_a_kernel_is_compiled_once_and_kept(tmp_path):
     total, *compiler = run(tmp_path)
     assert compiler == [True, True]
     kept = list((tmp_path / "tfray" / "kernels").iterdir())
-    assert [path.suffix for path in kept] == [".o"]
+    assert [path.suffix for path in kept] == [".o", ".o"]  # the loop, and the sum
     assert run(tmp_path) == [total, False, True]
     again, *compiler = run(tmp_path, TFRAY_KERNELS="numpy")
     assert compiler == [False, False]
