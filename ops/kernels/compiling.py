@@ -153,13 +153,14 @@ def _compiled(function: Callable[..., None], types: Sequence[str]) -> bytes:
         f"        kernel(first, min(first + step, count), {names})\n"
         "        first = take(counter) * step\n"
     )
-    namespace = {"take": vectors.take, "kernel": njit(error_model="numpy")(function)}
+    namespace = {"take": vectors.take, "kernel": njit(error_model="numpy", forceinline=True)(function)}
     exec(source, namespace)
     counter = numba_types.CPointer(numba_types.int64)
     signature = numba_types.void(
         counter, numba_types.int64, numba_types.int64, *(vectors.ARGUMENT_TYPES[kind] for kind in types)
     )
-    entry = cfunc(signature, error_model="numpy")(namespace["entry"])
+    # All in one function: LLVM sees there that no call fails, and leaves out what would raise errors (see `_RAISING`).
+    entry = cfunc(signature, error_model="numpy", forceinline=True)(namespace["entry"])
     text = entry.inspect_llvm().replace(entry.native_name, _ENTRY)
     machine = _machine("-prefer-256-bit")  # vectors as wide as the CPU has them
     code: bytes = machine.emit_object(llvm.parse_assembly(text))
@@ -182,10 +183,24 @@ def _machine(*features: str) -> Any:
     )
 
 
+_RAISING: Final = (
+    *("numba_gil_ensure", "numba_gil_release", "numba_runtime_build_excinfo_struct", "NRT_Free"),
+    *("numba_unpickle", "numba_do_raise"),
+)
+"""Functions of numba that a kernel calls to raise an error, as ``range`` does for a step of 0. No kernel gets there."""
+
+
 class _Engine:
     """Loads machine code, which stays for the life of the process."""
 
     def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        # While any function is missing, LLVM finds none, not even ``memset``, of which it makes calls of its own.
+        abort = ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value
+        for name in _RAISING:
+            if llvm.address_of_symbol(name) is None:
+                llvm.add_symbol(name, abort)
         self._loaded: list[Any] = []
         self._lock = threading.Lock()
         self._spent_s = 0.0

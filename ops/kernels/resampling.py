@@ -15,6 +15,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
+from tfray.ops.kernels import fast_rows
+from tfray.ops.kernels.compiling import can_compile, kernel
 from tfray.ops.kernels.cpu_threads import one_blas_thread
 from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
@@ -27,6 +29,10 @@ _MOST_PHASES: Final = 12
 
 _BAND_INPUTS: Final = 24
 """Inputs that a band aims at. Wider bands multiply by more zeros; narrower ones need more matrix products."""
+
+
+_COMPILED_ELEMENTS: Final = 1 << 14
+"""Numbers of inputs and outputs from which a kernel is worth loading the compiler's library for."""
 
 
 class Taps(NamedTuple):
@@ -357,6 +363,9 @@ def resample(
     if xp is not np:
         _by_taps(xp, images, rows.taps(), columns.taps(), out)
         return out
+    if _is_compiled(images, columns, out):
+        _by_compiled_taps(images, rows, columns, out)
+        return out
     threads = threads_for(xp, batch > 1 and out.size + images.size >= LARGE_ELEMENTS // 8)
 
     def work(image: int) -> None:
@@ -369,6 +378,32 @@ def resample(
 
     run_tiles(work, batch, threads)
     return out
+
+
+def _is_compiled(images: Array, columns: AxisMap, out: Array) -> bool:
+    """Whether a compiled kernel resizes the images. It takes as long for a pixel of 1 channel as for one of 16."""
+    is_wide = images.shape[3] > 4 or not columns.is_transposed
+    is_plain = out.dtype == np.float32 and out.flags.c_contiguous
+    return is_wide and is_plain and out.size + images.size >= _COMPILED_ELEMENTS and can_compile()
+
+
+def _by_compiled_taps(images: Array, rows: AxisMap, columns: AxisMap, out: Array) -> None:
+    """Fill `out` by a compiled kernel, some rows at a time."""
+    source = np.ascontiguousarray(images, np.float32)
+    batch, height, width, channels = source.shape
+    taps = rows.taps(), columns.taps()
+    arguments = [(axis.outputs, len(axis.indices), axis.indices, axis.weights) for axis in taps]
+    count = batch * rows.outputs
+    parts = cut(count, min(count, -(-out.size // LARGE_ELEMENTS) * 4 if out.size >= LARGE_ELEMENTS // 8 else 1))
+
+    def work(index: int) -> None:
+        part = parts[index]
+        size = part.stop - part.start
+        between = buffer(np, "between", (width * channels + 16,), out.dtype)
+        sizes = part.start, height, width, channels
+        kernel("resized_rows", "resample").run(size, size, *sizes, *arguments[0], *arguments[1], between, source, out)
+
+    run_tiles(work, len(parts), threads_for(np, len(parts) > 1))
 
 
 def _is_finite(array: Array) -> bool:
@@ -475,6 +510,10 @@ def pick(xp: ArrayModule, images: Array, rows: Taps, columns: Taps, out: Array |
     pixel: tuple[int, ...]
     out = xp.empty((batch, rows.outputs, columns.outputs, channels), images.dtype) if out is None else out
     if out.size == 0:
+        return out
+    if xp is np and channels > 1 and fast_rows.can_copy(pixels := images.reshape(-1, channels), out.size):
+        first = np.arange(batch)[:, None] * images.shape[1] + rows.indices[0]
+        fast_rows.gather(pixels, first[..., None] * images.shape[2] + columns.indices[0], out)
         return out
     source = xp.take(images, xp.asarray(rows.indices[0]), axis=1)
     indices, pixel = columns.indices[0], (channels,)

@@ -550,7 +550,7 @@ class _Emitter:
         program = self._program
         loop.prepare()
         arrays = ", ".join(map(self.name, [*group.forms, *kept]))
-        forms = *group.forms.values(), *("whole" for _ in kept)
+        forms = *group.forms.values(), *("result" for _ in kept)
         how = f"{group.shape}, {group.width}, {forms}, {is_threaded(group, self._kernel)}"
         call = f"{program.refer('run_loop', run_loop)}({program.refer('loop', loop)}, {how}, {arrays})"
         program.add(call, group.ops[0], [(tensor, self.name(tensor)) for tensor in group.forms])

@@ -22,7 +22,7 @@ from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.ops.kernels.copies import contiguous, copy
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, element_loop, has_own_functions
-from tfray.ops.kernels.tiles import cut, run_tiles, threads_for
+from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles, threads_for
 from tfray.runtime.segment_body import Body
 
 MIN_ELEMENTS: Final = 1 << 17
@@ -329,19 +329,27 @@ def run_loop(
         loop: The loop.
         shape: Shape of the results.
         width: Elements of a row, or None if it has no rows.
-        forms: The form of each array.
+        forms: The form of each array; ``result`` for results.
         threaded: Whether on several threads.
         *arrays: Inputs, of any memory layout, and results.
     """
-    pairs = zip(arrays, forms, strict=True)
-    transposed = {i for i, (array, form) in enumerate(pairs) if form == "whole" and not array.flags.c_contiguous}
-    plain = [array if i in transposed else np.ascontiguousarray(array) for i, array in enumerate(arrays)]
+    results = [array for array, form in zip(arrays, forms, strict=True) if form == "result"]
+    plain, transposed = list(arrays), set()
+    for i, (array, form) in enumerate(zip(arrays, forms, strict=True)):
+        if form not in ("whole", "result"):
+            plain[i] = np.ascontiguousarray(array)
+        elif not array.flags.c_contiguous:
+            # A result may take the place of an input: each element is written after it was read, unless it moves.
+            if any(np.may_share_memory(array, result) for result in results):
+                plain[i] = contiguous(array)
+            else:
+                transposed.add(i)
     if not transposed:
         _run_loop_on(loop, math.prod(shape), width, threaded, plain)
         return
     shape = shape[next(axis for axis, size in enumerate(shape) if size > 1) :]
     row = math.prod(shape[1:])
-    lengths = {"whole": row, "column": row // (width or 1)}
+    lengths = {"whole": row, "result": row, "column": row // (width or 1)}
     parts = cut(shape[0], min(shape[0], -(-math.prod(shape) // _BAND_ELEMENTS)))
 
     def run_band(number: int) -> None:
@@ -357,7 +365,7 @@ def run_loop(
                 band.append(array)
         _run_loop_on(loop, (part.stop - part.start) * row, width, False, band)
 
-    run_tiles(run_band, len(parts), threads_for(np, threaded))
+    run_tiles(run_band, len(parts), threads_for(np, threaded or math.prod(shape) >= LARGE_ELEMENTS))
 
 
 def _run_loop_on(loop: CompiledKernel, size: int, width: int | None, threaded: bool, arrays: Sequence[Any]) -> None:

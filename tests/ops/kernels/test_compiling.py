@@ -31,10 +31,28 @@ print(json.dumps([float(total), "numba" in sys.modules, "llvmlite" in sys.module
 """
 
 
-def run(cache, **environment):
-    """A program's sum of exponentials, and whether it has imported numba and llvmlite."""
+CALLS = """
+import json
+import numpy as np
+from tfray.ops.kernels.compiling import kernel_of_source
+
+source = '''
+def fill_and_copy(first: Int, last: Int, size: Int, x: Floats, zeros: Floats, out: Floats) -> None:
+    for i in range(0, size, 16):
+        store(zeros, i, fill(np.float32(0)))
+    for i in range(0, size, last):  # which might be 0, for all that the compiler knows
+        out[i] = x[i]
+'''
+x, zeros, out = (np.full(160_000, value, np.float32) for value in (1, 2, 3))
+kernel_of_source(source, "fill_and_copy").run(1, 1, x.size, x, zeros, out)
+print(json.dumps([float(zeros.max()), float(out.max())]))
+"""
+
+
+def run(cache, program=PROGRAM, **environment):
+    """What a program prints. `PROGRAM`: a sum of exponentials, and whether it has imported numba and llvmlite."""
     found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM],
+        [sys.executable, "-W", "ignore", "-c", program],
         env=os.environ | {"XDG_CACHE_HOME": str(cache)} | environment,
         capture_output=True,
         text=True,
@@ -53,6 +71,10 @@ def test_a_kernel_is_compiled_once_and_kept(tmp_path):
     again, *compiler = run(tmp_path, TFRAY_KERNELS="numpy")
     assert compiler == [False, False]
     assert again == pytest.approx(total, rel=1e-5)
+
+
+def test_loops_that_become_calls_of_the_c_library(tmp_path):
+    assert [run(tmp_path, CALLS) for _ in range(2)] == [[0, 1]] * 2  # compiled, and then loaded without the compiler
 
 
 def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):

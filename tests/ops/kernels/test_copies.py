@@ -104,6 +104,20 @@ def test_transposed_arrays_in_fused_operations(shape, perm, band, monkeypatch):
         np.testing.assert_array_equal(result, wanted)
 
 
+@pytest.mark.parametrize("band", [1 << 12, 1 << 19])
+def test_a_result_in_the_memory_of_a_transposed_input(band, monkeypatch):
+    """What is transposed is read as a whole before a result takes its place."""
+    monkeypatch.setattr(fusion, "_BAND_ELEMENTS", band)
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.float32, x.shape)
+        made = tf.cumsum(fed, 1)
+        product = tf.transpose(made) * fed + made
+        total = session.run(tf.cumsum(product, 0), {fed: x})
+    made = np.cumsum(x, 1)
+    np.testing.assert_allclose(total, np.cumsum(made.T * x + made, 0), rtol=1e-4, atol=1e-3)
+
+
 @given(st.data())
 @settings(max_examples=20, deadline=None)
 def test_joined_framed_and_repeated_arrays(data):

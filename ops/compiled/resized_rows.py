@@ -1,0 +1,116 @@
+"""Images resized along both axes: each output row is a weighted sum of input rows, then each pixel one of pixels."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from tfray.ops.compiled.vectors import Floats, Int, Longs, fill, fused, load, load_upto, store, store_upto
+
+
+@njit(inline="always")
+def _sum_rows(
+    image: Any,
+    y: Any,
+    length: Any,
+    row_outputs: Any,
+    row_taps: Any,
+    rows: Any,
+    row_weights: Any,
+    x: Any,
+    between: Any,
+) -> None:
+    """Write the weighted sum of the input rows of output row `y` to `between`."""
+    second = y + row_outputs
+    if row_taps == 2 and row_weights[y] != 0 and row_weights[second] != 0:
+        one, two = (image + rows[y]) * length, (image + rows[second]) * length
+        w, v = fill(row_weights[y]), fill(row_weights[second])
+        for j in range(0, length, 16):
+            total = w * load_upto(x, one + j, length - j)
+            store(between, j, fused(v, load_upto(x, two + j, length - j), total))
+        return
+    is_empty = True
+    for tap in range(row_taps):
+        place = tap * row_outputs + y
+        if row_weights[place] != 0:
+            source = (image + rows[place]) * length
+            weight = fill(row_weights[place])
+            if is_empty:
+                for j in range(0, length, 16):
+                    store(between, j, weight * load_upto(x, source + j, length - j))
+                is_empty = False
+            else:
+                for j in range(0, length, 16):
+                    total = fused(weight, load_upto(x, source + j, length - j), load(between, j))
+                    store(between, j, total)
+    if is_empty:
+        for j in range(0, length, 16):
+            store(between, j, fill(np.float32(0)))
+
+
+def resample(
+    first: Int,
+    last: Int,
+    start: Int,
+    height: Int,
+    width: Int,
+    channels: Int,
+    row_outputs: Int,
+    row_taps: Int,
+    rows: Longs,
+    row_weights: Floats,
+    column_outputs: Int,
+    column_taps: Int,
+    columns: Longs,
+    column_weights: Floats,
+    between: Floats,
+    x: Floats,
+    out: Floats,
+) -> None:
+    """Compute rows of the results; an item is a row of one image. Inputs of weight 0 are not read.
+
+    Args:
+        first: First item.
+        last: End of the range of items.
+        start: The row of the results, counted through all images, that item 0 stands for.
+        height: Height of the inputs.
+        width: Their width.
+        channels: Numbers in a pixel.
+        row_outputs: Height of the results.
+        row_taps: Inputs of each row.
+        rows: Which these are: ``[row_taps, row_outputs]``.
+        row_weights: Their weights.
+        column_outputs: Width of the results.
+        column_taps: Inputs of each column.
+        columns: Which these are.
+        column_weights: Their weights.
+        between: Working memory of this thread for a row of the inputs and 16 numbers more.
+        x: The inputs, NHWC.
+        out: The results, NHWC.
+    """
+    length = width * channels
+    for item in range(first + start, last + start):
+        image, y = item // row_outputs * height, item % row_outputs
+        _sum_rows(image, y, length, row_outputs, row_taps, rows, row_weights, x, between)
+        for column in range(column_outputs):
+            target = (item * column_outputs + column) * channels
+            other = column + (column_taps - 1) * column_outputs
+            weight, other_weight = column_weights[column], column_weights[other]
+            if column_taps <= 2 and weight != 0 and (other_weight != 0 or column_taps == 1):
+                one = columns[column] * channels
+                two = columns[other] * channels
+                w, v = fill(weight), fill(other_weight if column_taps == 2 else np.float32(0))
+                for channel in range(0, channels, 16):
+                    total = w * load(between, one + channel)
+                    if column_taps == 2:
+                        total = fused(v, load(between, two + channel), total)
+                    store_upto(out, target + channel, total, channels - channel)
+            else:
+                for channel in range(0, channels, 16):
+                    total = fill(np.float32(0))
+                    for tap in range(column_taps):
+                        place = tap * column_outputs + column
+                        if column_weights[place] != 0:
+                            value = load(between, columns[place] * channels + channel)
+                            total = fused(fill(column_weights[place]), value, total)
+                    store_upto(out, target + channel, total, channels - channel)
