@@ -614,15 +614,9 @@ def _pow_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(d_y, y, x)]
 
 
-POW = register(
-    binary(
-        "Pow",
-        out_kernel(_pow_kernel, (0, 1), elementwise=True, element_ns=10),
-        dtypes.NUMERIC,
-        _pow_gradient,
-        over_batch=by_element_of_first,  # one exponent may mean products, many mean powers: the last bits differ
-    )
-)
+_POWERS: Final = out_kernel(_pow_kernel, (0, 1), elementwise=True, element_ns=10)
+# The kernel multiplies where there is one exponent, and calls the power function for several: the last bits differ.
+POW = register(binary("Pow", _POWERS, dtypes.NUMERIC, _pow_gradient, over_batch=by_element_of_first))
 
 
 # -- signs and extremes --------------------------------------------------------------------------------
