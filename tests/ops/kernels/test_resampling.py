@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tfray.ops.kernels import resampling
 
 
+@example("bicubic", (3, 2), (301, 300), 3, (False, True), False)
+@example("bilinear", (2, 3), (300, 301), 14, (True, False), True)
 @settings(max_examples=60, deadline=None)
 @given(
     method=st.sampled_from(["bilinear", "bicubic", "area"]),
