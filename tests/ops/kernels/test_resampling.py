@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tfray.ops.kernels import resampling
 
 
-@example("bicubic", (3, 2), (301, 300), 3, (False, True), False)
-@example("bilinear", (2, 3), (300, 301), 14, (True, False), True)
+@example("bilinear", (13, 14), (97, 113), 3, (False, False), True)
+@example("bilinear", (13, 14), (97, 113), 14, (False, False), True)
 @settings(max_examples=60, deadline=None)
 @given(
     method=st.sampled_from(["bilinear", "bicubic", "area"]),
