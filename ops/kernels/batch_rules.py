@@ -62,6 +62,11 @@ def by_element(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Va
     return [Batch(again(op, aligned)[0])]
 
 
+def by_element_of_first(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
+    """As `by_element`, where all inputs but the first are the same for all elements."""
+    return None if any(isinstance(value, Batch) for value in inputs[1:]) else by_element(op, inputs, count)
+
+
 def by_row(index: int) -> Rule:
     """For operations that take each element of the input with this number for itself, whatever its shape.
 

@@ -10,7 +10,7 @@ from typing import Any
 from tfray.framework.dtypes import DType
 from tfray.framework.op_def import GradientFunction, Kernel, KernelContext, OpDef, on_every_device, ufunc_kernel
 from tfray.framework.shape_functions import broadcast, like_input
-from tfray.ops.kernels.batch_rules import by_element
+from tfray.ops.kernels.batch_rules import Rule, by_element
 
 
 def unary(
@@ -38,7 +38,12 @@ def unary(
 
 
 def binary(
-    name: str, kernel: Kernel | str, types: Sequence[DType], gradient: GradientFunction | None = None, result: str = "T"
+    name: str,
+    kernel: Kernel | str,
+    types: Sequence[DType],
+    gradient: GradientFunction | None = None,
+    result: str = "T",
+    over_batch: Rule = by_element,
 ) -> OpDef:
     """Definition of an operation ``z = f(x, y)`` with broadcasting, element by element (see `unary`)."""
     return OpDef(
@@ -49,7 +54,7 @@ def binary(
         shape=broadcast,
         kernels=on_every_device(ufunc_kernel(kernel) if isinstance(kernel, str) else kernel),
         gradient=gradient,
-        over_batch=by_element,
+        over_batch=over_batch,
     )
 
 

@@ -441,7 +441,7 @@ def _resize_rows(source: Array, axis: AxisMap, out: Array) -> bool:
     run = _band_run(axis, out.dtype)
     bands, width, size = run.matrices.shape
     inputs = _windows(flat, 0, run.inputs, bands, run.step, size)
-    outputs = flat_out[run.outputs :][: bands * width].reshape(bands, width, -1)
+    outputs = flat_out[run.outputs :][: bands * width].reshape(bands, width, flat.shape[1])
     with one_blas_thread():
         np.matmul(run.matrices, inputs, out=outputs)
         for band in run.rest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +19,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import ConvertsToTensor, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
 from tfray.ops.arrays.shape_ops import cast
-from tfray.ops.kernels.batch_rules import Batch, Value, by_element
+from tfray.ops.kernels.batch_rules import by_element_of_first
 from tfray.ops.kernels.elementwise import binary, unary
 from tfray.ops.math.comparison_ops import greater, greater_equal, less_equal, logical_not, not_equal
 
@@ -618,17 +617,9 @@ def _pow_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(d_y, y, x)]
 
 
-def _pow_over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
-    # By one exponent the kernel multiplies, by many it calls the power function: the last bits differ.
-    return None if isinstance(inputs[1], Batch) else by_element(op, inputs, count)
-
-
-POW = register(
-    replace(
-        binary("Pow", out_kernel(_pow_kernel, (0, 1), elementwise=True, element_ns=10), dtypes.NUMERIC, _pow_gradient),
-        over_batch=_pow_over_batch,
-    )
-)
+_POWERS: Final = out_kernel(_pow_kernel, (0, 1), elementwise=True, element_ns=10)
+# The kernel multiplies where there is one exponent, and calls the power function for several: the last bits differ.
+POW = register(binary("Pow", _POWERS, dtypes.NUMERIC, _pow_gradient, over_batch=by_element_of_first))
 
 
 # -- signs and extremes --------------------------------------------------------------------------------

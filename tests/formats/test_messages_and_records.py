@@ -400,3 +400,20 @@ def test_a_record_that_declares_more_than_there_is_takes_no_more_memory(tmp_path
     (tmp_path / "records").write_bytes(header + struct.pack("<I", masked_checksum(header)) + bytes(1000))
     with at_most(20), pytest.raises(DataLossError, match="ends within it: 1012 bytes"):
         list(tf.python_io.tf_record_iterator(tmp_path / "records"))
+
+
+@given(lengths=st.lists(st.integers(0, 40) | st.integers(900, 1100), max_size=12), gap=st.integers(0, 3))
+def test_checksums_of_pieces_of_any_lengths_are_those_of_each(lengths, gap):
+    data = np.random.default_rng(len(lengths)).integers(0, 256, sum(lengths) + gap * len(lengths)).astype(np.uint8)
+    ends = np.cumsum(np.array(lengths, np.int64) + gap)
+    starts = ends - np.array(lengths, np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crc32c, "native_crc32c", lambda: None)
+        found = crc32c.crc32c_of_pieces(data, starts, ends).tolist()
+    assert found == [crc32c.numpy_crc32c(data[a:b].tobytes()) for a, b in zip(starts, ends, strict=True)]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300), min_size=24, max_size=60))
+def test_long_lists_of_numbers_are_decoded_as_short_ones(numbers):
+    data = b"".join(varint(number % 2**64) for number in numbers)
+    assert wire.decode_varints(data).tolist() == numbers

@@ -128,8 +128,8 @@ def crc32c_of_pieces(octets: np.ndarray[Any, Any], starts: Any, ends: Any) -> np
     for index in np.flatnonzero(lengths > BLOCK_BYTES).tolist():
         sums[index] = numpy_crc32c(octets[starts[index] : ends[index]].tobytes())
     # The others by classes of lengths, of which the greatest is less than twice the least.
-    classes = np.frexp(lengths)[1]
-    for number in np.unique(classes[(lengths > 0) & (lengths <= BLOCK_BYTES)]).tolist():
+    classes = np.where(lengths <= BLOCK_BYTES, np.frexp(lengths)[1], 0)  # 0 also for pieces of no bytes
+    for number in np.unique(classes[classes > 0]).tolist():
         chosen = np.flatnonzero(classes == number)
         sums[chosen] = _short_pieces(octets, ends[chosen], lengths[chosen])
     return sums

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tfray.ops.kernels import resampling
 
 
+@example("bilinear", (13, 14), (97, 113), 3, (False, False), True)
+@example("bilinear", (13, 14), (97, 113), 14, (False, False), True)
 @settings(max_examples=60, deadline=None)
 @given(
     method=st.sampled_from(["bilinear", "bicubic", "area"]),
