@@ -66,7 +66,7 @@ def compile_step(
     order, edges = schedule(simplified.graph)
     fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
-    live = simplified.live(wanted)
+    live = simplified.live(wanted) | {tensor.op for tensor in fetches}  # results folded one by one are constants
     edges = [(earlier, later) for earlier, later in edges if earlier in live and later in live]
     partitions = partition(
         [op for op in order if op in live], placement, feed_ops, fetches, edges, optimize, sent_dtype

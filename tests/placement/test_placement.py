@@ -86,6 +86,15 @@ def test_constants_are_folded():
     assert constant.site.startswith(__file__)
 
 
+def test_any_result_of_a_folded_operation_can_be_fetched():
+    """Each of its results is a constant of its own."""
+    _, second = tf.split(tf.constant([1.0, 2.0]), 2)
+    largest = tf.nn.top_k([3.0, 5.0, 4.0], 2)
+    with tf.Session() as session:
+        assert session.run(second).tolist() == [2.0]
+        assert session.run(largest.indices).tolist() == [1, 2]
+
+
 def test_large_results_are_not_folded():
     size = MAX_FOLDED_BYTES // 4 + 1
     y = tf.fill([size], 2.0)

@@ -9,6 +9,7 @@ import numpy as np
 from tests.support.op_samples import OpError, OpSample, grid
 from tests.support.references import image_reference as ref
 from tfray.framework import dtypes
+from tfray.framework.convert import add_op
 from tfray.ops.nn import conv_ops, depthwise_conv_ops, pooling_ops
 
 # (images, filters, strides, dilations, padding): every path of the kernels, odd sizes, nothing at all.
@@ -40,6 +41,12 @@ def nchw(padding: Any) -> Any:
     return padding if isinstance(padding, str) else [[0, 0], [0, 0], *padding]
 
 
+def fused_conv2d(x: Any, w: Any, bias: Any, strides: Any, padding: Any, dilations: Any) -> Any:
+    """With a bias and relu, as compiled graphs have it."""
+    attrs = conv_ops.conv_attrs("conv2d", strides, padding, "NHWC", dilations)
+    return add_op(conv_ops.FUSED_CONV2D, x, w, bias, **attrs, fused_ops=["BiasAdd", "Relu"])
+
+
 def conv_rows() -> list[OpSample]:
     rows = []
     for images, filters, strides, dilations, padding in CONVOLUTIONS:
@@ -60,6 +67,15 @@ def conv_rows() -> list[OpSample]:
         common: dict[str, Any] = {"strides": list(strides), "padding": nhwc(padding), "dilations": list(dilations)}
         rows += [
             OpSample("Conv2D", conv_ops.conv2d, [x, w], conv, kwargs=common, tolerance=4),
+            OpSample(
+                "_FusedConv2D",
+                fused_conv2d,
+                [x, w, grid(w.shape[3], low=-1, high=1, seed=3)],
+                lambda x, w, bias, o=options: np.maximum(ref.conv(x, w, **o) + bias, 0),
+                kwargs=common,
+                differentiable=(),
+                tolerance=4,
+            ),
             OpSample(
                 "Conv2DBackpropInput",
                 conv_ops.conv2d_backprop_input,
