@@ -44,7 +44,7 @@ def nchw(padding: Any) -> Any:
 def fused_conv2d(x: Any, w: Any, bias: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """With a bias and relu, as compiled graphs have it."""
     attrs = conv_ops.conv_attrs("conv2d", strides, padding, "NHWC", dilations)
-    return add_op(conv_ops.FUSED_CONV2D, x, w, bias, **attrs, fused_ops=["BiasAdd", "Relu"])
+    return add_op(conv_ops.FUSED_CONV2D, x, w, bias, name="FusedConv2D", **attrs, fused_ops=["BiasAdd", "Relu"])
 
 
 def conv_rows() -> list[OpSample]:
