@@ -22,7 +22,8 @@ from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
 from tfray.ops.kernels import batch_rules
-from tfray.ops.kernels.copies import MANY_ELEMENTS, copy
+from tfray.ops.kernels.compiling import LEAST_ELEMENTS
+from tfray.ops.kernels.copies import copy
 
 
 def static_axis(axis: Any, what: str) -> int:
@@ -228,7 +229,7 @@ def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None)
 def _joined(ctx: KernelContext, values: Sequence[Array], axis: int, out: Array | None) -> Array:
     """``xp.concatenate``; large parts are copied on several threads."""
     others = {(*value.shape[:axis], None, *value.shape[axis:][1:]) for value in values}
-    is_small = min(value.size for value in values) < MANY_ELEMENTS
+    is_small = min(value.size for value in values) < LEAST_ELEMENTS
     if ctx.xp is not np or is_small or len(others) > 1 or not -values[0].ndim <= axis < values[0].ndim:
         return ctx.xp.concatenate(values, axis=axis, out=out)
     shape, whole = list(values[0].shape), (slice(None),) * (axis % values[0].ndim)

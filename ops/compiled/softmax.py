@@ -16,6 +16,7 @@ from tfray.ops.compiled.vectors import (
     Longs,
     convert,
     exp,
+    exp_beyond,
     fill,
     fused,
     greater_of,
@@ -38,15 +39,7 @@ from tfray.ops.compiled.vectors import (
 def _power(x: Any) -> Any:
     """``exp(x)`` for `x` up to 0: as `exp`, but shorter. What is below the least normal number is 0."""
     n = greater_of(rint(x * fill(np.float32(1.44269504088896341))), fill(np.float32(-126)))
-    r = fused(n, fill(np.float32(-0.693359375)), x)
-    r = fused(n, fill(np.float32(2.12194440e-4)), r)
-    p = fused(fill(np.float32(1.9875691500e-4)), r, fill(np.float32(1.3981999507e-3)))
-    p = fused(p, r, fill(np.float32(8.3334519073e-3)))
-    p = fused(p, r, fill(np.float32(4.1665795894e-2)))
-    p = fused(p, r, fill(np.float32(1.6666665459e-1)))
-    p = fused(p, r, fill(np.float32(5.0000001201e-1)))
-    p = fused(p, r * r, r + fill(np.float32(1)))
-    y = p * power_of_two(convert(n, fill(np.int32(0))))
+    y = exp_beyond(x, n) * power_of_two(convert(n, fill(np.int32(0))))
     return where(x < fill(np.float32(-87.3365447)), fill(np.float32(0)), y)
 
 

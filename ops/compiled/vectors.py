@@ -469,6 +469,17 @@ def exp(x: Any) -> Any:
     """
     n = rint(x * fill(np.float32(1.44269504088896341)))
     n = lesser_of(greater_of(n, fill(np.float32(-150))), fill(np.float32(129)))  # of NaN, too
+    p = exp_beyond(x, n)
+    whole = convert(n, fill(np.int32(0)))
+    half = whole >> fill(np.int32(1))  # 2**128 is not a float: scale twice
+    y = p * power_of_two(half) * power_of_two(whole - half)
+    y = where(x > fill(np.float32(88.722839)), fill(np.float32(np.inf)), y)
+    return where(x < fill(np.float32(-104.0)), fill(np.float32(0)), y)
+
+
+@njit(inline="always")
+def exp_beyond(x: Any, n: Any) -> Any:
+    """``exp(x) / 2**n``, where `n` is the whole number nearest to ``x / log(2)``, or beyond the range of floats."""
     r = fused(n, fill(np.float32(-0.693359375)), x)
     r = fused(n, fill(np.float32(2.12194440e-4)), r)
     p = fused(fill(np.float32(1.9875691500e-4)), r, fill(np.float32(1.3981999507e-3)))
@@ -476,12 +487,7 @@ def exp(x: Any) -> Any:
     p = fused(p, r, fill(np.float32(4.1665795894e-2)))
     p = fused(p, r, fill(np.float32(1.6666665459e-1)))
     p = fused(p, r, fill(np.float32(5.0000001201e-1)))
-    p = fused(p, r * r, r + fill(np.float32(1)))
-    whole = convert(n, fill(np.int32(0)))
-    half = whole >> fill(np.int32(1))  # 2**128 is not a float: scale twice
-    y = p * power_of_two(half) * power_of_two(whole - half)
-    y = where(x > fill(np.float32(88.722839)), fill(np.float32(np.inf)), y)
-    return where(x < fill(np.float32(-104.0)), fill(np.float32(0)), y)
+    return fused(p, r * r, r + fill(np.float32(1)))
 
 
 @njit(inline="always")

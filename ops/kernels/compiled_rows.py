@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule
-from tfray.ops.kernels.compiling import can_compile, kernel
-
-LEAST_ELEMENTS: Final = 1 << 14
-"""Elements from which kernels are compiled. Below it a call of NumPy takes no time that matters."""
-
-_LARGE_ELEMENTS: Final = 1 << 18
-"""Elements from which a second thread pays."""
-
-_STEP_ELEMENTS: Final = 1 << 14
-"""Elements that a thread takes at a time."""
+from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, STEP_ELEMENTS, can_compile, kernel
 
 
 def can_compute(xp: ArrayModule, *arrays: Array) -> bool:
@@ -31,7 +22,7 @@ def can_compute(xp: ArrayModule, *arrays: Array) -> bool:
 
 def step_rows(columns: int) -> int:
     """How many rows of that length a thread takes at a time."""
-    return max(1, _STEP_ELEMENTS // max(columns, 1))
+    return max(1, STEP_ELEMENTS // max(columns, 1))
 
 
 def compute_rows(module: str, name: str, rows: int, columns: int, *arguments: Any) -> None:
@@ -45,4 +36,4 @@ def compute_rows(module: str, name: str, rows: int, columns: int, *arguments: An
         *arguments: The kernel's other arguments; arrays are made contiguous, so those to write must be.
     """
     values = [np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value for value in arguments]
-    kernel(module, name).run(rows, step_rows(columns), columns, *values, is_large=rows * columns >= _LARGE_ELEMENTS)
+    kernel(module, name).run(rows, step_rows(columns), columns, *values, is_large=rows * columns >= LARGE_ELEMENTS)

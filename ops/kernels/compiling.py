@@ -35,6 +35,15 @@ _PACKAGE: Final = "tfray.ops.compiled"
 _LONG_S: Final = 2.0
 """Seconds of compiling from which the user is told."""
 
+LEAST_ELEMENTS: Final = 1 << 14
+"""Elements from which a kernel is worth loading the compiler's library for: NumPy takes microseconds for fewer."""
+
+LARGE_ELEMENTS: Final = 1 << 18
+"""Elements from which a second thread pays, for kernels that do more than pass over memory."""
+
+STEP_ELEMENTS: Final = 1 << 14
+"""Elements that a thread takes at a time: some microseconds of work, so that none waits long for another."""
+
 _C_TYPES: Final[Mapping[str, Any]] = {"Int": ctypes.c_int64, "Float": ctypes.c_float, "Double": ctypes.c_double}
 """The types of a kernel's arguments by the names that annotations use. Those that end in ``s`` are arrays."""
 

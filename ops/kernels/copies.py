@@ -13,17 +13,15 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework.op_def import Array
-from tfray.ops.kernels.compiling import CompiledKernel, can_compile, kernel
+from tfray.ops.kernels.compiling import (
+    LARGE_ELEMENTS,
+    LEAST_ELEMENTS,
+    STEP_ELEMENTS,
+    CompiledKernel,
+    can_compile,
+    kernel,
+)
 from tfray.ops.kernels.tiles import run_tiles, threads_for
-
-MANY_ELEMENTS: Final = 1 << 14
-"""Elements from which a kernel is worth loading the compiler's library for."""
-
-_LARGE_WORDS: Final = 1 << 18
-"""Words from which a second thread pays."""
-
-_STEP_WORDS: Final = 1 << 14
-"""Words that a thread takes at a time: some microseconds of work."""
 
 _LONG_RUN: Final = 64
 """Words from which NumPy copies a run as fast, on one thread."""
@@ -56,7 +54,7 @@ class _Copy:
     def __init__(self, kernel: str, count: int, item_words: int, is_large: bool, arguments: list[Any]) -> None:
         self.kernel = _kernel(kernel)
         self.count = count
-        self.step = max(1, _STEP_WORDS // item_words)
+        self.step = max(1, STEP_ELEMENTS // item_words)
         self.is_large = is_large
         self.arguments = arguments
 
@@ -69,7 +67,7 @@ def copy(target: Array, source: Array, *, threads: bool = True) -> None:
         source: The array to read, which shares no memory with it.
         threads: Whether several threads may take part.
     """
-    if target.size >= MANY_ELEMENTS and target.dtype == source.dtype and target.dtype.kind in "biufc":
+    if target.size >= LEAST_ELEMENTS and target.dtype == source.dtype and target.dtype.kind in "biufc":
         if source.shape != target.shape:
             source = np.broadcast_to(source, target.shape)
         found = _way(target.shape, target.strides, source.strides, target.dtype.itemsize)
@@ -114,7 +112,7 @@ def _way(shape: tuple[int, ...], target: tuple[int, ...], source: tuple[int, ...
     if not can_compile() or len(axes) < 2 or not is_whole or any(one[1] <= 0 or one[2] < 0 for one in axes):
         return None
     *outer, (size, written, read) = axes
-    is_large = prod(shape) * itemsize // 4 >= _LARGE_WORDS
+    is_large = prod(shape) * itemsize // 4 >= LARGE_ELEMENTS
     if written == itemsize and read == itemsize:
         width = size * itemsize // 4
         if width >= _LONG_RUN and not is_large:

@@ -14,18 +14,16 @@ from typing import Final
 import numpy as np
 
 from tfray.framework.op_def import Array, NumpyDType
-from tfray.ops.kernels.compiling import CompiledKernel, can_compile, kernel
+from tfray.ops.kernels.compiling import (
+    LARGE_ELEMENTS,
+    LEAST_ELEMENTS,
+    STEP_ELEMENTS,
+    CompiledKernel,
+    can_compile,
+    kernel,
+)
 from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.ops.kernels.element_loops import AHEAD, Assignment, Input, element_loop
-
-_MIN_ELEMENTS: Final = 1 << 14
-"""Numbers from which a kernel is worth loading the compiler's library for."""
-
-_LARGE_ELEMENTS: Final = 1 << 18
-"""Numbers from which a second thread pays: rows far apart take several times as long to reach as a simple pass."""
-
-_STEP_ELEMENTS: Final = 1 << 14
-"""Numbers that a thread takes at a time: some tens of microseconds of work."""
 
 _WORD_BYTES: Final = 4
 
@@ -76,9 +74,9 @@ def run_groups(loop: CompiledKernel, groups: Groups, width: int, *arrays: Array)
     """Run a loop over groups (see `element_loop`) on arrays whose rows have `width` elements."""
     if groups.count:
         elements = groups.size * width
-        step = max(1, _STEP_ELEMENTS * groups.count // elements)
+        step = max(1, STEP_ELEMENTS * groups.count // elements)
         sorted_entries = groups.rows, groups.order, groups.starts
-        loop.run(groups.count, step, width, *sorted_entries, *arrays, is_large=elements >= _LARGE_ELEMENTS)
+        loop.run(groups.count, step, width, *sorted_entries, *arrays, is_large=elements >= LARGE_ELEMENTS)
 
 
 # -- copying -------------------------------------------------------------------------------------------
@@ -87,7 +85,7 @@ def run_groups(loop: CompiledKernel, groups: Groups, width: int, *arrays: Array)
 def can_copy(source: Array, elements: int) -> bool:
     """Whether rows of `source` are copied by a compiled kernel: of plain memory, and enough `elements`."""
     return (
-        elements >= _MIN_ELEMENTS
+        elements >= LEAST_ELEMENTS
         and can_compile()
         and source.flags.c_contiguous
         and source.dtype.kind in "biufc"
@@ -118,8 +116,8 @@ def write_rows(target: Array, indices: Array, rows: Array) -> None:
 
 def _copy(source: Array, sources: Array, targets: Array, gathers: int, out: Array) -> None:
     width = source.dtype.itemsize * prod(source.shape[1:]) // _WORD_BYTES
-    step = max(1, _STEP_ELEMENTS // width)
-    is_large = sources.size * width >= _LARGE_ELEMENTS
+    step = max(1, STEP_ELEMENTS // width)
+    is_large = sources.size * width >= LARGE_ELEMENTS
     _kernel("copy_rows").run(sources.size, step, width, sources, targets, gathers, source, out, is_large=is_large)
 
 
@@ -129,7 +127,7 @@ def _copy(source: Array, sources: Array, targets: Array, gathers: int, out: Arra
 def can_add(target: Array, rows: Array) -> bool:
     """Whether `rows` are added to those of `target` by a compiled loop."""
     return (
-        rows.size >= _MIN_ELEMENTS
+        rows.size >= LEAST_ELEMENTS
         and target.flags.c_contiguous
         and rows.dtype == target.dtype
         and _addition_loop(target.dtype, False) is not None
@@ -156,7 +154,7 @@ def _addition_loop(dtype: NumpyDType, subtract: bool) -> CompiledKernel | None:
 
 def can_sum(rows: Array) -> bool:
     """Whether `sum_rows` has a kernel for these rows."""
-    return rows.size >= _MIN_ELEMENTS and can_compile() and rows.dtype.char in _SUMS
+    return rows.size >= LEAST_ELEMENTS and can_compile() and rows.dtype.char in _SUMS
 
 
 def sum_rows(rows: Array, indices: Array, count: int) -> Array:
@@ -167,7 +165,7 @@ def sum_rows(rows: Array, indices: Array, count: int) -> Array:
     size, width = rows.shape
     total = np.zeros((count, width), rows.dtype)
     items = -(-width // _LANES)
-    threads = thread_count() if rows.size >= _LARGE_ELEMENTS else 1
+    threads = thread_count() if rows.size >= LARGE_ELEMENTS else 1
     sums = _kernel(_SUMS[rows.dtype.char])
     sums.run(items, -(-items // threads), size, width, _as_longs(indices), np.ascontiguousarray(rows), total)
     return total

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels import fast_rows
-from tfray.ops.kernels.compiling import can_compile, kernel
+from tfray.ops.kernels.compiling import LEAST_ELEMENTS, can_compile, kernel
 from tfray.ops.kernels.cpu_threads import one_blas_thread
 from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
@@ -29,10 +29,6 @@ _MOST_PHASES: Final = 12
 
 _BAND_INPUTS: Final = 24
 """Inputs that a band aims at. Wider bands multiply by more zeros; narrower ones need more matrix products."""
-
-
-_COMPILED_ELEMENTS: Final = 1 << 14
-"""Numbers of inputs and outputs from which a kernel is worth loading the compiler's library for."""
 
 
 class Taps(NamedTuple):
@@ -384,7 +380,7 @@ def _is_compiled(images: Array, columns: AxisMap, out: Array) -> bool:
     """Whether a compiled kernel resizes the images. It takes as long for a pixel of 1 channel as for one of 16."""
     is_wide = images.shape[3] > 4 or not columns.is_transposed
     is_plain = out.dtype == np.float32 and out.flags.c_contiguous
-    return is_wide and is_plain and out.size + images.size >= _COMPILED_ELEMENTS and can_compile()
+    return is_wide and is_plain and out.size + images.size >= LEAST_ELEMENTS and can_compile()
 
 
 def _by_compiled_taps(images: Array, rows: AxisMap, columns: AxisMap, out: Array) -> None:

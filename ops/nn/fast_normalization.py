@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, KernelContext
-from tfray.ops.kernels.compiled_rows import LEAST_ELEMENTS, compute_rows, step_rows
-from tfray.ops.kernels.compiling import can_compile, kernel
+from tfray.ops.kernels.compiled_rows import compute_rows, step_rows
+from tfray.ops.kernels.compiling import LEAST_ELEMENTS, can_compile, kernel
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS
 
 _PART_ROWS: Final = 256

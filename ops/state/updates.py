@@ -34,6 +34,7 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
+from tfray.ops.kernels.compiling import LEAST_ELEMENTS, STEP_ELEMENTS
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch, thread_count
 from tfray.ops.kernels.element_loops import formula_loop
 from tfray.ops.kernels.fast_rows import group, run_groups
@@ -44,13 +45,6 @@ from tfray.ops.state.state_ops import add_access, handle_of
 
 TILE_BYTES: Final = 1 << 20
 """Bytes of each array in a tile: large enough that passing the interpreter's lock between threads costs little."""
-
-_LOOP_ELEMENTS: Final = 1 << 14
-"""Elements from which an update is a compiled loop, which computes the same bits. Smaller ones are not worth loading
-the compiler's library for."""
-
-_LOOP_STEP: Final = 1 << 14
-"""Elements that a thread of such a loop takes at a time: a few microseconds of work."""
 
 Formula = Callable[..., None]
 """``formula(xp, (t, u), gradient, variable, *slots, *scalars)``: updates `variable` and `slots` in place.
@@ -134,13 +128,13 @@ def _check_shapes(resources: Sequence[StoredVariable], arrays: Sequence[Array], 
 
 def _run_tiles(xp: ArrayModule, formula: Formula, flats: Sequence[Array], scalars: Sequence[Array]) -> None:
     size = flats[0].size
-    if xp is np and size >= _LOOP_ELEMENTS:
+    if xp is np and size >= LEAST_ELEMENTS:
         compiled = formula_loop(formula, flats[0].dtype, len(flats), len(scalars))
         if compiled is not None:
             loop, written = compiled
             is_large = size * len(flats) >= LARGE_ELEMENTS
             arrays = [np.ascontiguousarray(flats[0]), *flats[1:]]
-            loop.run(size, _LOOP_STEP, *arrays, *scalars, *(arrays[index] for index in written), is_large=is_large)
+            loop.run(size, STEP_ELEMENTS, *arrays, *scalars, *(arrays[index] for index in written), is_large=is_large)
             return
     count = _tile_count(flats[0].nbytes) if xp is np else 1
     if count == 1:
@@ -227,7 +221,7 @@ def _update_groups(
     scalars: Sequence[Array],
 ) -> bool:
     """Update rows in place by a compiled loop; False where there is none."""
-    if xp is not np or gradient.size < _LOOP_ELEMENTS:
+    if xp is not np or gradient.size < LEAST_ELEMENTS:
         return False
     compiled = formula_loop(formula, gradient.dtype, 1 + len(arrays), len(scalars), of_groups=True)
     if compiled is None:

@@ -18,7 +18,7 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, KernelFunction
-from tfray.ops.kernels.compiling import CompiledKernel
+from tfray.ops.kernels.compiling import STEP_ELEMENTS, CompiledKernel
 from tfray.ops.kernels.copies import contiguous, copy
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, element_loop, has_own_functions
@@ -39,9 +39,6 @@ _MIN_TILE, _MAX_TILE, _MAX_THREADED_TILE = 1 << 14, 1 << 16, 1 << 18
 
 _THREADED_CALL_NS: Final = 60_000
 """Nanoseconds that one call of a kernel on a thread should take: each call hands over the interpreter's lock twice."""
-
-LOOP_STEP: Final = 1 << 14
-"""Elements that a thread of a compiled loop takes at a time: a few microseconds of work."""
 
 _BAND_ELEMENTS: Final = 1 << 19
 """Elements of a transposed array that are copied at a time: 2 MB of float32, of which the loop finds most in a cache.
@@ -263,7 +260,7 @@ def looped_function(op: Operation, kernel: Kernel, *, on_part: bool = False) -> 
         if x.size < least:
             return kernel.function(ctx, x, out=out)
         target = np.empty(x.shape, np.float32) if out is None or not out.flags.c_contiguous else out
-        loop.run(x.size, LOOP_STEP, np.ascontiguousarray(x), target, is_large=x.size >= least_threaded)
+        loop.run(x.size, STEP_ELEMENTS, np.ascontiguousarray(x), target, is_large=x.size >= least_threaded)
         if out is None or out is target:
             return target
         out[...] = target
@@ -370,9 +367,9 @@ def run_loop(
 
 def _run_loop_on(loop: CompiledKernel, size: int, width: int | None, threaded: bool, arrays: Sequence[Any]) -> None:
     if width is None:
-        loop.run(size, LOOP_STEP, *arrays, is_large=threaded)
+        loop.run(size, STEP_ELEMENTS, *arrays, is_large=threaded)
     else:
-        loop.run(size // width, max(1, LOOP_STEP // width), width, *arrays, is_large=threaded)
+        loop.run(size // width, max(1, STEP_ELEMENTS // width), width, *arrays, is_large=threaded)
 
 
 def in_form(array: Any, shape: tuple[int, ...]) -> Any:

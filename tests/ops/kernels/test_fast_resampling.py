@@ -43,7 +43,7 @@ def resizings(draw):
 def test_images_are_resized_as_by_numpy(case):
     images, rows, columns = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resampling, "_COMPILED_ELEMENTS", 0)
+        patch.setattr(resampling, "LEAST_ELEMENTS", 0)
         compiled = resample(np, images, rows, columns, FLOAT)
         patch.setattr(resampling, "can_compile", lambda: False)
         expected = resample(np, images, rows, columns, FLOAT)

@@ -39,7 +39,7 @@ def drawn(data, widths=(1, 2, 7, 16, 33, 128)):
 def without_kernels(patch):
     for name in ("can_copy", "can_add", "can_sum"):
         patch.setattr(fast_rows, name, lambda *arguments: False)
-    patch.setattr(updates, "_LOOP_ELEMENTS", np.inf)
+    patch.setattr(updates, "LEAST_ELEMENTS", np.inf)
 
 
 @given(st.lists(st.integers(0, 30), max_size=200))
