@@ -105,6 +105,8 @@ def _bicubic(size: int, count: int, align_corners: bool, half_pixel_centers: boo
 
 def _area(size: int, count: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     scale = _scale(size, count, align_corners)
+    if not scale:  # several outputs of a single input, whose corners all fall together: each is that input
+        return Taps(np.zeros((1, count), np.int64), np.ones((1, count), np.float32))
     first = np.arange(count, dtype=np.float32) * scale
     last = (np.arange(count, dtype=np.float32) + np.float32(1)) * scale
     taps = max(1, int((np.ceil(last) - np.floor(first)).max(initial=1)))

@@ -11,6 +11,7 @@ from tfray.ops.kernels import resampling
 
 @example("bilinear", (13, 14), (97, 113), 3, (False, False), True)
 @example("bilinear", (13, 14), (97, 113), 14, (False, False), True)
+@example("area", (1, 1), (1, 2), 1, (True, False), False)
 @settings(max_examples=60, deadline=None)
 @given(
     method=st.sampled_from(["bilinear", "bicubic", "area"]),

@@ -48,6 +48,8 @@ def axis_matrix(method: str, size: int, count: int, corners: bool, half: bool) -
                 taps = {k: weight / sum(taps.values()) for k, weight in taps.items()}
             for k, weight in taps.items():
                 matrix[i, min(max(k, 0), size - 1)] += weight
+        elif not scale:  # the corners of several outputs fall together on the only input
+            matrix[i, 0] = 1
         else:
             for k in range(math.floor(i * scale), math.ceil((i + 1) * scale)):
                 covered = min(k + 1, (i + 1) * scale) - max(k, i * scale)
@@ -78,6 +80,7 @@ def resize_rows() -> list[OpSample]:
         for sizes, corners, half in (
             *((sizes, False, False) for sizes in EXACT[method == "area" :]),
             (((1, 5, 3, 2), (9, 5)), True, False),
+            (((2, 1, 3, 2), (4, 5)), True, False),
             *([(EXACT[0], False, True)] if method in ("bilinear", "nearest") else []),
         ):
             rows += exact_rows(method, function, grad, *sizes, corners, half)
