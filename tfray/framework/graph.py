@@ -140,10 +140,10 @@ class Operation:
         site: str,
     ) -> None:
         self.graph: Final = graph
-        self.op_def: Final = definition
+        self.op_def = definition
         self.name: Final = name
-        self.inputs: Final = tuple(inputs)
-        self.attrs: Final = attrs
+        self.inputs = tuple(inputs)
+        self.attrs = attrs
         self.id: Final = graph._next_id()
         self.site = site
         self._control_inputs: dict[Operation, None] = dict.fromkeys(control_inputs)
@@ -188,6 +188,14 @@ class Operation:
     def add_control_inputs(self, ops: Iterable[Operation]) -> None:
         """Make it run after `ops` too. The caller ensures that no cycle arises."""
         self._control_inputs.update(dict.fromkeys(ops))
+        self.graph._changed()
+
+    def become(self, op_type: str, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None:
+        """Turn an operation without inputs into another with the same outputs. For regions that are being built."""
+        assert not self.inputs
+        self.op_def, self.inputs, self.attrs = op_def.lookup(op_type), tuple(inputs), attrs
+        for tensor in inputs:
+            self.graph._consumers.setdefault(tensor, []).append(self)
         self.graph._changed()
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
@@ -442,6 +450,11 @@ class Graph:
     def runs_often(self) -> bool:
         """Whether it is a function that is called over and over; see `Region`."""
         return False
+
+    @property
+    def has_control_scope(self) -> bool:
+        """Whether new operations run after others, because of a `control_dependencies` here or around this region."""
+        return any(self._control)
 
     def admits(self, graph: Graph) -> bool:
         """Whether tensors of `graph` may be used here: it is this graph, or, for a region, a graph around this one."""
