@@ -342,8 +342,8 @@ divide_no_nan = div_no_nan
 def _div_no_nan_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
     xp = ctx.xp
     zero = y == 0
-    z = xp.divide(x, xp.where(zero, xp.ones((), y.dtype), y), out=out)
-    return xp.multiply(z, xp.logical_not(zero), out=out)
+    divisor = xp.where(zero, xp.ones((), y.dtype), y)
+    return xp.divide(xp.where(zero, xp.zeros((), x.dtype), x), divisor, out=out)
 
 
 def _div_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
