@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
@@ -394,19 +395,22 @@ def random_gamma(
         name: Name of the operation.
 
     Returns:
-        Shape ``shape + broadcast(alpha, beta).shape``. Gradients flow to `alpha` and `beta`.
+        Shape ``shape + broadcast(alpha, beta).shape``. Draws that are too small for the dtype, of a small `alpha`, are
+        its least normal number, never 0. Gradients flow to `alpha` and `beta`.
 
     References:
         Figurnov, Mohamed, Mnih, Implicit reparameterization gradients (2018).
     """
     dtype = as_dtype(dtype)
     seeds = _seed_attrs(seed)
-    if beta is None:
-        return add_op(RANDOM_GAMMA, index_tensor(shape), convert_to_tensor(alpha, dtype), name=name, **seeds)
     with get_default_graph().name_scope(name or "random_gamma"):
-        beta = convert_to_tensor(beta, dtype)
-        alpha = convert_to_tensor(alpha, dtype) + array_ops.zeros_like(beta)
-        return math_ops.divide(add_op(RANDOM_GAMMA, index_tensor(shape), alpha, **seeds), beta)
+        alpha = convert_to_tensor(alpha, dtype, "alpha")
+        if beta is not None:
+            beta = convert_to_tensor(beta, dtype, "beta")
+            alpha = alpha + array_ops.zeros_like(beta)
+        drawn = add_op(RANDOM_GAMMA, index_tensor(shape), alpha, **seeds)
+        least = float(ml_dtypes.finfo(dtype.numpy).tiny)  # type: ignore[no-untyped-call]
+        return math_ops.maximum(least, drawn if beta is None else math_ops.divide(drawn, beta))
 
 
 def _random_gamma_kernel(ctx: KernelContext, shape: Array, alpha: Array) -> Array:
