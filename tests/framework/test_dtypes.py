@@ -23,7 +23,9 @@ def test_each_type_is_found_by_its_own_names(dtype):
     assert tf.as_dtype(dtype.name) is dtype
     assert pickle.loads(pickle.dumps(dtype)) is dtype
     assert dtype.base_dtype is dtype
-    assert repr(dtype) == f"tf.{dtype.name}"
+    assert tf.as_dtype(dtype.as_datatype_enum) is dtype
+    assert tf.as_dtype(f"{dtype.name}_ref") is dtype
+    assert (repr(dtype), str(dtype)) == (f"tf.{dtype.name}", f"<dtype: '{dtype.name}'>")
 
 
 @pytest.mark.parametrize(
@@ -45,8 +47,12 @@ def test_each_type_is_found_by_its_own_names(dtype):
         (np.object_, tf.string),
         ("datetime64[s]", None),
         ("nonsense", None),
-        (3, None),
-        (None, tf.float64),
+        (3, tf.int32),
+        (101, tf.float32),
+        (1000, None),
+        (None, None),
+        (np.dtype([("qint8", np.int8)]), tf.qint8),
+        (np.array(3.0), tf.float64),
     ],
     ids=repr,
 )
@@ -83,8 +89,29 @@ def test_types_without_limits(dtype):
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda dtype: dtype.name)
 def test_kinds_exclude_each_other(dtype):
     kinds = [dtype.is_floating, dtype.is_integer, dtype.is_bool, dtype.is_complex]
-    assert sum(kinds) == (0 if dtype in (tf.string, tf.resource, tf.variant) else 1)
+    without = (tf.string, tf.resource, tf.variant, *tf.QUANTIZED_DTYPES)
+    assert sum(kinds) == (0 if dtype in without else 1)
     assert dtype.is_differentiable == (dtype.is_floating or dtype.is_complex)
+
+
+@pytest.mark.parametrize(("dtype", "limits"), [(tf.uint8, (0, 255)), (tf.int16, (0, 32767)), (tf.float32, (0, 1))])
+def test_limits_of_images(dtype, limits):
+    assert dtype.limits == limits
+    with pytest.raises(ValueError, match="complex64"):
+        tf.complex64.limits  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", sorted(tf.QUANTIZED_DTYPES, key=int), ids=lambda dtype: dtype.name)
+def test_quantized_tensors_are_stored_as_integers(dtype):
+    assert dtype.is_quantized and dtype.is_numpy_compatible and not dtype.is_integer
+    array = np.array([1, 2], dtype.as_numpy_dtype)
+    fed = tf.placeholder(dtype, [2])
+    constant = tf.constant(array)
+    assert constant.dtype is dtype
+    with tf.Session() as session:
+        whole, column = session.run([constant, tf.reshape(fed, [2, 1])], {fed: array})
+    assert whole.dtype == column.dtype == dtype.numpy
+    assert (whole.tolist(), column.tolist()) == ([1, 2], [[1], [2]])
 
 
 # -- shapes --------------------------------------------------------------------------------------------

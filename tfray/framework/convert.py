@@ -104,15 +104,25 @@ def _dtype_of(value: Any) -> DType | None:
 
 
 def _constant(value: Any, dtype: DType | None, name: str | None) -> Tensor:
-    return constant_tensor(make_array(value, dtype), name)
+    return constant_tensor(make_array(value, dtype), name, quantized_type(value, dtype))
 
 
-def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None) -> Tensor:
-    """A constant of the current graph with this value, which is copied unless it is read-only."""
+def quantized_type(value: Any, dtype: DType | None) -> DType | None:
+    """The quantized type that `dtype`, or an array with a named field, says; its elements are stored as integers."""
+    if dtype is None and isinstance(value, (np.ndarray, np.generic)) and value.dtype.names:
+        dtype = as_dtype(value.dtype)
+    return dtype if dtype is not None and dtype.is_quantized else None
+
+
+def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None, dtype: DType | None = None) -> Tensor:
+    """A constant of the current graph with this value, which is copied unless it is read-only.
+
+    Its dtype is the array's, or the quantized type `dtype`.
+    """
     if array.flags.writeable:
         array = array.copy()  # the caller may change its array later
         array.flags.writeable = False
-    attrs = {"value": array, "dtype": as_dtype(array.dtype)}
+    attrs = {"value": array, "dtype": dtype or as_dtype(array.dtype)}
     return get_default_graph().create_op("Const", [], attrs, name or "Const").outputs[0]
 
 
@@ -138,6 +148,8 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
         natural = as_dtype(array.dtype)
     except TypeError as error:
         raise InvalidArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
+    if natural.is_quantized:
+        array = array.view(natural.numpy)
     if dtype is None:
         # NumPy reads Python numbers as float64 and int64; TensorFlow as float32 and int32.
         dtype = _PYTHON_DEFAULTS.get(natural, natural) if is_python and not _has_numpy_leaf(value) else natural

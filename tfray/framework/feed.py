@@ -52,6 +52,8 @@ class Feed:
             is_python_integer = not hasattr(value, "dtype") and array.dtype.kind in "iu"
             if dtype is dtypes.string or (dtype.is_integer and is_python_integer):
                 return make_array(value, dtype)  # refuses integers that do not fit
+            if array.dtype.names and array.dtype == dtype.as_numpy_dtype:
+                return array.view(self._dtype)
         except ValueError as error:
             text = error.message if isinstance(error, InvalidArgumentError) else str(error)
             raise self._refusal(f"the value fed for {name} is no array of {dtype.name}: {text}") from error
