@@ -180,7 +180,7 @@ def test_only_operations_between_source_and_target_are_differentiated(graph):
     math_ops.sin(x)
     gradients(y, x)
     names = {op.name.split("/")[1] for op in graph.get_operations() if op.name.startswith("gradients/")}
-    assert names == {"grad_ys_0", "Mul_grad"}
+    assert names == {"grad_ys_0", "mul_grad"}
 
 
 # -- variables and sparse gradients ----------------------------------------------------------------------

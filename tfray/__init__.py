@@ -22,6 +22,7 @@ from tfray.compat import (
     executing_eagerly,
 )
 from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
+from tfray.errors import OpError
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
@@ -528,7 +529,7 @@ __all__ = [
     "ConditionalAccumulatorBase", "ConfigProto", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue",
     "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef",
     "GraphKeys", "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesValue",
-    "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "Operation",
+    "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "OpError", "Operation",
     "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase", "RandomShuffleQueue", "ReaderBase",
     "RegisterGradient", "RunMetadata", "RunOptions", "Session", "SessionLog", "SparseConditionalAccumulator",
     "SparseFeature", "SparseTensor", "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader", "Tensor",

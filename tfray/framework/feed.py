@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, ResourceExhaustedError
+from tfray.errors import ArgumentError, InvalidArgumentError, ResourceExhaustedError
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.graph import Operation, Tensor
@@ -31,7 +31,7 @@ class Feed:
         """`value` as an array (a NumPy scalar for rank 0) that fits the tensor.
 
         Raises:
-            InvalidArgumentError: It does not fit; the message names the tensor.
+            ArgumentError: It does not fit; the message names the tensor.
             ResourceExhaustedError: There is no memory for an array of the tensor's dtype.
         """
         if type(value) is np.ndarray and value.dtype == self._dtype and self._dtype.kind != "O":
@@ -69,5 +69,5 @@ class Feed:
                 site=self._site,
             ) from error
 
-    def _refusal(self, message: str) -> InvalidArgumentError:
-        return InvalidArgumentError(message, op_name=self._op_name, site=self._site)
+    def _refusal(self, message: str) -> ArgumentError:
+        return ArgumentError(message, op_name=self._op_name, site=self._site)

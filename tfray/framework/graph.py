@@ -6,9 +6,10 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes, op_def
 from tfray.framework.call_site import user_site
 from tfray.framework.default_stack import DefaultStack, session_or_default
@@ -21,6 +22,8 @@ from tfray.framework.signature import output_dtypes, resolve_attrs
 from tfray.framework.tensor_operators import TensorOperators
 from tfray.framework.tensor_operators import register_operator as register_operator
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
+
+ErrorT = TypeVar("ErrorT", bound=InvalidArgumentError)
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
 
@@ -362,7 +365,8 @@ class Graph:
             shapes: Static shapes of the outputs, known already; None to infer them.
 
         Raises:
-            InvalidArgumentError: Inputs of wrong number, dtype, shape or graph; unknown attributes.
+            ArgumentError: Inputs of wrong number or dtype; unknown attributes. It is also a `TypeError`.
+            InvalidArgumentError: Inputs of wrong shape or graph. It is also a `ValueError`.
             RuntimeError: The graph is finalized.
         """
         if self._finalized:
@@ -383,15 +387,15 @@ class Graph:
                 raise InvalidArgumentError(f"{op_type}: {_not_a_name(wanted, 'an operation')}", site=site)
             name = self.unique_name(wanted)
 
-        def blame(message: str) -> InvalidArgumentError:
-            return InvalidArgumentError(f"{op_type}: {message}", op_name=name, site=site)
+        def blame(message: str, kind: type[ErrorT]) -> ErrorT:
+            return kind(f"{op_type}: {message}", op_name=name, site=site)
 
         try:
             inputs = [tensor if tensor.graph is self else self.own(tensor) for tensor in inputs]
             control = dict.fromkeys(self.own_controls(control_inputs))
         except ValueError as error:
-            raise blame(str(error)) from error
-        resolved = resolve_attrs(definition, inputs, dict(attrs or {}), blame)
+            raise blame(str(error), InvalidArgumentError) from error
+        resolved = resolve_attrs(definition, inputs, dict(attrs or {}), partial(blame, kind=ArgumentError))
         if not exact_name:
             for scope in self._control:
                 control.update(dict.fromkeys(self.own_controls(scope)))
@@ -402,7 +406,7 @@ class Graph:
         op = Operation(self, definition, name, inputs, resolved, control, site)
         op._device = self._device_for(op) if device is None else device
         if shapes is None:
-            shapes = self._inferred_shapes(op, blame)
+            shapes = self._inferred_shapes(op, partial(blame, kind=InvalidArgumentError))
         for tensor, shape in zip(op.outputs, shapes, strict=True):
             tensor._shape = as_shape(shape)
         self._ops[name] = op
