@@ -471,7 +471,7 @@ def test_colocation(graph):
         (near,) = gradients(y, x, colocate_gradients_with_ops=True)
         (free,) = gradients(y, x)
     assert near.device == "/job:ps/task:1"
-    assert near.op.colocation_groups() == ["wave"]
+    assert near.op.colocation_groups() == [b"loc:@wave"]
     assert free.device == "/job:worker"
 
 

@@ -78,7 +78,7 @@ from tfray.framework.scopes import (
     name_scope,
 )
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue, convert_to_tensor_or_sparse_tensor
-from tfray.framework.tensor_shape import Dimension, TensorShape
+from tfray.framework.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
 from tfray.gradients import (
     AggregationMethod,
     NotDifferentiable,
@@ -549,7 +549,8 @@ __all__ = [
     "constant_initializer", "container", "contrib", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
     "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
-    "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "disable_control_flow_v2",
+    "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "dimension_at_index",
+    "dimension_value", "disable_control_flow_v2",
     "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
     "distributions", "div", "div_no_nan", "divide", "double", "dtypes",
     "dynamic_partition", "dynamic_stitch", "edit_distance",

@@ -12,7 +12,7 @@ from tfray.formats.message import Field, Message
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array, quantized_type
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape, set_proto_function
 
 DTYPE_NUMBERS: Final = {dtype: dtype.as_datatype_enum for dtype in dtypes.ALL if dtype is not dtypes.variant}
 """The numbers of dtypes on the wire."""
@@ -32,6 +32,17 @@ class TensorShapeProto(Message):
     """A shape: ``dim``, or ``unknown_rank``."""
 
     FIELDS = (Field(2, "dim", TensorShapeDim, repeated=True), Field(3, "unknown_rank", "bool"))
+
+
+def _shape_proto(shape: TensorShape) -> TensorShapeProto:
+    if shape.rank is None:
+        return TensorShapeProto(unknown_rank=True)
+    proto = TensorShapeProto(dim=[TensorShapeDim(size=-1 if size is None else size) for size in shape.sizes])
+    proto.SetInParent()
+    return proto
+
+
+set_proto_function(_shape_proto)
 
 
 class TensorProto(Message):

@@ -89,6 +89,11 @@ class Tensor(TensorOperators["Tensor"]):
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
 
+    def __str__(self) -> str:
+        shape = "" if self._shape.rank is None else f", shape={self._shape}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
+
     def __bool__(self) -> bool:
         raise TypeError(
             f"{self!r} has no truth value until it is run: use tf.cond for a choice in the graph, "
@@ -182,11 +187,25 @@ class Operation:
         """Value of an attribute. Raises `KeyError` when the type has no such attribute."""
         return self.attrs[name]
 
-    get_attr = attr
+    def get_attr(self, name: str) -> Any:
+        """Value of an attribute. Raises `ValueError` when there is none of that name."""
+        if name not in self.attrs:
+            known = ", ".join(sorted(self.attrs)) or "none"
+            raise ValueError(f"operation {self.name!r} ({self.type}) has no attribute {name!r}; it has {known}")
+        return self.colocation_groups() if name == "_class" else self.attrs[name]
 
-    def colocation_groups(self) -> list[str]:
-        """Names of the operations that it must share a device with."""
+    @property
+    def placed_with(self) -> list[str]:
+        """Names of the operations that it was asked to share a device with."""
         return list(self.attrs.get("_class", ()))
+
+    def colocation_groups(self) -> list[bytes]:
+        """The groups of operations that share its device: ``b"loc:@name"`` of the first operation of each."""
+        groups: set[bytes] = set()
+        for name in self.placed_with:
+            other = self.graph._ops.get(name)
+            groups.update([b"loc:@" + name.encode()] if other in (None, self) else other.colocation_groups())
+        return sorted(groups) or [b"loc:@" + self.name.encode()]
 
     def add_control_inputs(self, ops: Iterable[Operation]) -> None:
         """Make it run after `ops` too. The caller ensures that no cycle arises."""
@@ -501,12 +520,12 @@ class Graph:
 
     def _device_for(self, op: Operation) -> str:
         device = ""
-        for scope in self._devices:
+        for scope in reversed(self._devices):
             if isinstance(scope, str):
-                device = merge_device(device, scope)
-            else:
+                device = merge_device(scope, device)
+            else:  # it sees what the scopes inside it ask for, and answers for them too
                 op._device = device
-                device = merge_device(device, scope(op) or "")
+                device = canonical_name(str(scope(op) or ""))
         return device
 
     # -- names and scopes ------------------------------------------------------------------------
@@ -562,7 +581,8 @@ class Graph:
     def device(self, device: DeviceLike | None) -> Iterator[None]:
         """Ask for a device for new operations: a name, possibly partial, or a function of the operation.
 
-        None drops every enclosing scope. Inner scopes override outer ones field by field.
+        None drops every enclosing scope. Inner scopes override outer ones field by field. A function sees in
+        ``op.device`` what the scopes inside it ask for, and what it returns stands in place of that.
         """
         outer = self._devices
         if device is None:
@@ -596,9 +616,13 @@ class Graph:
         `ignore_existing` drops the enclosing colocation scopes; device scopes are dropped in either case.
         """
         outer, outer_devices = self._colocation, self._devices
-        target = _as_operation(self, op)
-        self._colocation = [target.name] if ignore_existing else [*outer, target.name]
-        self._devices = [target.device] if target.device else []
+        if op is None and not ignore_existing:
+            raise ValueError("colocate_with takes an operation; None, with ignore_existing, drops enclosing scopes")
+        self._colocation = [] if ignore_existing else outer
+        if op is not None:
+            target = _as_operation(self, op)
+            self._colocation = [*self._colocation, target.name]
+            self._devices = [target.device] if target.device else []
         try:
             yield
         finally:
