@@ -22,6 +22,7 @@ from tfray.compat import (
     executing_eagerly,
 )
 from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
+from tfray.errors import OpError
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
@@ -30,6 +31,7 @@ from tfray.framework import op_def as _op_def
 from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.dtypes import (
+    QUANTIZED_DTYPES,
     DType,
     as_dtype,
     bfloat16,
@@ -42,6 +44,11 @@ from tfray.framework.dtypes import (
     int16,
     int32,
     int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
     resource,
     string,
     uint8,
@@ -71,7 +78,7 @@ from tfray.framework.scopes import (
     name_scope,
 )
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue, convert_to_tensor_or_sparse_tensor
-from tfray.framework.tensor_shape import Dimension, TensorShape
+from tfray.framework.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
 from tfray.gradients import (
     AggregationMethod,
     NotDifferentiable,
@@ -492,6 +499,7 @@ if _typing.TYPE_CHECKING:
         data,
         debugging,
         distributions,
+        dtypes,
         image,
         io,
         layers,
@@ -516,11 +524,12 @@ if _typing.TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "AUTO_REUSE", "GIT_VERSION", "VERSION", "AggregationMethod", "Assert", "Cluster", "ConditionalAccumulator",
+    "AUTO_REUSE", "GIT_VERSION", "QUANTIZED_DTYPES",
+    "VERSION", "AggregationMethod", "Assert", "Cluster", "ConditionalAccumulator",
     "ConditionalAccumulatorBase", "ConfigProto", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue",
     "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef",
     "GraphKeys", "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesValue",
-    "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "Operation",
+    "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "OpError", "Operation",
     "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase", "RandomShuffleQueue", "ReaderBase",
     "RegisterGradient", "RunMetadata", "RunOptions", "Session", "SessionLog", "SparseConditionalAccumulator",
     "SparseFeature", "SparseTensor", "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader", "Tensor",
@@ -540,9 +549,11 @@ __all__ = [
     "constant_initializer", "container", "contrib", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
     "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
-    "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "disable_control_flow_v2",
+    "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "dimension_at_index",
+    "dimension_value", "disable_control_flow_v2",
     "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
-    "distributions", "div", "div_no_nan", "divide", "double", "dynamic_partition", "dynamic_stitch", "edit_distance",
+    "distributions", "div", "div_no_nan", "divide", "double", "dtypes",
+    "dynamic_partition", "dynamic_stitch", "edit_distance",
     "einsum", "enable_eager_execution", "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors",
     "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches", "eye", "fake_quant_with_min_max_args",
     "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
@@ -568,7 +579,8 @@ __all__ = [
     "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer",
     "ones_like", "orthogonal_initializer", "pad", "parallel_stack", "parse_example", "parse_single_example",
     "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default", "polygamma", "pow",
-    "print", "profiler", "py_func", "python_io", "qr", "quantization", "queue", "random", "random_crop", "random_gamma",
+    "print", "profiler", "py_func", "python_io", "qint8",
+    "qint16", "qint32", "qr", "quantization", "queue", "quint8", "quint16", "random", "random_crop", "random_gamma",
     "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle", "random_uniform",
     "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal", "reduce_all",
     "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",

@@ -19,6 +19,7 @@ LAZY: Final = {
     "debug": "tfray.library.inspect.debug",
     "debugging": "tfray.library.namespaces.debugging",
     "distributions": "tfray.library.namespaces.distributions",
+    "dtypes": "tfray.library.namespaces.dtypes",
     "flags": "tfray.library.platform.flags",
     "gfile": "tfray.library.platform.gfile",
     "graph_util": "tfray.library.inspect.graph_util",

@@ -690,7 +690,7 @@ def _cast_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     return [cast(d_y, source)]
 
 
-_CASTABLE: Final = (*dtypes.NUMERIC, dtypes.bool_)
+_CASTABLE: Final = (*dtypes.NUMERIC, dtypes.bool_, *dtypes.QUANTIZED)
 
 CAST = register(
     OpDef(
