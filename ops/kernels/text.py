@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,6 +43,17 @@ def decoded(string: bytes) -> str:
         return string.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(f"{string[:80]!r} is not UTF-8: {error}") from error
+
+
+def lenient(string: bytes) -> str:
+    """A string as text: U+FFFD stands for each part that is not UTF-8."""
+    return string.decode("utf-8", "replace")
+
+
+def characters(string: bytes) -> list[bytes]:
+    """The bytes of each character: all up to the next one that does not go on a character of UTF-8."""
+    starts = [0, *(index for index, byte in enumerate(string) if index and byte & 0xC0 != 0x80), len(string)]
+    return [string[begin:end] for begin, end in pairwise(starts)] if string else []
 
 
 def check_unit(unit: object, what: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
@@ -20,8 +19,9 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels import unicode
 from tfray.ops.kernels.batch_rules import by_element, by_row
-from tfray.ops.kernels.text import as_string, as_strings, check_unit, decoded, filled, mapped
+from tfray.ops.kernels.text import as_string, as_strings, characters, check_unit, decoded, filled, lenient, mapped
 
 # -- joining -------------------------------------------------------------------------------------------
 
@@ -30,13 +30,18 @@ def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | N
     """Join the strings of several tensors, element by element.
 
     Args:
-        inputs: String tensors of one shape; scalars go with any shape.
+        inputs: String tensors of one shape, a list; scalars go with any shape.
         separator: What to put between them.
         name: Name of the operation.
 
     Returns:
         Strings of that shape.
+
+    Raises:
+        ArgumentError: `inputs` is not a list.
     """
+    if not isinstance(inputs, Sequence) or isinstance(inputs, (str, bytes)):
+        raise ArgumentError(f"StringJoin: inputs is {inputs!r}, expected a list of string tensors")
     return add_op(STRING_JOIN, list(inputs), name=name, separator=separator)
 
 
@@ -46,18 +51,18 @@ def _string_join_kernel(ctx: KernelContext, *inputs: Array) -> Array:
     for array in arrays:
         if array.ndim and array.shape != shape:
             raise InvalidArgumentError(f"strings of shapes {shape} and {array.shape} are not joined")
+    if not arrays:
+        return filled((), [b""])
     flat = [np.broadcast_to(array, shape).reshape(-1).tolist() for array in arrays]
     return filled(shape, map(ctx.attr("separator").encode().join, zip(*flat, strict=True)))
 
 
 def _string_join_shape(op: Operation) -> list[TensorShape]:
-    if any(tensor.shape.rank is None for tensor in op.inputs):
-        return [UNKNOWN]
-    shape = TensorShape([])
+    shape = UNKNOWN
     for tensor in op.inputs:
         if tensor.shape.rank != 0:
-            shape = tensor.shape if shape.rank == 0 else shape.merge_with(tensor.shape)
-    return [shape]
+            shape = shape.merge_with(tensor.shape)
+    return [TensorShape([]) if all(tensor.shape.rank == 0 for tensor in op.inputs) else shape]
 
 
 STRING_JOIN = register(
@@ -128,7 +133,7 @@ def _encoding(encoding: str, what: str) -> str:
 def _string_lower_kernel(ctx: KernelContext, strings: Array) -> Array:
     if not ctx.attr("encoding"):
         return mapped(bytes.lower, strings)
-    return mapped(lambda string: decoded(string).lower().encode(), strings)
+    return mapped(lambda string: lenient(string).lower().encode(), strings)
 
 
 STRING_LOWER = register(
@@ -152,7 +157,7 @@ def string_upper(input: TensorLike, encoding: str = "", name: str | None = None)
 def _string_upper_kernel(ctx: KernelContext, strings: Array) -> Array:
     if not ctx.attr("encoding"):
         return mapped(bytes.upper, strings)
-    return mapped(lambda string: decoded(string).upper().encode(), strings)
+    return mapped(lambda string: lenient(string).upper().encode(), strings)
 
 
 STRING_UPPER = register(
@@ -228,11 +233,11 @@ def _substr_kernel(ctx: KernelContext, strings: Array, positions: Array, lengths
     strings, positions, lengths = np.broadcast_arrays(as_strings(strings), positions, lengths)
     parts = zip(strings.reshape(-1).tolist(), positions.reshape(-1).tolist(), lengths.reshape(-1).tolist(), strict=True)
     if ctx.attr("unit") == "UTF8_CHAR":
-        return filled(strings.shape, [_part(decoded(s), at, count).encode() for s, at, count in parts])
+        return filled(strings.shape, [b"".join(_part(characters(s), at, count)) for s, at, count in parts])
     return filled(strings.shape, [_part(s, at, count) for s, at, count in parts])
 
 
-def _part(string: str, at: int, count: int) -> Any:
+def _part(string: Any, at: int, count: int) -> Any:
     start = at + len(string) if at < 0 else at
     if not 0 <= start <= len(string):
         raise InvalidArgumentError(f"position {at} is outside of {string[:80]!r}, which is {len(string)} long")
@@ -348,38 +353,52 @@ def regex_replace(
         Same shape, string.
 
     Raises:
-        InvalidArgumentError: At run time: `pattern` is not a regular expression, or `rewrite` names a group that it
-            does not have.
+        InvalidArgumentError: At run time: `pattern` is not a regular expression. If `rewrite` names a group that it
+            does not have, strings stay as they are, as in TensorFlow.
     """
     return add_op(REGEX_REPLACE, input, pattern, rewrite, name=name, replace_global=replace_global)
 
 
 def _regex_replace_kernel(ctx: KernelContext, strings: Array, pattern: Array, rewrite: Array) -> Array:
     compiled = _compiled(as_string(pattern))
-    pieces = _rewrite_pieces(_as_text(as_string(rewrite)), compiled.groups)
     count = 0 if ctx.attr("replace_global") else 1
-
-    def replacement(match: re.Match[str]) -> str:
-        return "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
+    pieces = _rewrite_pieces(_as_text(as_string(rewrite)), compiled.groups, count == 0)
+    if pieces is None:
+        return as_strings(strings)
 
     def replaced(string: bytes) -> bytes:
+        end = -1
+
+        def replacement(match: re.Match[str]) -> str:
+            nonlocal end
+            if match.end() == end:
+                return ""  # RE2 finds no empty match right behind another
+            end = match.end()
+            return "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
+
         return compiled.sub(replacement, _as_text(string), count).encode("utf-8", "surrogateescape")
 
     return mapped(replaced, strings)
 
 
-def _rewrite_pieces(rewrite: str, groups: int) -> list[str | int]:
+def _rewrite_pieces(rewrite: str, groups: int, all_matches: bool) -> list[str | int] | None:
+    """What a rewrite consists of: text, and numbers of groups. None where RE2 leaves strings as they are.
+
+    RE2 replaces nothing if there is no such group. A backslash before anything else ends what replaces every match,
+    or prevents the replacement of the first one.
+    """
     pieces: list[str | int] = []
+    ended = False
     for text in re.split(r"(\\.?)", rewrite, flags=re.DOTALL):
-        if not text.startswith("\\"):
-            pieces.append(text)
-        elif text == "\\\\":
-            pieces.append("\\")
-        elif text[1:].isdecimal() and int(text[1:]) <= groups:
-            pieces.append(int(text[1:]))
-        else:
-            raise InvalidArgumentError(f"rewrite {rewrite!r} has {text!r}; the pattern has {groups} groups")
-    return pieces
+        if text[:1] == "\\" and text[1:].isdecimal():
+            if int(text[1:]) > groups:
+                return None
+            pieces += [] if ended else [int(text[1:])]
+        elif text[:1] == "\\" and text != "\\\\":
+            ended = True
+        elif not ended:
+            pieces.append("\\" if text == "\\\\" else text)
+    return None if ended and not all_matches else pieces
 
 
 REGEX_REPLACE = register(
@@ -457,6 +476,8 @@ def _from_base64(string: bytes) -> bytes:
     try:
         if b"+" in bare or b"/" in bare:
             raise binascii.Error("it has the letters of another alphabet")
+        if len(bare) < len(string) and len(string) % 4:
+            raise binascii.Error("it is not filled up to a multiple of four")
         return base64.b64decode(standard + b"=" * (-len(bare) % 4), validate=True)
     except binascii.Error as error:
         raise InvalidArgumentError(f"{string[:80]!r} is not base 64 of the web: {error}") from error
@@ -487,11 +508,12 @@ def unicode_transcode(
 
     Args:
         input: Strings, any shape.
-        input_encoding: Theirs, by a name that Python knows.
+        input_encoding: Theirs, by a name that Python knows. Of ``UTF-16`` and ``UTF-32`` a mark says which byte comes
+            first, the highest without a mark.
         output_encoding: ``UTF-8``, ``UTF-16-BE`` or ``UTF-32-BE``.
         errors: What becomes of bytes that mean nothing: ``replace``, ``ignore`` or ``strict``.
         replacement_char: The code of what replaces them.
-        replace_control_characters: Whether control characters are replaced as well.
+        replace_control_characters: Whether characters below 32 count as meaning nothing.
         name: Name of the operation.
 
     Returns:
@@ -500,40 +522,17 @@ def unicode_transcode(
     Raises:
         InvalidArgumentError: There is no such encoding. At run time: a string is malformed and `errors` is strict.
     """
-    for encoding in (input_encoding, output_encoding):
-        try:
-            codecs.lookup(encoding)
-        except LookupError as error:
-            raise InvalidArgumentError(f"UnicodeTranscode: {encoding!r} is not the name of an encoding") from error
-    if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE") or errors not in ("replace", "ignore", "strict"):
-        raise InvalidArgumentError(f"UnicodeTranscode: output_encoding={output_encoding!r}, errors={errors!r}")
-    return add_op(
-        UNICODE_TRANSCODE,
-        input,
-        name=name,
-        input_encoding=input_encoding,
-        output_encoding=output_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-        replace_control_characters=replace_control_characters,
-    )
+    if output_encoding not in unicode.OUTPUT_ENCODINGS:
+        raise InvalidArgumentError(
+            f"UnicodeTranscode: output_encoding is {output_encoding!r}, expected one of {unicode.OUTPUT_ENCODINGS}"
+        )
+    attrs = unicode.reading("UnicodeTranscode", input_encoding, errors, replacement_char, replace_control_characters)
+    return add_op(UNICODE_TRANSCODE, input, name=name, output_encoding=output_encoding, **attrs)
 
 
 def _unicode_transcode_kernel(ctx: KernelContext, strings: Array) -> Array:
-    source, target, errors = ctx.attr("input_encoding"), ctx.attr("output_encoding"), ctx.attr("errors")
-    replacement = chr(ctx.attr("replacement_char"))
-    controls = dict.fromkeys([*range(32), *range(127, 160)], "" if errors == "ignore" else replacement)
-
-    def transcoded(string: bytes) -> bytes:
-        try:
-            text = string.decode(source, errors)
-        except UnicodeDecodeError as error:
-            raise InvalidArgumentError(f"{string[:80]!r} is not {source}: {error}") from error
-        if errors == "replace" and replacement != "\ufffd":
-            text = text.replace("\ufffd", replacement)
-        return (text.translate(controls) if ctx.attr("replace_control_characters") else text).encode(target)
-
-    return mapped(transcoded, strings)
+    read, target = unicode.reader(ctx), ctx.attr("output_encoding")
+    return mapped(lambda string: read(string).encode(target, "surrogatepass"), strings)
 
 
 UNICODE_TRANSCODE = register(
@@ -541,13 +540,7 @@ UNICODE_TRANSCODE = register(
         name="UnicodeTranscode",
         inputs=("input: string",),
         outputs=("output: string",),
-        attrs=(
-            "input_encoding",
-            "output_encoding",
-            "errors",
-            "replacement_char",
-            "replace_control_characters",
-        ),
+        attrs=("output_encoding", *unicode.READING),
         shape=like_input(0),
         kernels=on_cpu(_unicode_transcode_kernel),
         over_batch=by_row(0),

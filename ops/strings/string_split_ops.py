@@ -33,6 +33,7 @@ def string_split(
     sep: TensorLike | None = None,
     skip_empty: bool = True,
     delimiter: TensorLike | None = None,
+    result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
     """Split each string of a vector at a delimiter.
@@ -43,6 +44,7 @@ def string_split(
             byte is an element of its own.
         skip_empty: Whether to leave out empty elements.
         delimiter: The older name of `sep`.
+        result_type: ``SparseTensor``; there are no ragged tensors.
         name: Name of the operation.
 
     Returns:
@@ -52,14 +54,22 @@ def string_split(
         >>> session.run(tf.string_split(["a b", "c"]).values)
         array([b'a', b'b', b'c'], dtype=object)
     """
+    _check_result_type("StringSplit", result_type)
     if delimiter is None:
         delimiter = " " if sep is None else sep
     return SparseTensor(*add_op(STRING_SPLIT, source, delimiter, name=name, skip_empty=skip_empty))
 
 
+def _check_result_type(what: str, result_type: str) -> None:
+    if result_type != "SparseTensor":
+        raise InvalidArgumentError(
+            f"{what}: result_type is {result_type!r}, expected 'SparseTensor': tfray has no ragged tensors"
+        )
+
+
 def _string_split_kernel(ctx: KernelContext, source: Array, delimiter: Array) -> list[Array]:
     split = _splitter(as_string(delimiter))
-    rows = [split(string) for string in source.tolist()]
+    rows = [split(string) if string else [] for string in source.tolist()]
     if ctx.attr("skip_empty"):
         rows = [[part for part in row if part] for row in rows]
     return _sparse_rows(rows)
@@ -128,18 +138,21 @@ def string_split_v2(
     """Split strings as Python's ``split`` does: ``tf.strings.split``.
 
     Args:
-        input: Shape ``[n]`` or a scalar, string.
+        input: Strings of any shape.
         sep: A string scalar, the whole of which is the delimiter; runs of white space when None or empty.
         maxsplit: How often to split at most; -1 for no limit.
-        result_type: ``SparseTensor``.
+        result_type: ``SparseTensor``; there are no ragged tensors.
         source: The older name of `input`.
         name: Name of the operation.
 
     Returns:
-        A `SparseTensor` of shape ``[n, most elements]``.
+        A `SparseTensor` of the shape of `input` with one dimension more, of the size of the most elements; ``[1, most
+        elements]`` for a scalar.
+
+    Raises:
+        InvalidArgumentError: `result_type` is another.
     """
-    if result_type != "SparseTensor":
-        raise InvalidArgumentError(f"StringSplitV2: result_type is {result_type!r}, expected 'SparseTensor'")
+    _check_result_type("StringSplitV2", result_type)
     strings = convert_to_tensor(source if input is None else input, dtypes.string)
     if strings.shape.rank == 0:
         strings = reshape(strings, [1])
@@ -148,7 +161,16 @@ def string_split_v2(
 
 def _string_split_v2_kernel(ctx: KernelContext, source: Array, separator: Array) -> list[Array]:
     sep, limit = as_string(separator) or None, ctx.attr("maxsplit")
-    return _sparse_rows([string.split(sep, limit) for string in source.tolist()])
+    indices, values, sizes = _sparse_rows([string.split(sep, limit) for string in source.reshape(-1).tolist()])
+    owners = np.unravel_index(indices[:, 0], source.shape)
+    return [np.stack([*owners, indices[:, 1]], axis=1), values, np.array([*source.shape, sizes[1]], np.int64)]
+
+
+def _string_split_v2_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(0)
+    rank = op.inputs[0].shape.rank
+    size = None if rank is None else rank + 1
+    return [TensorShape([None, size]), TensorShape([None]), TensorShape([size])]
 
 
 STRING_SPLIT_V2 = register(
@@ -157,7 +179,7 @@ STRING_SPLIT_V2 = register(
         inputs=("input: string", "sep: string"),
         outputs=("indices: int64", "values: string", "shape: int64"),
         attrs=("maxsplit",),
-        shape=_string_split_shape,
+        shape=_string_split_v2_shape,
         kernels=on_cpu(_string_split_v2_kernel),
         over_batch=_split_over_batch,
     )

@@ -86,6 +86,7 @@ JOINING = [
         modes=("known", "unknown sizes"),
     ),
     given("StringJoin", lambda x: string_ops.string_join([x, x]), [text(b"a")], text(b"aa")),
+    given("StringJoin", lambda: string_ops.string_join([]), [], text(b"")),
     given(
         "StringJoin",
         lambda *parts: string_ops.string_join(list(parts)),
@@ -149,6 +150,12 @@ SPLITTING = [
                 ],
             ),
             (strings(), text(b" "), {}, [np.empty((0, 2)), strings(), [0, 0]]),
+            (
+                strings(b"", b"a"),
+                text(b","),
+                {"skip_empty": False},
+                [[[1, 0]], strings(b"a"), [2, 1]],
+            ),
         ]
     ],
     given(
@@ -169,6 +176,15 @@ SPLITTING = [
         label="limited",
     ),
     given(
+        "StringSplitV2",
+        SPLIT_V2,
+        [matrix([b"a b"], [b"c"])],
+        [[[0, 0, 0], [0, 0, 1], [1, 0, 0]], strings(b"a", b"b", b"c"), [2, 1, 2]],
+        modes=("known", "unknown sizes"),
+        data_dependent=True,
+        label="matrix",
+    ),
+    given(
         "StringSplit",
         string_split_ops.string_bytes_split,
         [text(b"abc")],
@@ -185,6 +201,13 @@ CHANGING = [
     given(
         "StringLower", string_ops.string_lower, [text("ÄB".encode())], text("äb".encode()), kwargs={"encoding": "utf-8"}
     ),
+    *[
+        given(op, function, [text(b"aB\xff")], text(expected), kwargs={"encoding": "utf-8"}, label="malformed")
+        for op, function, expected in [
+            ("StringUpper", string_ops.string_upper, "AB\ufffd".encode()),
+            ("StringLower", string_ops.string_lower, "ab\ufffd".encode()),
+        ]
+    ],
     given("StringUpper", string_ops.string_upper, [text("äb".encode())], text("äB".encode())),
     given(
         "StringUpper",
@@ -211,6 +234,8 @@ CHANGING = [
                 matrix([b"a", b"d"], [b"e", b"h"]),
             ),
             (strings("äöü".encode()), I32(1), I32(1), {"unit": "UTF8_CHAR"}, strings("ö".encode())),
+            (text(b"h\xff\xc3\xa9l"), I32(1), I32(2), {"unit": "UTF8_CHAR"}, text(b"\xff\xc3\xa9")),
+            (text(b"h\xff\xc3\xa9l"), I32(-2), I32(1), {"unit": "UTF8_CHAR"}, text(b"\xc3\xa9")),
         ]
     ],
     *[
@@ -223,6 +248,10 @@ CHANGING = [
             (text("aä b".encode()), b"[[:alpha:]]", b"x", {}, text("xä x".encode())),
             (text(b"a\\b"), rb"\\", rb"\\\\", {}, text(rb"a\\b")),
             (text(b"a\xffb"), b"b", b"c", {}, text(b"a\xffc")),
+            (text(b"abc"), b"b*", b"-", {}, text(b"-a-c-")),  # RE2 finds no empty match right behind another
+            (text(b"abc"), b"(a)", rb"\2", {}, text(b"abc")),
+            (text(b"ab"), b"a", rb"x\y", {}, text(b"xb")),
+            (text(b"ab"), b"a", rb"x\y", {"replace_global": False}, text(b"ab")),
         ]
     ],
     given("RegexFullMatch", string_ops.regex_full_match, [strings(b"abc", b"ab"), text(b"a.c")], [True, False]),
@@ -261,6 +290,25 @@ CHANGING = [
                     },
                     text(b"a??"),
                 ),
+                *[
+                    (
+                        text(data),
+                        {"input_encoding": encoding, "output_encoding": "UTF-8"},
+                        text("aé".encode()),
+                    )
+                    for encoding in ("UTF-16", "UTF-32")
+                    for data in ("aé".encode(encoding), "aé".encode(f"{encoding}-BE"))
+                ],
+                (
+                    text("\ufffd\x7f".encode() + b"\xff\n"),
+                    {
+                        "input_encoding": "UTF-8",
+                        "output_encoding": "UTF-8",
+                        "replacement_char": 33,
+                        "replace_control_characters": True,
+                    },
+                    text("\ufffd\x7f!!".encode()),
+                ),
             ]
         )
     ],
@@ -298,6 +346,7 @@ NUMBERS = [
             (text(b"12"), {"out_type": dtypes.int64}, np.int64(12)),
             (strings(b"-7"), {"out_type": dtypes.int32}, I32([-7])),
             (strings(b"0.1"), {"out_type": dtypes.float64}, np.float64([0.1])),
+            (strings(b"0xF", b" -0x1.8p1 ", b"NAN(abc)"), {}, np.float32([15, -3, np.nan])),
         ]
     ],
     given("StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 2**62), [WORDS], FAST),
@@ -336,16 +385,15 @@ ERRORS = [
     ),
     OpError("StringLength", lambda x: string_ops.string_length(x, unit="WORD"), [SQUARE], "unit"),
     OpError("StringLower", lambda x: string_ops.string_lower(x, "latin"), [SQUARE], "encoding"),
-    OpError("StringLower", lambda x: string_ops.string_lower(x, "utf-8"), [text(b"\xff")], "not UTF-8", True),
     OpError("Substr", lambda x: string_ops.substr(x, 6, 1), [text(b"hello")], "position 6 is outside", True),
     OpError("Substr", lambda x: string_ops.substr(x, -6, 1), [text(b"hello")], "position -6 is outside", True),
     OpError("Substr", lambda x: string_ops.substr(x, [0, 1], 1), [text(b"hello")], "incompatible"),
     OpError("RegexReplace", lambda x: REPLACE(x, "(", ""), [text(b"a")], "not a regular expression", True),
-    OpError("RegexReplace", lambda x: REPLACE(x, "a", r"\3"), [text(b"a")], "the pattern has 0 groups", True),
     OpError("RegexFullMatch", lambda x: string_ops.regex_full_match(x, ["a"]), [text(b"a")], "rank"),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"a*")], "not base 64", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"a")], "not base 64", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"ab+/")], "not base 64", True),
+    OpError("DecodeBase64", string_ops.decode_base64, [text(b"YQ=")], "not filled up", True),
     OpError(
         "UnicodeTranscode",
         lambda x: string_ops.unicode_transcode(x, "UTF-8", "UTF-8", "strict"),
@@ -353,6 +401,15 @@ ERRORS = [
         "is not UTF-8",
         True,
     ),
+    OpError(
+        "UnicodeTranscode",
+        lambda x: string_ops.unicode_transcode(x, "UTF-8", "UTF-8", "strict", replace_control_characters=True),
+        [text(b"a\n")],
+        "control characters",
+        True,
+    ),
+    OpError("StringJoin", string_ops.string_join, [text(b"a")], "expected a list"),
+    OpError("StringToHashBucket", string_number_ops.string_to_hash_bucket, [text(b"a")], "num_buckets is missing"),
     OpError(
         "UnicodeTranscode", lambda x: string_ops.unicode_transcode(x, "nothing", "UTF-8"), [text(b"")], "'nothing'"
     ),
