@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
@@ -15,8 +15,30 @@ OUTPUT_ENCODINGS: Final = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 READING: Final = ("input_encoding", "errors", "replacement_char", "replace_control_characters")
 """Names of the attributes of an operation that reads text: what `reading` gives."""
 
-_WITHOUT_MARK: Final = {"utf-16": "utf-16-be", "utf-32": "utf-32-be"}
-"""What a string of these encodings is read as when no mark at its beginning says which byte comes first."""
+LAST: Final = 0x10FFFF
+"""The largest number of a character."""
+
+_MARKS: Final = {
+    "utf-16": ((codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF16_LE, "utf-16-le"), (b"", "utf-16-be")),
+    "utf-32": ((codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF32_LE, "utf-32-le"), (b"", "utf-32-be")),
+}
+"""Encodings of which a mark at a string's beginning says which byte comes first: the mark, and what follows it."""
+
+
+def check_output(what: str, encoding: str) -> None:
+    """Raise `InvalidArgumentError` if strings cannot be written in an encoding."""
+    if encoding not in OUTPUT_ENCODINGS:
+        expected = ", ".join(OUTPUT_ENCODINGS)
+        raise InvalidArgumentError(f"{what}: output_encoding is {encoding!r}, expected one of {expected}")
+
+
+def replacing(what: str, errors: str, replacement_char: int) -> dict[str, Any]:
+    """The attributes that say what becomes of malformed parts. Raises `InvalidArgumentError` for wrong ones."""
+    if errors not in ("replace", "ignore", "strict"):
+        raise InvalidArgumentError(f"{what}: errors is {errors!r}, expected 'replace', 'ignore' or 'strict'")
+    if not 0 <= replacement_char <= LAST:
+        raise InvalidArgumentError(f"{what}: replacement_char is {replacement_char}, expected 0 to {LAST}")
+    return {"errors": errors, "replacement_char": int(replacement_char)}
 
 
 def reading(
@@ -27,49 +49,69 @@ def reading(
         codecs.lookup(input_encoding)
     except LookupError as error:
         raise InvalidArgumentError(f"{what}: {input_encoding!r} is not the name of an encoding") from error
-    if errors not in ("replace", "ignore", "strict"):
-        raise InvalidArgumentError(f"{what}: errors is {errors!r}, expected 'replace', 'ignore' or 'strict'")
-    if not 0 <= replacement_char <= 0x10FFFF:
-        raise InvalidArgumentError(f"{what}: replacement_char is {replacement_char}, expected 0 to 0x10ffff")
-    return dict(zip(READING, (input_encoding, errors, replacement_char, bool(replace_control_characters)), strict=True))
+    return {
+        "input_encoding": input_encoding,
+        **replacing(what, errors, replacement_char),
+        "replace_control_characters": bool(replace_control_characters),
+    }
 
 
-def reader(ctx: KernelContext) -> Callable[[bytes], str]:
-    """A function from the bytes of a string to its text, for an operation with the attributes `READING`.
+class Reader:
+    """Reads strings as text by the attributes `READING` of an operation."""
 
-    It raises `InvalidArgumentError` for a malformed string if ``errors`` is ``strict``.
-    """
-    source, errors = ctx.attr("input_encoding"), ctx.attr("errors")
-    substitute = "" if errors == "ignore" else chr(ctx.attr("replacement_char"))
-    how = "strict" if errors == "strict" else _substituting(substitute)
-    default = _WITHOUT_MARK.get(codecs.lookup(source).name)
-    controls = dict.fromkeys(range(32), substitute) if ctx.attr("replace_control_characters") else {}
+    def __init__(self, ctx: KernelContext) -> None:
+        self._name = ctx.attr("input_encoding")
+        self._encoding = codecs.lookup(self._name).name
+        self._strict = ctx.attr("errors") == "strict"
+        self._substitute = "" if ctx.attr("errors") == "ignore" else chr(ctx.attr("replacement_char"))
+        self._controls = 32 if ctx.attr("replace_control_characters") else 0
 
-    def read(string: bytes) -> str:
-        encoding = source
-        if default is not None and not string.startswith(_marks(default)):
-            encoding = default
-        try:
-            text = string.decode(encoding, how)
-        except UnicodeDecodeError as error:
-            raise InvalidArgumentError(f"{string[:80]!r} is not {source}: {error}") from error
-        if not controls:
-            return text
-        if errors == "strict" and any(ord(character) < 32 for character in text):
-            raise InvalidArgumentError(f"{string[:80]!r} has control characters")
-        return text.translate(controls)
+    def text(self, string: bytes) -> str:
+        """The text of a string. Raises `InvalidArgumentError` for a malformed one if ``errors`` is ``strict``."""
+        return "".join([text for _, text, _ in self._pieces(string)])
 
-    return read
+    def characters(self, string: bytes) -> tuple[list[int], list[int]]:
+        """The number of each character, and where it begins in the string. Raises as `text` does."""
+        codes: list[int] = []
+        offsets: list[int] = []
+        for start, text, encoding in self._pieces(string):
+            for character in text:
+                codes.append(ord(character))
+                offsets.append(start)
+                start += len(character.encode(encoding)) if encoding else 0
+        return codes, [0, *offsets[1:]] if offsets else []  # a mark belongs to the first character
 
+    def _pieces(self, string: bytes) -> Iterator[tuple[int, str, str]]:
+        """Where each piece begins, its text, and the encoding of a piece that is not a substitute."""
+        marks = _MARKS.get(self._encoding, ((b"", self._encoding),))
+        mark, encoding = next(pair for pair in marks if string.startswith(pair[0]))
+        start = len(mark)
+        while start < len(string):
+            end = after = len(string)
+            try:
+                text = string[start:].decode(encoding)
+            except UnicodeDecodeError as error:
+                self._refuse(string, str(error))
+                end, after = start + error.start, start + error.end
+                text = string[start:end].decode(encoding)
+            yield from self._without_controls(string, start, text, encoding)
+            if end < after:
+                yield end, self._substitute, ""
+            start = after
 
-def _marks(encoding: str) -> tuple[bytes, ...]:
-    if encoding == "utf-16-be":
-        return codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE
-    return codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE
+    def _without_controls(self, string: bytes, start: int, text: str, encoding: str) -> Iterator[tuple[int, str, str]]:
+        begin = 0
+        for index, character in enumerate(text if self._controls else ""):
+            if ord(character) < self._controls:
+                self._refuse(string, f"it has the control character {character!r}")
+                before = text[begin:index]
+                yield start, before, encoding
+                start += len(before.encode(encoding))
+                yield start, self._substitute, ""
+                start += len(character.encode(encoding))
+                begin = index + 1
+        yield start, text[begin:], encoding
 
-
-def _substituting(text: str) -> str:
-    """The name of Python's way of decoding that puts `text` in place of each malformed part."""
-    name = f"tfray-{ord(text) if text else None}"
-    codecs.register_error(name, lambda error: (text, error.end))  # type: ignore[attr-defined]
-    return name
+    def _refuse(self, string: bytes, why: str) -> None:
+        if self._strict:
+            raise InvalidArgumentError(f"{string[:80]!r} is not {self._name}: {why}")

@@ -13,15 +13,24 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
-from tfray.framework.shape_functions import like_input
+from tfray.framework.shape_functions import like_input, scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.kernels import unicode
 from tfray.ops.kernels.batch_rules import by_element, by_row
-from tfray.ops.kernels.text import as_string, as_strings, characters, check_unit, decoded, filled, lenient, mapped
+from tfray.ops.kernels.text import (
+    as_string,
+    as_strings,
+    characters,
+    check_unit,
+    decoded,
+    filled,
+    lenient,
+    mapped,
+    summarized,
+)
 
 # -- joining -------------------------------------------------------------------------------------------
 
@@ -74,6 +83,61 @@ STRING_JOIN = register(
         shape=_string_join_shape,
         kernels=on_cpu(_string_join_kernel),
         over_batch=by_element,
+    )
+)
+
+
+def string_format(
+    template: str,
+    inputs: TensorLike | Sequence[TensorLike],
+    placeholder: str = "{}",
+    summarize: int = 3,
+    name: str | None = None,
+) -> Tensor:
+    """Put the values of tensors into a text. Public as ``tf.strings.format``.
+
+    Args:
+        template: The text.
+        inputs: Tensors of any shape and dtype, a list; or one tensor.
+        placeholder: What in `template` stands for a tensor, one after the other.
+        summarize: How many elements to show at either end of each dimension; all when -1.
+        name: Name of the operation.
+
+    Returns:
+        A string scalar.
+
+    Raises:
+        InvalidArgumentError: `template` has another number of placeholders than there are tensors.
+
+    Examples:
+        >>> session.run(tf.strings.format("x: {}", tf.range(9)))
+        b'x: [0 1 2 ... 6 7 8]'
+    """
+    tensors = list(inputs) if isinstance(inputs, (list, tuple)) else [convert_to_tensor(inputs)]
+    expected = template.count(placeholder)
+    if expected != len(tensors):
+        raise InvalidArgumentError(
+            f"StringFormat: the template has {expected} placeholders {placeholder!r}, and there are {len(tensors)} "
+            "tensors"
+        )
+    attrs = {"template": template, "placeholder": placeholder, "summarize": int(summarize)}
+    return add_op(STRING_FORMAT, tensors, name=name, **attrs)
+
+
+def _string_format_kernel(ctx: KernelContext, *inputs: Array) -> Array:
+    parts = ctx.attr("template").encode().split(ctx.attr("placeholder").encode())
+    texts = [summarized(value, ctx.attr("summarize")).encode("utf-8", "surrogateescape") for value in inputs]
+    return filled((), [b"".join([parts[0], *(piece for pair in zip(texts, parts[1:], strict=True) for piece in pair)])])
+
+
+STRING_FORMAT = register(
+    OpDef(
+        name="StringFormat",
+        inputs=("inputs: any*",),
+        outputs=("output: string",),
+        attrs=("template", "placeholder", "summarize"),
+        shape=scalar,
+        kernels=on_cpu(_string_format_kernel),
     )
 )
 
@@ -490,59 +554,6 @@ DECODE_BASE64 = register(
         outputs=("output: string",),
         shape=like_input(0),
         kernels=on_cpu(_decode_base64_kernel),
-        over_batch=by_row(0),
-    )
-)
-
-
-def unicode_transcode(
-    input: TensorLike,
-    input_encoding: str,
-    output_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Strings in another encoding.
-
-    Args:
-        input: Strings, any shape.
-        input_encoding: Theirs, by a name that Python knows. Of ``UTF-16`` and ``UTF-32`` a mark says which byte comes
-            first, the highest without a mark.
-        output_encoding: ``UTF-8``, ``UTF-16-BE`` or ``UTF-32-BE``.
-        errors: What becomes of bytes that mean nothing: ``replace``, ``ignore`` or ``strict``.
-        replacement_char: The code of what replaces them.
-        replace_control_characters: Whether characters below 32 count as meaning nothing.
-        name: Name of the operation.
-
-    Returns:
-        Same shape, string.
-
-    Raises:
-        InvalidArgumentError: There is no such encoding. At run time: a string is malformed and `errors` is strict.
-    """
-    if output_encoding not in unicode.OUTPUT_ENCODINGS:
-        raise InvalidArgumentError(
-            f"UnicodeTranscode: output_encoding is {output_encoding!r}, expected one of {unicode.OUTPUT_ENCODINGS}"
-        )
-    attrs = unicode.reading("UnicodeTranscode", input_encoding, errors, replacement_char, replace_control_characters)
-    return add_op(UNICODE_TRANSCODE, input, name=name, output_encoding=output_encoding, **attrs)
-
-
-def _unicode_transcode_kernel(ctx: KernelContext, strings: Array) -> Array:
-    read, target = unicode.reader(ctx), ctx.attr("output_encoding")
-    return mapped(lambda string: read(string).encode(target, "surrogatepass"), strings)
-
-
-UNICODE_TRANSCODE = register(
-    OpDef(
-        name="UnicodeTranscode",
-        inputs=("input: string",),
-        outputs=("output: string",),
-        attrs=("output_encoding", *unicode.READING),
-        shape=like_input(0),
-        kernels=on_cpu(_unicode_transcode_kernel),
         over_batch=by_row(0),
     )
 )
