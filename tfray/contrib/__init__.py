@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         data,
         distributions,
         estimator,
+        feature_column,
         framework,
         layers,
         learn,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "data", "distributions", "estimator", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses",
-    "metrics", "opt", "rnn", "seq2seq", "slim", "staging", "training", "util",
+    "data", "distributions", "estimator", "feature_column", "framework", "layers", "learn", "legacy_seq2seq",
+    "lookup", "losses", "metrics", "opt", "rnn", "seq2seq", "slim", "staging", "training", "util",
 ]
 # fmt: on
 
