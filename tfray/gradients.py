@@ -26,7 +26,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
@@ -185,9 +185,10 @@ def gradients(
     ``<name>/<operation>_grad``. They can be differentiated again.
 
     Args:
-        ys: A tensor or a list of them, of floating or complex dtypes.
+        ys: A tensor or a list of them. Nothing flows through integers, flags and strings.
         xs: A tensor or variable, or a list of them. The gradient of a variable counts every read of it.
-        grad_ys: For each of `ys` the gradient of the final quantity with respect to it; None stands for ones.
+        grad_ys: For each of `ys` the gradient of the final quantity with respect to it; None stands for ones, and
+            is not enough for complex ones.
         name: Name scope of the new operations.
         colocate_gradients_with_ops: Put each gradient on the device of the operation differentiated.
         gate_gradients: Use a gradient of an operation only when all gradients of that operation are computed.
@@ -200,14 +201,12 @@ def gradients(
         or None where no target depends on it.
 
     Raises:
-        InvalidArgumentError: A target that is not differentiable, tensors of several graphs, or a gradient
-            whose shape or dtype is not that of its tensor.
+        InvalidArgumentError: Tensors of several graphs, or a gradient whose shape or dtype is not that of its tensor.
+        TypeError: A complex target without its gradient, or a target without a gradient of ones.
         LookupError: An operation on the way has no gradient.
     """
     targets = [convert_to_tensor(y) for y in _as_list(ys)]
-    if not targets:
-        raise InvalidArgumentError("gradients: there are no ys")
-    graph = _building_graph(targets[0])
+    graph = _building_graph(targets[0]) if targets else get_default_graph()
     sources = [_source(x, graph) for x in _as_list(xs)]
     stops = frozenset(_source(x, graph) for x in _as_list(stop_gradients))
     for y in targets:
@@ -221,8 +220,9 @@ def gradients(
             walk.add(y, d_y)
         walk.run_through_regions(targets, sources)
         totals = [walk.total(tensor) for tensor in sources]
-        if zeros_if_unconnected:
-            totals = [_zeros(x) if d is None else d for x, d in zip(_as_list(xs), totals, strict=True)]
+    if zeros_if_unconnected:
+        with graph.as_default():
+            totals = [array_ops.zeros_like(x) if d is None else d for x, d in zip(_as_list(xs), totals, strict=True)]
     return totals
 
 
@@ -245,11 +245,7 @@ def _building_graph(target: Tensor) -> Graph:
 def _source(x: Any, graph: Graph) -> Tensor:
     """The tensor that stands for a source: the handle of a variable, which collects the gradients of its reads."""
     handle = getattr(x, "handle", None)
-    tensor = handle if isinstance(handle, Tensor) else x
-    if not isinstance(tensor, Tensor):
-        raise InvalidArgumentError(
-            f"gradients: {x!r} is neither a tensor nor a variable of the graph, so nothing depends on it"
-        )
+    tensor = handle if isinstance(handle, Tensor) else convert_to_tensor(x)
     if not graph.admits(tensor.graph):
         raise InvalidArgumentError(f"gradients: {x!r} belongs to another graph than the ys", op_name=tensor.op.name)
     return tensor
@@ -258,13 +254,6 @@ def _source(x: Any, graph: Graph) -> Tensor:
 def _check_target(y: Tensor, graph: Graph) -> None:
     if not graph.admits(y.graph):
         raise InvalidArgumentError(f"gradients: {y!r} belongs to another graph than the first of the ys")
-    if not y.dtype.is_differentiable:
-        raise InvalidArgumentError(
-            f"gradients: {y!r} is {y.dtype.name}; only floating and complex tensors have gradients: "
-            "differentiate before rounding or casting",
-            op_name=y.op.name,
-            site=y.op.site,
-        )
 
 
 def _is_zero(unconnected_gradients: Any) -> bool:
@@ -293,6 +282,10 @@ def _initial_gradients(targets: Sequence[Tensor], grad_ys: Any) -> list[Gradient
 
 
 def _initial_gradient(y: Tensor, d_y: Any, index: int) -> Gradient:
+    if y.dtype.is_complex and d_y is None:
+        raise ArgumentError(f"gradients: {y!r} is complex: pass the gradient with respect to it in grad_ys")
+    if y.dtype in (dtypes.bool_, dtypes.string) and (d_y is not None or y.dtype is dtypes.string):
+        raise ArgumentError(f"gradients: {y!r} is {y.dtype.name}, and only numbers have gradients")
     if d_y is None:
         return array_ops.ones_like(y, name=f"grad_ys_{index}")
     if isinstance(d_y, IndexedSlices):
@@ -301,10 +294,6 @@ def _initial_gradient(y: Tensor, d_y: Any, index: int) -> Gradient:
     if not d_y.shape.is_compatible_with(y.shape):
         raise InvalidArgumentError(f"gradients: grad_ys {d_y!r} has another shape than {y!r}")
     return d_y
-
-
-def _zeros(x: Any) -> Tensor:
-    return array_ops.zeros_like(x)
 
 
 @dataclass
@@ -351,7 +340,7 @@ class _BackwardWalk:
 
     def _path(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> list[Operation]:
         """The operations between `sources` and `targets`, in order of creation."""
-        self.reached.update(sources)
+        self.reached.update(filter(carries_gradient, sources))
         path = []
         behind = reachable_backward((tensor.op for tensor in targets), _differentiable_inputs)
         for op in sorted(behind, key=lambda op: op.id):

@@ -99,7 +99,8 @@ class Session:
         Args:
             fetches: A tensor, operation, variable, `IndexedSlices` or name, or lists, tuples, named tuples and
                 dictionaries of these, nested at will.
-            feed_dict: Values for any tensors, by tensor or name. What is fed is not computed.
+            feed_dict: Values for any tensors, by tensor or name, or tuples of values by tuples of these. A value is
+                cast to the tensor's dtype as `numpy.asarray` does. What is fed is not computed.
             options: Timeout of this step, and what to record of it.
             run_metadata: Takes what is recorded, in place of what it holds.
 
@@ -121,7 +122,7 @@ class Session:
             _Structure(self._graph, fetches)
             raise
         if step is None:
-            step = self._prepare(key, fetches, list(feed_dict or ()))
+            step = self._prepare(key, fetches, list(_checked_feeds(feed_dict or {})))
         values = list(feed_dict.values()) if feed_dict else ()
         try:
             if options is None:
@@ -286,11 +287,9 @@ class _PreparedStep:
         feeds: Sequence[Any],
         placer: CostPlacer | None = None,
     ) -> None:
-        # A sparse tensor is fed as the tensors that it consists of. `parts` has the list of these for each feed.
-        parts = [feed._feed_parts() if hasattr(feed, "_feed_parts") else [feed] for feed in feeds]
-        self._part_counts = [len(each) for each in parts]
-        self._has_composites = len(feeds) != sum(self._part_counts)
-        tensors = [_fed_tensor(graph, feed) for each in parts for feed in each]
+        # A sparse tensor, or a tuple, is fed as the tensors that it consists of.
+        self._composites = list(feeds) if any(map(_is_composite_feed, feeds)) else None
+        tensors = [_fed_tensor(graph, part) for feed in feeds for part in _parts_of_feed(feed)]
         self._feeds = [Feed(tensor) for tensor in tensors]
         fed = {tensor: i for i, tensor in enumerate(tensors)}
         if len(fed) < len(self._feeds):
@@ -370,22 +369,10 @@ class _PreparedStep:
 
     def _convert(self, values: Sequence[Any]) -> list[Any]:
         """The fed values as arrays, one for each fed tensor."""
-        if self._has_composites:
-            values = self._parts_of(values)
+        if self._composites is not None:
+            pairs = zip(self._composites, values, strict=True)
+            values = [part for feed, value in pairs for part in _parts_of_value(feed, value)]
         return [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
-
-    def _parts_of(self, values: Sequence[Any]) -> list[Any]:
-        """The values of the tensors that are fed, given those of the feeds."""
-        found: list[Any] = []
-        for value, count in zip(values, self._part_counts, strict=True):
-            parts = [part for part in value if part is not None] if isinstance(value, (list, tuple)) else [value]
-            if count > 1 and len(parts) != count:
-                raise InvalidArgumentError(
-                    "a sparse tensor is fed with a tf.SparseTensorValue, or indices, values and shape; "
-                    f"tf.IndexedSlices with values, indices and shape; got {value!r}"
-                )
-            found += parts if count > 1 else [value]
-        return found
 
     @property
     def devices(self) -> dict[str, str]:
@@ -454,6 +441,42 @@ def _find_operation(error: OpError, graph: Graph) -> None:
 def _plain(value: Any) -> Any:
     """A scalar for an array of rank 0: a number of NumPy, or bytes."""
     return value[()] if type(value) is np.ndarray and value.ndim == 0 else value
+
+
+def _is_composite_feed(feed: Any) -> bool:
+    return isinstance(feed, tuple) or hasattr(feed, "_feed_parts")
+
+
+def _parts_of_feed(feed: Any) -> Sequence[Any]:
+    """What the key of a `feed_dict` consists of: tensors or names."""
+    if isinstance(feed, tuple):
+        return [part for item in feed for part in _parts_of_feed(item)]
+    parts: Sequence[Any] = feed._feed_parts() if hasattr(feed, "_feed_parts") else [feed]
+    return parts
+
+
+def _parts_of_value(feed: Any, value: Any) -> Sequence[Any]:
+    """The values of the tensors that `feed` consists of, given its own."""
+    if not _is_composite_feed(feed):
+        return [value]
+    parts = list(value) if isinstance(value, (list, tuple)) else [value]
+    if isinstance(feed, tuple):
+        if len(parts) != len(feed):
+            raise InvalidArgumentError(f"{feed!r} is fed with a tuple of {len(feed)} values, got {value!r}")
+        return [part for item, held in zip(feed, parts, strict=True) for part in _parts_of_value(item, held)]
+    parts = [part for part in parts if part is not None]
+    if len(parts) != len(feed._feed_parts()):
+        raise InvalidArgumentError(
+            "a sparse tensor is fed with a tf.SparseTensorValue, or indices, values and shape; "
+            f"tf.IndexedSlices with values, indices and shape; got {value!r}"
+        )
+    return parts
+
+
+def _checked_feeds(feed_dict: Any) -> Mapping[Any, Any]:
+    if not isinstance(feed_dict, Mapping):
+        raise ArgumentError(f"feed_dict is {feed_dict!r}, expected a dictionary from tensors to values")
+    return feed_dict
 
 
 def _fed_tensor(graph: Graph, feed: Any) -> Tensor:

@@ -578,6 +578,19 @@ def test_arguments_are_checked():
         optimizer.minimize(lambda: constant(1), var_list=var)
 
 
+@pytest.mark.parametrize("make", [GradientDescentOptimizer, AdamOptimizer, AdagradOptimizer])
+def test_a_trainable_integer_that_the_loss_does_not_use_is_no_obstacle(make):
+    step, var = Variable(0, name="step"), Variable(2.0, name="w")
+    optimizer = make(0.1)
+    assert [d is None for d, _ in optimizer.compute_gradients(var * var)] == [True, False]
+    train_op = optimizer.minimize(var * var, global_step=step)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run([train_op, train_op])
+        session.run(train_op)
+        assert session.run(step) == 2 and session.run(var) < 2.0
+
+
 @pytest.mark.parametrize("row", [-1, 3])
 def test_rows_out_of_range(row):
     var = Variable(np.zeros((3, 1), np.float32), name="w")
