@@ -277,6 +277,7 @@ from tfray.ops.linalg.decomposition_ops import (
 )
 from tfray.ops.linalg.fft_ops import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from tfray.ops.linalg.matrix_function_ops import matrix_square_root
+from tfray.ops.linalg.norm_ops import norm
 from tfray.ops.linalg.solve_ops import matrix_determinant, matrix_inverse, matrix_solve, matrix_triangular_solve
 from tfray.ops.math.arithmetic_ops import (
     abs,
@@ -328,7 +329,7 @@ from tfray.ops.math.comparison_ops import (
 from tfray.ops.math.complex_ops import angle, complex, imag, real
 from tfray.ops.math.conversion_ops import bitcast, saturate_cast
 from tfray.ops.math.einsum_ops import einsum
-from tfray.ops.math.linalg_ops import cross, matmul, norm, tensordot, trace
+from tfray.ops.math.linalg_ops import cross, matmul, tensordot, trace
 from tfray.ops.math.reduction_ops import (
     count_nonzero,
     reduce_all,

@@ -414,7 +414,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
     """Compute ``(x - y) * (x - y)``.
 
     Args:
-        x: Any shape, A number dtype.
+        x: Any shape, a number dtype. Of complex numbers it is the square of the distance.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
@@ -437,7 +437,9 @@ def _squared_difference_kernel(ctx: KernelContext, x: Array, y: Array, out: Arra
 
 def _squared_difference_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     x, y = op.inputs
-    d_difference = multiply(d_z, multiply(subtract(x, y), 2))
+    # The square of a distance is real, whatever dtype it comes in.
+    d_real = cast(cast(d_z, d_z.dtype.real_dtype), d_z.dtype)
+    d_difference = multiply(d_real, multiply(subtract(x, y), 2))
     return [sum_to_shape_of(d_difference, x, y), sum_to_shape_of(-d_difference, y, x)]
 
 
@@ -445,7 +447,7 @@ SQUARED_DIFFERENCE = register(
     binary(
         "SquaredDifference",
         out_kernel(_squared_difference_kernel, (0, 1), element="({0} - {1}) * ({0} - {1})"),
-        dtypes.REAL,
+        dtypes.NUMERIC,
         _squared_difference_gradient,
     )
 )

@@ -12,7 +12,8 @@ from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Argument, OpDef
+from tfray.framework.late_attributes import variant_name
+from tfray.framework.op_def import Argument, OpDef, lookup
 from tfray.framework.tensor_shape import Dimension, TensorShape
 
 ConversionFunction = Callable[..., Tensor | None]
@@ -81,6 +82,11 @@ def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor | None
     if isinstance(value, (list, tuple)) and _contains_tensor(value):
         return _pack(value, dtype, name)
     return None
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value holds no tensor, and nothing that becomes one by a conversion of its own."""
+    return not _contains_tensor(value)
 
 
 def _contains_tensor(value: Any) -> bool:
@@ -239,7 +245,8 @@ def add_op(definition: OpDef, *inputs: Any, name: str | None = None, **attrs: An
         definition: The operation's type.
         *inputs: One value per declared input; a variadic input takes one list.
         name: Name under the current scope; the type's name when None.
-        **attrs: Attribute values, type variables included where inputs do not determine them.
+        **attrs: Attribute values, type variables included where inputs do not determine them. The attribute
+            `OpDef.late` may be a tensor.
 
     Returns:
         The output tensor; a list of tensors when there are several; the operation when there are none.
@@ -247,6 +254,9 @@ def add_op(definition: OpDef, *inputs: Any, name: str | None = None, **attrs: An
     Raises:
         ArgumentError: An input of wrong dtype, or that is no tensor and does not become one; see `Graph.create_op`.
     """
+    if definition.late is not None and isinstance(attrs[definition.late], Tensor):
+        name, inputs = name or definition.name, (attrs.pop(definition.late), *inputs)
+        definition = lookup(variant_name(definition))
     graph = _graph_of(inputs)
     if all(isinstance(value, Tensor) for value in _flat(inputs)):
         tensors = _convert_inputs(definition, inputs, attrs)

@@ -33,7 +33,7 @@ ARITHMETIC = [
     *binary_rows("Sub", math_ops.subtract, np.subtract),
     *binary_rows("Mul", math_ops.multiply, np.multiply),
     *binary_rows("RealDiv", math_ops.truediv, np.divide, second=(0.5, 3)),
-    *binary_rows("SquaredDifference", math_ops.squared_difference, lambda x, y: np.square(x - y)),
+    *binary_rows("SquaredDifference", math_ops.squared_difference, lambda x, y: np.conj(x - y) * (x - y)),
     *binary_rows("Maximum", math_ops.maximum, np.maximum),
     *binary_rows("Minimum", math_ops.minimum, np.minimum),
     *binary_rows("Pow", math_ops.pow, np.power, 0.5, 3, second=(1, 3), dtypes=(*WIDE, dtypes.int32, dtypes.uint8)),
