@@ -628,6 +628,7 @@ if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not listed doe
 _graph.draw_with("tfray.library.inspect.notebook")
 _op_def.load_later("tfray.ops.families")
 _lazy_modules.publish(_sys.modules[__name__])
+_sys.meta_path.append(_lazy_modules.NamespaceFinder(__name__))
 newaxis = None
 __version__ = "0.1.0"
 __git_version__ = GIT_VERSION = f"v{__version__}"

@@ -31,6 +31,7 @@ from tfray.framework.graph import (
 )
 from tfray.framework.region import find_operation
 from tfray.placement.pipeline import CompiledStep, compile_step
+from tfray.runtime.device import cpu_device_count
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
 from tfray.runtime.runner import RegisteredStep, Runner
@@ -238,7 +239,7 @@ class InteractiveSession(Session):
 
 def _runner_for(target: Any, config: ConfigProto) -> Runner:
     if target is None or (isinstance(target, str) and target == ""):
-        return LocalRunner(config.device_count.get("CPU", 1), config.device_count.get("GPU"))
+        return LocalRunner(config.device_count.get("CPU", cpu_device_count()), config.device_count.get("GPU"))
     text = target.decode() if isinstance(target, bytes) else target
     if isinstance(text, str) and re.fullmatch(r"grpc(\+\w+)?://.+", text):
         return ServedCluster(text, config.device_filters).runner()
