@@ -12,28 +12,110 @@ from typing import TYPE_CHECKING, Any, Final
 from tfray.lazy_modules import LazyPackage
 
 if TYPE_CHECKING:
-    from tfray.estimator import export, inputs
+    from tfray.estimator import experimental, export, inputs
+    from tfray.estimator.baseline import BaselineClassifier, BaselineEstimator, BaselineRegressor
+    from tfray.estimator.classification_heads import BinaryClassHead, MultiClassHead, MultiLabelHead
+    from tfray.estimator.dnn import DNNClassifier, DNNEstimator, DNNRegressor
+    from tfray.estimator.dnn_linear_combined import (
+        DNNLinearCombinedClassifier,
+        DNNLinearCombinedEstimator,
+        DNNLinearCombinedRegressor,
+    )
     from tfray.estimator.estimator import Estimator
     from tfray.estimator.exporters import BestExporter, Exporter, FinalExporter, LatestExporter
+    from tfray.estimator.extenders import add_metrics
+    from tfray.estimator.heads import Head
+    from tfray.estimator.linear import LinearClassifier, LinearEstimator, LinearRegressor
+    from tfray.estimator.multi_head import MultiHead
+    from tfray.estimator.parse_specs import classifier_parse_example_spec, regressor_parse_example_spec
+    from tfray.estimator.regression_heads import LogisticRegressionHead, PoissonRegressionHead, RegressionHead
     from tfray.estimator.run_config import RunConfig
     from tfray.estimator.spec import EstimatorSpec, ModeKeys
     from tfray.estimator.train_evaluate import EvalSpec, TrainSpec, train_and_evaluate
     from tfray.estimator.warm_start import VocabInfo, WarmStartSettings
+    from tfray.training.sessions.hooks import (
+        FeedFnHook,
+        FinalOpsHook,
+        GlobalStepWaiterHook,
+        LoggingTensorHook,
+        NanLossDuringTrainingError,
+        NanTensorHook,
+        SecondOrStepTimer,
+        StepCounterHook,
+        StopAtStepHook,
+    )
+    from tfray.training.sessions.hooks_saving import (
+        CheckpointSaverHook,
+        CheckpointSaverListener,
+        ProfilerHook,
+        SummarySaverHook,
+    )
+    from tfray.training.sessions.session_run_hook import (
+        SessionRunArgs,
+        SessionRunContext,
+        SessionRunHook,
+        SessionRunValues,
+    )
 
 # fmt: off
 __all__ = [
-    "BestExporter", "Estimator", "EstimatorSpec", "EvalSpec", "Exporter", "FinalExporter", "LatestExporter", "ModeKeys",
-    "RunConfig", "TrainSpec", "VocabInfo", "WarmStartSettings", "export", "inputs", "train_and_evaluate",
+    "BaselineClassifier", "BaselineEstimator", "BaselineRegressor", "BestExporter", "BinaryClassHead",
+    "CheckpointSaverHook", "CheckpointSaverListener", "DNNClassifier", "DNNEstimator", "DNNLinearCombinedClassifier",
+    "DNNLinearCombinedEstimator", "DNNLinearCombinedRegressor", "DNNRegressor", "Estimator", "EstimatorSpec",
+    "EvalSpec", "Exporter", "FeedFnHook", "FinalExporter", "FinalOpsHook", "GlobalStepWaiterHook", "Head",
+    "LatestExporter", "LinearClassifier", "LinearEstimator", "LinearRegressor", "LoggingTensorHook",
+    "LogisticRegressionHead", "ModeKeys", "MultiClassHead", "MultiHead", "MultiLabelHead", "NanLossDuringTrainingError",
+    "NanTensorHook", "PoissonRegressionHead", "ProfilerHook", "RegressionHead", "RunConfig", "SecondOrStepTimer",
+    "SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues", "StepCounterHook", "StopAtStepHook",
+    "SummarySaverHook", "TrainSpec", "VocabInfo", "WarmStartSettings", "add_metrics", "classifier_parse_example_spec",
+    "experimental", "export", "inputs", "regressor_parse_example_spec", "train_and_evaluate",
 ]
 # fmt: on
 
 _MODULES: Final = {
-    "estimator": ["Estimator"],
-    "exporters": ["BestExporter", "Exporter", "FinalExporter", "LatestExporter"],
-    "run_config": ["RunConfig"],
-    "spec": ["EstimatorSpec", "ModeKeys"],
-    "train_evaluate": ["EvalSpec", "TrainSpec", "train_and_evaluate"],
-    "warm_start": ["VocabInfo", "WarmStartSettings"],
+    "tfray.estimator.baseline": ["BaselineClassifier", "BaselineEstimator", "BaselineRegressor"],
+    "tfray.estimator.classification_heads": ["BinaryClassHead", "MultiClassHead", "MultiLabelHead"],
+    "tfray.estimator.dnn": ["DNNClassifier", "DNNEstimator", "DNNRegressor"],
+    "tfray.estimator.dnn_linear_combined": [
+        "DNNLinearCombinedClassifier",
+        "DNNLinearCombinedEstimator",
+        "DNNLinearCombinedRegressor",
+    ],
+    "tfray.estimator.estimator": ["Estimator"],
+    "tfray.estimator.exporters": ["BestExporter", "Exporter", "FinalExporter", "LatestExporter"],
+    "tfray.estimator.extenders": ["add_metrics"],
+    "tfray.estimator.heads": ["Head"],
+    "tfray.estimator.linear": ["LinearClassifier", "LinearEstimator", "LinearRegressor"],
+    "tfray.estimator.multi_head": ["MultiHead"],
+    "tfray.estimator.parse_specs": ["classifier_parse_example_spec", "regressor_parse_example_spec"],
+    "tfray.estimator.regression_heads": ["LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead"],
+    "tfray.estimator.run_config": ["RunConfig"],
+    "tfray.estimator.spec": ["EstimatorSpec", "ModeKeys"],
+    "tfray.estimator.train_evaluate": ["EvalSpec", "TrainSpec", "train_and_evaluate"],
+    "tfray.estimator.warm_start": ["VocabInfo", "WarmStartSettings"],
+    "tfray.training.sessions.hooks": [
+        "FeedFnHook",
+        "FinalOpsHook",
+        "GlobalStepWaiterHook",
+        "LoggingTensorHook",
+        "NanLossDuringTrainingError",
+        "NanTensorHook",
+        "SecondOrStepTimer",
+        "StepCounterHook",
+        "StopAtStepHook",
+    ],
+    "tfray.training.sessions.hooks_saving": [
+        "CheckpointSaverHook",
+        "CheckpointSaverListener",
+        "ProfilerHook",
+        "SummarySaverHook",
+    ],
+    "tfray.training.sessions.session_run_hook": [
+        "SessionRunArgs",
+        "SessionRunContext",
+        "SessionRunHook",
+        "SessionRunValues",
+    ],
 }
 """The names of the package itself, by the modules that have them."""
 
@@ -51,7 +133,7 @@ if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not ex
 
     def __getattr__(name: str) -> Any:
         if name in _HOMES:
-            return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+            return getattr(importlib.import_module(_HOMES[name]), name)
         if name in __all__:
             return importlib.import_module(f"{__name__}.{name}")
         message = f"tf.estimator.{name} does not exist in tfray"

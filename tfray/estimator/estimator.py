@@ -17,7 +17,7 @@ from tfray.estimator.spec import EstimatorSpec, ModeKeys, checked_hooks
 from tfray.estimator.training_loop import train_locally
 from tfray.estimator.warm_start import settings_of, warm_start
 from tfray.formats.files import PathLike, as_path
-from tfray.framework.graph import DeviceFunction, Graph
+from tfray.framework.graph import DeviceFunction, Graph, get_default_graph
 from tfray.library.platform import logging
 from tfray.training.checkpoints.checkpoint_management import latest_checkpoint
 from tfray.training.checkpoints.checkpoint_utils import list_variables, load_variable
@@ -298,26 +298,23 @@ class Estimator:
         if steps is not None:
             all_hooks.append(evaluation.StopAfterBatchesHook(steps))
         path = self._path_or_newest(checkpoint_path, "evaluated")
-        graph = Graph()
-        graph.seed = self._config.tf_random_seed
-        with graph.as_default():
-            self._create_global_step()
-            result = call_input_fn(input_fn, ModeKeys.EVAL, self.params, self.config)
-            features, labels, input_hooks = features_and_labels(result)
-            spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
+        with Graph().as_default():
+            made = self._add_evaluation(input_fn, all_hooks)
             self._warm_start_without(path)
-            update_op, values = evaluation.add_evaluation(spec.eval_metric_ops, spec.loss)
-            results = evaluation.evaluate_once(
-                update_op,
-                values,
-                scaffold=spec.scaffold,
-                checkpoint_path=path,
-                hooks=[*input_hooks, *all_hooks, *spec.evaluation_hooks],
-                master=self._config.evaluation_master,
-                config=self._session_config,
-            )
+            results = made.run(path, self._config.evaluation_master, self._session_config)
         evaluation.write_results(self.eval_dir(name), results, path)
         return results
+
+    def _add_evaluation(self, input_fn: InputFn, hooks: Sequence[SessionRunHook]) -> evaluation.Evaluation:
+        """Add input, model and metrics to the default graph."""
+        get_default_graph().seed = self._config.tf_random_seed
+        self._create_global_step()
+        result = call_input_fn(input_fn, ModeKeys.EVAL, self.params, self.config)
+        features, labels, input_hooks = features_and_labels(result)
+        spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
+        update_op, values = evaluation.add_evaluation(spec.eval_metric_ops, spec.loss)
+        all_hooks = (*input_hooks, *hooks, *spec.evaluation_hooks)
+        return evaluation.Evaluation(update_op, values, spec.scaffold, all_hooks)
 
     def _path_or_newest(self, path: PathLike | None, what: str) -> str | None:
         found = self.latest_checkpoint() if path is None else as_path(path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tfray.config import ConfigProto
-from tfray.errors import InvalidArgumentError
 from tfray.formats.events import Summary
 from tfray.formats.tensor_proto import make_tensor_proto
 from tfray.framework import dtypes
@@ -85,41 +84,43 @@ def add_evaluation(metrics: Mapping[str, Any], loss: Any) -> tuple[Any, dict[str
             dtype=dtypes.int64,
             initializer=Zeros(),
             trainable=False,
-            collections=[GraphKeys.LOCAL_VARIABLES, "eval_step"],
+            collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
         )
     counted = assign_add(counter, 1)
     get_default_graph().extra(_EVAL_STEP, dict)[_EVAL_STEP] = counted
     return group(*updates, counted), values
 
 
-def evaluate_once(
-    update_op: Any,
-    values: Mapping[str, Any],
-    *,
-    scaffold: Scaffold,
-    checkpoint_path: str | None,
-    hooks: Sequence[SessionRunHook],
-    master: Any,
-    config: ConfigProto | None,
-) -> dict[str, Any]:
-    """Restore a checkpoint, take in batches until the data or a hook ends, and return the values.
+class Evaluation(NamedTuple):
+    """What an evaluation runs.
 
-    Args:
+    Attributes:
         update_op: Takes in a batch.
         values: What to return, by name.
         scaffold: How the model is made ready.
-        checkpoint_path: The checkpoint; None evaluates initial values.
         hooks: Hooks around each batch.
-        master: Where to run, as for `tf.Session`.
-        config: Options of the session.
     """
-    final = FinalOpsHook(dict(values))
-    creator = ChiefSessionCreator(scaffold, master, config, checkpoint_filename_with_path=checkpoint_path)
-    with MonitoredSession(creator, [*hooks, final]) as session:
-        while not session.should_stop():
-            session.run(update_op)
-    found: dict[str, Any] = final.final_ops_values
-    return found
+
+    update_op: Any
+    values: Mapping[str, Any]
+    scaffold: Scaffold
+    hooks: tuple[SessionRunHook, ...]
+
+    def run(self, checkpoint_path: str | None, master: Any, config: ConfigProto | None) -> dict[str, Any]:
+        """Restore a checkpoint, take in batches until the data or a hook ends, and return the values.
+
+        Args:
+            checkpoint_path: The checkpoint; None evaluates initial values.
+            master: Where to run, as for `tf.Session`.
+            config: Options of the session.
+        """
+        final = FinalOpsHook(dict(self.values))
+        creator = ChiefSessionCreator(self.scaffold, master, config, checkpoint_filename_with_path=checkpoint_path)
+        with MonitoredSession(creator, [*self.hooks, final]) as session:
+            while not session.should_stop():
+                session.run(self.update_op)
+        found: dict[str, Any] = final.final_ops_values
+        return found
 
 
 def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str | None) -> None:
@@ -159,9 +160,3 @@ def _summary_values(name: str, value: Any) -> list[Any]:
         return [Summary.Value(tag=name, tensor=make_tensor_proto(array))]
     logging.warning("%s is not written into the event file: it is %r", name, value)
     return []
-
-
-def check_results(results: Mapping[str, Any]) -> None:
-    """Raise `InvalidArgumentError` unless an evaluation has given a global step."""
-    if GraphKeys.GLOBAL_STEP not in results:
-        raise InvalidArgumentError(f"the results of an evaluation lack the global step: {dict(results)}")
