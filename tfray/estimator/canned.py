@@ -56,12 +56,14 @@ def check_features(features: Any) -> None:
         raise ValueError(f"the features are {features!r}, expected a dictionary: feature columns find theirs by name")
 
 
-def partitioner_for(config: RunConfig | None, slice_bytes: int = LARGE_SLICE_BYTES) -> Partitioner | None:
-    """Cuts variables that are larger than `slice_bytes` over the parameter servers, if there are any."""
+def partitioner_for(config: RunConfig | None, slice_bytes: int = LARGE_SLICE_BYTES) -> Partitioner:
+    """Cuts variables that are larger than `slice_bytes` over the parameter servers.
+
+    Without any, variables have one part all the same, so that their tensors have TensorFlow's names, as in
+    ``dnn/logits/kernel/part_0:0``.
+    """
     servers = config.num_ps_replicas if config is not None else 0
-    if servers < 1:
-        return None
-    return min_max_variable_partitioner(max_partitions=servers, min_slice_size=slice_bytes)
+    return min_max_variable_partitioner(max_partitions=max(1, servers), min_slice_size=slice_bytes)
 
 
 def summarize_layer(value: Tensor, name: str) -> None:

@@ -62,9 +62,11 @@ def dnn_logit_fn_builder(
             if dropout is not None and training:
                 net = core_layers.dropout(net, rate=dropout, training=True)
             if batch_norm:
-                net = normalization_layers.batch_normalization(
-                    net, momentum=_MOMENTUM, training=training, name=f"batchnorm_{number}"
-                )
+                with variable_scope(name) as scope:
+                    scope.set_partitioner(None)  # averages are updated as a whole
+                    net = normalization_layers.batch_normalization(
+                        net, momentum=_MOMENTUM, training=training, name=f"batchnorm_{number}"
+                    )
             canned.summarize_layer(net, f"{outer}/{name}" if outer else name)
         logits = _dense(net, units, None, "logits")
         canned.summarize_layer(logits, f"{outer}/logits" if outer else "logits")

@@ -14,6 +14,7 @@ from tfray.estimator.regression_heads import RegressionHead
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
 from tfray.formats.files import PathLike
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.library.inspect import summaries
 from tfray.library.layers import feature_column
@@ -43,12 +44,12 @@ def linear_logit_fn_builder(
         logits = feature_column.linear_model(
             features, feature_columns, units=units, sparse_combiner=sparse_combiner, cols_to_vars=variables
         )
-        bias = variables.pop("bias")
+        bias = convert_to_tensor(variables.pop("bias")[0])
         if units > 1:
-            summaries.histogram("bias", bias[0])
+            summaries.histogram("bias", bias)
         else:
-            summaries.scalar("bias", array_ops.reshape(bias[0], []))
-        weights = [array_ops.reshape(part, [-1]) for parts in variables.values() for part in parts]
+            summaries.scalar("bias", array_ops.reshape(bias, []))
+        weights = [array_ops.reshape(convert_to_tensor(part), [-1]) for parts in variables.values() for part in parts]
         summaries.scalar("fraction_of_zero_weights", nn_ops.zero_fraction(array_ops.concat(weights, 0)))
         return logits
 

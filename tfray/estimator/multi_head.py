@@ -9,7 +9,8 @@ from tfray.estimator import heads
 from tfray.estimator.export_outputs import ExportOutput, PredictOutput
 from tfray.estimator.heads import Head, HeadLoss
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.library.inspect import summaries
 from tfray.library.metrics import mean_metrics
 from tfray.ops.math import math_ops
 
@@ -56,6 +57,12 @@ class MultiHead(Head):
         total = math_ops.add_n(weighted)
         labels_of = {head.name: loss.processed_labels for head, loss in zip(self._heads, self._last, strict=True)}
         return HeadLoss(total, total, 1.0, labels_of)
+
+    def _summarize(self, found: HeadLoss, loss: Tensor, extra: Tensor | None) -> None:
+        super()._summarize(found, loss, extra)
+        with get_default_graph().name_scope(None):
+            for head, of_head in zip(self._heads, self._last, strict=True):
+                summaries.scalar(head.key("loss"), of_head.training_loss)
 
     def _divided(self, logits: Any) -> dict[Any, Any]:
         """The logits by the names of the heads."""
