@@ -490,7 +490,7 @@ from tfray.ops.system.script_ops import numpy_function, py_func
 from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
-    from tfray import contrib, keras
+    from tfray import contrib, estimator, keras
     from tfray.library.input import lookup
     from tfray.library.inspect import debug, graph_util, profiler, timeline
     from tfray.library.layers import feature_column, losses
@@ -553,9 +553,9 @@ __all__ = [
     "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "dimension_at_index",
     "dimension_value", "disable_control_flow_v2",
     "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
-    "distributions", "div", "div_no_nan", "divide", "double", "dtypes",
-    "dynamic_partition", "dynamic_stitch", "edit_distance",
-    "einsum", "enable_eager_execution", "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors",
+    "distributions", "div", "div_no_nan", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
+    "edit_distance", "einsum", "enable_eager_execution", "encode_base64", "ensure_shape", "equal", "erf", "erfc",
+    "errors", "estimator",
     "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches", "eye", "fake_quant_with_min_max_args",
     "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
     "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column",

@@ -18,6 +18,7 @@ LAZY: Final = {
     "bitwise": "tfray.library.namespaces.bitwise",
     "contrib": "tfray.contrib",
     "data": "tfray.library.namespaces.data",
+    "estimator": "tfray.estimator",
     "feature_column": "tfray.library.layers.feature_column",
     "debug": "tfray.library.inspect.debug",
     "debugging": "tfray.library.namespaces.debugging",

@@ -25,6 +25,9 @@ PORT: Final = 2222
 PS_GRACE_S: Final = 10.0
 """Seconds that parameter servers have to end after SIGTERM. Workers get `grace_s`: they may have to save."""
 
+CHIEF: Final = "chief"
+EVALUATOR: Final = "evaluator"
+
 KILL_S: Final = 10.0
 """Seconds that a killed process may take until it is gone."""
 
@@ -52,6 +55,8 @@ class Program:
         ray_address: Where its processes find Ray.
         pass_flags: Whether the script takes TensorFlow's usual flags.
         threads: Threads of each task's kernels.
+        chief: Whether there is a task of the job ``chief``, a worker that also saves.
+        evaluator: Whether there is a task of the job ``evaluator``, which is not in the cluster.
     """
 
     script: str
@@ -61,19 +66,26 @@ class Program:
     ray_address: str
     pass_flags: bool = True
     threads: int = 1
+    chief: bool = False
+    evaluator: bool = False
 
     def __post_init__(self) -> None:
-        if self.workers < 1 or self.parameter_servers < 0:
+        if self.workers + self.chief < 1 or self.workers < 0 or self.parameter_servers < 0:
             raise InvalidArgumentError(
-                f"a program needs at least one worker and no negative number of parameter servers, got "
+                f"a program needs at least one worker or a chief, and no negative number of parameter servers, got "
                 f"{self.workers} and {self.parameter_servers}"
             )
 
     @property
     def tasks(self) -> list[Task]:
         """All tasks, parameter servers first."""
-        ps = [Task("ps", index) for index in range(self.parameter_servers)]
-        return ps + [Task("worker", index) for index in range(self.workers)]
+        counts = {
+            "ps": self.parameter_servers,
+            CHIEF: int(self.chief),
+            "worker": self.workers,
+            EVALUATOR: int(self.evaluator),
+        }
+        return [Task(job, index) for job, count in counts.items() for index in range(count)]
 
 
 class RunningTask(Protocol):
@@ -132,10 +144,11 @@ class Launch:
         name = secrets.token_hex(3)
         self._cluster: dict[str, list[str]] = {"ps": [], "worker": []}
         for task in program.tasks:
-            self._cluster[task.job].append(f"{task.job}{task.index}-{name}:{PORT}")
+            if task.job != EVALUATOR:
+                self._cluster.setdefault(task.job, []).append(f"{task.job}{task.index}-{name}:{PORT}")
 
     def run(self) -> None:
-        """Run the program until all workers have ended, then end the parameter servers.
+        """Run the program until all tasks but the parameter servers have ended, then end these.
 
         Raises:
             TaskFailedError: A task failed; all others have been ended.
@@ -160,7 +173,7 @@ class Launch:
             timer.cancel()
 
     def _supervise(self) -> None:
-        working = {task for task in self._program.tasks if task.job == "worker"}
+        working = {task for task in self._program.tasks if task.job != "ps"}
         while working:
             task, code = self._ended.get()
             del self._running[task]
@@ -202,11 +215,11 @@ class Launch:
     def _end_all(self) -> None:
         """End all tasks. Workers come first: they may still read variables from parameter servers, to save them."""
         try:
-            for job, grace_s in (("worker", self._grace_s), ("ps", PS_GRACE_S)):
-                of_job = {task for task in self._running if task.job == job}
-                for task in of_job:
+            for serving, grace_s in ((False, self._grace_s), (True, PS_GRACE_S)):
+                alike = {task for task in self._running if (task.job == "ps") == serving}
+                for task in alike:
                     self._running[task].stop()
-                self._wait(of_job, grace_s)
+                self._wait(alike, grace_s)
         finally:
             left = set(self._running)
             for task in left:

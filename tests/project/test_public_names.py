@@ -81,7 +81,7 @@ def test_what_is_public_is_visible_to_type_checkers(path):
 
 def test_modules_of_the_package_are_no_public_names():
     inner = {path.stem for path in (ROOT / "tfray").iterdir() if path.suffix == ".py" or path.is_dir()}
-    both = {"compat", "contrib", "errors", "gradients", "keras"}  # TensorFlow has something of this name
+    both = {"compat", "contrib", "errors", "estimator", "gradients", "keras"}  # TensorFlow has something of this name
     assert inner & set(dir(tf)) == both
     assert callable(tf.gradients)
 

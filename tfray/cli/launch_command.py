@@ -30,8 +30,10 @@ _COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "
     help="Tasks `ps`.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Tasks `worker`."
+    "--workers", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Tasks `worker`."
 )
+@click.option("--chief", is_flag=True, help="A task `chief`, a worker that saves: for tf.estimator.")
+@click.option("--evaluator", is_flag=True, help="A task `evaluator`, beside the cluster: for tf.estimator.")
 @click.option("--address", metavar="ADDRESS", help="Where Ray is; see `tfray run`. Its nodes share the tasks.")
 @click.option(
     "--cpus-per-task", type=Finite(min=0), metavar="C", help="CPUs that each task asks of a Ray that it joins; 1."
@@ -41,7 +43,11 @@ _COLORS: Final = ("cyan", "green", "yellow", "blue", "magenta", "bright_cyan", "
     type=GivenPath(exists=True, file_okay=False, path_type=Path),
     help="Folder with SCRIPT and what it imports, to be shipped to the nodes of a Ray that it joins.",
 )
-@click.option("--flags/--no-flags", default=True, help="Whether the script takes --job_name and its like.")
+@click.option(
+    "--flags/--no-flags",
+    default=None,
+    help="Whether the script takes --job_name and its like; yes, unless there is a chief or an evaluator.",
+)
 @click.option(
     "--max-restarts",
     type=click.IntRange(min=0),
@@ -74,8 +80,8 @@ def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
 
     SCRIPT gets --job_name, --task_index, --ps_hosts and --worker_hosts, then ARGUMENTS (after --), and TF_CONFIG in its
     environment; `import tensorflow` finds tfray. Its servers meet on Ray: one that is started here, with all processes
-    on this machine, or one that runs, on whose nodes each task finds a place. The run ends when the workers have ended,
-    or when a task has failed.
+    on this machine, or one that runs, on whose nodes each task finds a place. The run ends when the workers, the chief
+    and the evaluator have ended, or when a task has failed.
     """
     with reported_errors(options["debug"], ()):
         if not script.is_file():
@@ -101,15 +107,17 @@ def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
 def _launch(script: Path, arguments: Sequence[str], is_here: bool, options: Mapping[str, Any]) -> None:
     cpus = options["cpus_per_task"]
     if cpus is None:
-        cpus = max(1, thread_count() // max(1, options["workers"])) if is_here else 1.0
+        cpus = max(1, thread_count() // max(1, options["workers"] + options["chief"])) if is_here else 1.0
     program = Program(
         script=str(script) if is_here else script_on_nodes(script, options["working_dir"]),
         arguments=arguments,
         parameter_servers=options["parameter_servers"],
         workers=options["workers"],
         ray_address=ray_runtime.ray_address(),
-        pass_flags=options["flags"],
+        pass_flags=options["flags"] if options["flags"] is not None else not (options["chief"] or options["evaluator"]),
         threads=max(1, int(cpus)),
+        chief=options["chief"],
+        evaluator=options["evaluator"],
     )
     Launch(
         program,

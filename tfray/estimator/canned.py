@@ -1,0 +1,72 @@
+"""What the canned estimators share: their optimizers, partitioners and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tfray.estimator.run_config import RunConfig
+from tfray.framework.graph import Tensor
+from tfray.library.inspect import summaries
+from tfray.library.variables.partitioned_variables import Partitioner, min_max_variable_partitioner
+from tfray.ops.nn import nn_ops
+from tfray.training.optimizers.adagrad import AdagradOptimizer
+from tfray.training.optimizers.adam import AdamOptimizer
+from tfray.training.optimizers.ftrl import FtrlOptimizer
+from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
+from tfray.training.optimizers.optimizer import Optimizer
+from tfray.training.optimizers.rms_prop import RMSPropOptimizer
+
+LARGE_SLICE_BYTES: Final = 64 << 20
+SMALL_SLICE_BYTES: Final = 256 << 10
+
+_OPTIMIZERS: Final[Mapping[str, Callable[..., Optimizer]]] = {
+    "Adagrad": AdagradOptimizer,
+    "Adam": AdamOptimizer,
+    "Ftrl": FtrlOptimizer,
+    "RMSProp": RMSPropOptimizer,
+    "SGD": GradientDescentOptimizer,
+}
+
+
+def optimizer_of(given: Any, learning_rate: float) -> Optimizer:
+    """An optimizer, given that, its name, or a function that makes it.
+
+    Args:
+        given: The optimizer.
+        learning_rate: That of an optimizer given by its name.
+
+    Raises:
+        ValueError: There is none of that name, or it is something else.
+    """
+    if isinstance(given, str):
+        if given not in _OPTIMIZERS:
+            raise ValueError(f"there is no optimizer {given!r}; there are {', '.join(_OPTIMIZERS)}")
+        return _OPTIMIZERS[given](learning_rate=learning_rate)
+    if callable(given):
+        given = given()
+    if not isinstance(given, Optimizer):
+        raise ValueError(f"the optimizer is {given!r}, expected one of tf.train, its name, or a function that makes it")
+    return given
+
+
+def check_features(features: Any) -> None:
+    """Raise `ValueError` unless features are a dictionary."""
+    if not isinstance(features, Mapping):
+        raise ValueError(f"the features are {features!r}, expected a dictionary: feature columns find theirs by name")
+
+
+def partitioner_for(config: RunConfig | None, slice_bytes: int = LARGE_SLICE_BYTES) -> Partitioner:
+    """Cuts variables that are larger than `slice_bytes` over the parameter servers.
+
+    Without any, variables have one part all the same, so that their tensors have TensorFlow's names, as in
+    ``dnn/logits/kernel/part_0:0``.
+    """
+    servers = config.num_ps_replicas if config is not None else 0
+    return min_max_variable_partitioner(max_partitions=max(1, servers), min_slice_size=slice_bytes)
+
+
+def summarize_layer(value: Tensor, name: str) -> None:
+    """Let summaries show the output of a layer."""
+    summaries.scalar(f"{name}/fraction_of_zero_values", nn_ops.zero_fraction(value))
+    summaries.histogram(f"{name}/activation", value)

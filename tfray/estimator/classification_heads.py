@@ -1,0 +1,301 @@
+"""Heads of classifiers: of two classes, of several, and of several that do not exclude each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tfray.estimator import heads
+from tfray.estimator.export_outputs import ExportOutput, PredictOutput, RegressionOutput
+from tfray.estimator.heads import Head, HeadLoss
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.library.input import lookup
+from tfray.library.layers import losses
+from tfray.library.layers.losses import Reduction
+from tfray.library.metrics import binary_metrics, mean_metrics
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops, search_ops
+from tfray.ops.nn import cross_entropy_ops
+from tfray.ops.sparse import sparse_ops
+
+
+class BinaryClassHead(Head):
+    """The head of a classifier of two classes: one logit, and sigmoid cross entropy.
+
+    Labels are 0 and 1, or numbers between them, or words of a vocabulary, ``[batch]`` or ``[batch, 1]``.
+
+    Args:
+        weight_column: As of `Head`.
+        thresholds: Probabilities; for each, accuracy, precision and recall are metrics.
+        label_vocabulary: The two words, if labels are words.
+        loss_reduction: As of `Head`.
+        loss_fn: As of `Head`.
+        name: As of `Head`.
+
+    Raises:
+        ValueError: A threshold is not between 0 and 1, or there are not two words.
+    """
+
+    def __init__(
+        self,
+        weight_column: Any = None,
+        thresholds: Sequence[float] | None = None,
+        label_vocabulary: Sequence[Any] | None = None,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+        loss_fn: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(1, weight_column, loss_reduction, loss_fn, name)
+        self._thresholds = heads.checked_thresholds(thresholds)
+        self._vocabulary = heads.checked_vocabulary(label_vocabulary, 2)
+
+    def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
+        """See `Head.create_loss`."""
+        logits = heads.with_last_dimension(logits, 1)
+        found = heads.ids_of(heads.labels_like(labels, logits, 1), self._vocabulary)
+        if found.dtype.kind == "string":
+            raise ValueError("the labels are strings: give the head a label_vocabulary")
+        numbers = heads.in_range(heads.to_float(found), 2)
+        own = lambda: cross_entropy_ops.sigmoid_cross_entropy_with_logits(labels=numbers, logits=logits)  # noqa: E731
+        return self.reduced(numbers, logits, features, own)
+
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
+        """``logits``, ``logistic`` (the probability of class 1), ``probabilities`` of both classes, ``class_ids``,
+        ``classes``, ``all_class_ids`` and ``all_classes``.
+        """
+        logits = heads.with_last_dimension(logits, 1)
+        both = array_ops.concat([array_ops.zeros_like(logits), logits], -1, name="two_class_logits")
+        ids = array_ops.expand_dims(search_ops.argmax(both, -1), -1)
+        numbers, names = heads.all_classes(logits, 2, self._vocabulary)
+        found = {
+            "logits": logits,
+            "logistic": math_ops.sigmoid(logits, name="logistic"),
+            "probabilities": cross_entropy_ops.softmax(both, name="probabilities"),
+            "class_ids": ids,
+            "classes": heads.class_names(ids, self._vocabulary),
+            "all_class_ids": numbers,
+            "all_classes": names,
+        }
+        return heads.only(found, keys)
+
+    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
+        """See `Head.metric_ops`."""
+        labels, weights, probability = loss.processed_labels, loss.weights, predictions["logistic"]
+        ids, plain = predictions["class_ids"], heads.plain(weights)
+        label_mean = heads.weighted_mean(labels, weights)
+        found = {
+            "average_loss": heads.weighted_mean(loss.unreduced_loss, weights),
+            "accuracy": mean_metrics.accuracy(labels, ids, plain),
+            "precision": binary_metrics.precision(labels, ids, plain),
+            "recall": binary_metrics.recall(labels, ids, plain),
+            "prediction/mean": heads.weighted_mean(probability, weights),
+            "label/mean": label_mean,
+            "accuracy_baseline": heads.larger_share(label_mean),
+            **heads.areas(labels, probability, weights),
+        }
+        for threshold in self._thresholds:
+            found |= heads.at_threshold(labels, probability, weights, threshold)
+        return {self.key(name): metric for name, metric in found.items()}
+
+    def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
+        """See `Head.export_outputs`."""
+        classes = heads.classification_of(predictions["probabilities"], 2, self._vocabulary)
+        return {
+            heads.DEFAULT_SERVING: classes,
+            heads.CLASSIFICATION: classes,
+            heads.REGRESSION: RegressionOutput(predictions["logistic"]),
+            heads.PREDICT: PredictOutput(predictions),
+        }
+
+
+class MultiClassHead(Head):
+    """The head of a classifier of several classes: a logit for each, and softmax cross entropy.
+
+    Labels are the numbers of the classes, or words of a vocabulary, ``[batch]`` or ``[batch, 1]``.
+
+    Args:
+        n_classes: Number of classes, more than 2.
+        weight_column: As of `Head`.
+        label_vocabulary: The words, if labels are words.
+        loss_reduction: As of `Head`.
+        loss_fn: As of `Head`.
+        name: As of `Head`.
+
+    Raises:
+        ValueError: There are less than three classes, or not as many words.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[Any] | None = None,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+        loss_fn: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(n_classes, int) or n_classes <= 2:
+            raise ValueError(f"n_classes is {n_classes!r}, expected more than 2: for 2 there is BinaryClassHead")
+        super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
+        self._vocabulary = heads.checked_vocabulary(label_vocabulary, n_classes)
+
+    def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
+        """See `Head.create_loss`."""
+        logits = heads.with_last_dimension(logits, self._logits_dimension)
+        found = heads.ids_of(heads.labels_like(labels, logits, 1), self._vocabulary)
+        if not found.dtype.is_integer:
+            raise ValueError(f"the labels are {found!r}, expected integers, or a label_vocabulary for strings")
+        ids = heads.in_range(found, self._logits_dimension)
+
+        def own() -> Tensor:
+            flat = array_ops.squeeze(ids, [-1])
+            loss = losses.sparse_softmax_cross_entropy(flat, logits, reduction=Reduction.NONE, loss_collection=None)
+            return array_ops.expand_dims(loss, -1)
+
+        return self.reduced(ids, logits, features, own)
+
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
+        """``logits``, ``probabilities``, ``class_ids``, ``classes``, ``all_class_ids`` and ``all_classes``."""
+        logits = heads.with_last_dimension(logits, self._logits_dimension)
+        ids = array_ops.expand_dims(search_ops.argmax(logits, -1), -1)
+        numbers, names = heads.all_classes(logits, self._logits_dimension, self._vocabulary)
+        found = {
+            "logits": logits,
+            "probabilities": cross_entropy_ops.softmax(logits, name="probabilities"),
+            "class_ids": ids,
+            "classes": heads.class_names(ids, self._vocabulary),
+            "all_class_ids": numbers,
+            "all_classes": names,
+        }
+        return heads.only(found, keys)
+
+    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
+        """See `Head.metric_ops`."""
+        ids, plain = predictions["class_ids"], heads.plain(loss.weights)
+        return {
+            self.key("average_loss"): heads.weighted_mean(loss.unreduced_loss, loss.weights),
+            self.key("accuracy"): mean_metrics.accuracy(loss.processed_labels, ids, plain),
+        }
+
+    def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
+        """See `Head.export_outputs`."""
+        classes = heads.classification_of(predictions["probabilities"], self._logits_dimension, self._vocabulary)
+        return {
+            heads.DEFAULT_SERVING: classes,
+            heads.CLASSIFICATION: classes,
+            heads.PREDICT: PredictOutput(predictions),
+        }
+
+
+class MultiLabelHead(Head):
+    """The head of a classifier whose classes do not exclude each other: a logit for each, and sigmoid cross entropy.
+
+    Labels are ``[batch, n_classes]`` with 1 for each class that an example has and 0 for others; or a sparse tensor of
+    the numbers of its classes, or of words of a vocabulary.
+
+    Args:
+        n_classes: Number of classes, 2 or more.
+        weight_column: As of `Head`.
+        thresholds: Probabilities; for each, accuracy, precision and recall are metrics.
+        label_vocabulary: The words, if labels are words.
+        loss_reduction: As of `Head`.
+        loss_fn: As of `Head`.
+        classes_for_class_based_metrics: Numbers or words of classes that have metrics of their own.
+        name: As of `Head`.
+
+    Raises:
+        ValueError: There are less than two classes, not as many words, or a class that does not exist.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        weight_column: Any = None,
+        thresholds: Sequence[float] | None = None,
+        label_vocabulary: Sequence[Any] | None = None,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+        loss_fn: Callable[..., Any] | None = None,
+        classes_for_class_based_metrics: Sequence[Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(n_classes, int) or n_classes < 2:
+            raise ValueError(f"n_classes is {n_classes!r}, expected 2 or more")
+        super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
+        self._thresholds = heads.checked_thresholds(thresholds)
+        self._vocabulary = heads.checked_vocabulary(label_vocabulary, n_classes)
+        self._by_class: dict[str, int] = {}
+        for each in classes_for_class_based_metrics or ():
+            number = self._vocabulary.index(each) if isinstance(each, str) and self._vocabulary else each
+            if not isinstance(number, int) or not 0 <= number < n_classes:
+                raise ValueError(f"classes_for_class_based_metrics has {each!r}, expected one of {n_classes} classes")
+            self._by_class[each if isinstance(each, str) else f"class{each}"] = number
+
+    def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> HeadLoss:
+        """See `Head.create_loss`."""
+        logits = heads.with_last_dimension(logits, self._logits_dimension)
+        numbers = self._numbers(labels, logits)
+
+        def own() -> Tensor:
+            each = cross_entropy_ops.sigmoid_cross_entropy_with_logits(labels=numbers, logits=logits)
+            return math_ops.reduce_mean(each, -1, keepdims=True)
+
+        return self.reduced(numbers, logits, features, own)
+
+    def _numbers(self, labels: Any, logits: Tensor) -> Tensor:
+        """0 or 1 for each class: ``[batch, n_classes]``."""
+        if isinstance(labels, SparseTensor):
+            values = labels.values
+            if self._vocabulary is not None:
+                values = lookup.index_table_from_tensor(list(self._vocabulary), name="class_id_lookup").lookup(values)
+            ids = SparseTensor(labels.indices, array_ops.to_int64(values), labels.dense_shape)
+            dense = sparse_ops.sparse_tensor_to_dense(ids, -1)
+            return math_ops.minimum(math_ops.reduce_sum(array_ops.one_hot(dense, self._logits_dimension), -2), 1.0)
+        dense = convert_to_tensor(heads.labels_like(labels, logits, self._logits_dimension))
+        if not dense.dtype.is_integer:
+            raise ValueError(f"the labels are {dense!r}, expected integers 0 and 1, or a sparse tensor of classes")
+        return heads.to_float(heads.in_range(dense, 2))
+
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
+        """``logits`` and ``probabilities``."""
+        logits = heads.with_last_dimension(logits, self._logits_dimension)
+        return heads.only({"logits": logits, "probabilities": math_ops.sigmoid(logits, name="probabilities")}, keys)
+
+    def metric_ops(self, loss: HeadLoss, predictions: Mapping[Any, Tensor]) -> dict[str, Any]:
+        """See `Head.metric_ops`."""
+        labels, weights, probabilities = loss.processed_labels, loss.weights, predictions["probabilities"]
+        found = {
+            "average_loss": heads.weighted_mean(loss.unreduced_loss, weights),
+            **heads.areas(labels, probabilities, weights),
+        }
+        for threshold in self._thresholds:
+            found |= heads.at_threshold(labels, probabilities, weights, threshold)
+        for name, number in self._by_class.items():
+            probability = probabilities[:, number : number + 1]
+            of_class = heads.areas(labels[:, number : number + 1], probability, weights)
+            found[f"probability_mean/{name}"] = heads.weighted_mean(probability, weights)
+            found |= {f"{kind}/{name}": metric for kind, metric in of_class.items()}
+        return {self.key(name): metric for name, metric in found.items()}
+
+    def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
+        """See `Head.export_outputs`."""
+        classes = heads.classification_of(predictions["probabilities"], self._logits_dimension, self._vocabulary)
+        return {
+            heads.DEFAULT_SERVING: classes,
+            heads.CLASSIFICATION: classes,
+            heads.PREDICT: PredictOutput(predictions),
+        }
+
+
+def classifier_head(
+    n_classes: int, weight_column: Any, label_vocabulary: Sequence[Any] | None, loss_reduction: str
+) -> Head:
+    """The head of a canned classifier.
+
+    Raises:
+        ValueError: There are less than two classes.
+    """
+    if n_classes == 2:
+        return BinaryClassHead(weight_column, label_vocabulary=label_vocabulary, loss_reduction=loss_reduction)
+    return MultiClassHead(n_classes, weight_column, label_vocabulary, loss_reduction)

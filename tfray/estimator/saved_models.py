@@ -1,0 +1,146 @@
+"""Exporting an estimator: graphs with signatures, and the variables of a checkpoint, in a new folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tfray.errors import FailedPreconditionError
+from tfray.estimator.spec import EstimatorSpec, ModeKeys, outputs_of
+from tfray.formats import files
+from tfray.framework.graph import Graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.library.platform import logging
+from tfray.library.variables.variables import global_variables_initializer
+from tfray.session import Session
+from tfray.training.checkpoints import saved_model
+from tfray.training.checkpoints.saved_model import SavedModelBuilder, SignatureDef
+from tfray.training.checkpoints.saver import Saver
+from tfray.training.sessions.scaffold import Scaffold
+from tfray.training.threads.global_step import create_global_step
+
+TAGS: Final = {
+    ModeKeys.PREDICT: saved_model.tag_constants.SERVING,
+    ModeKeys.TRAIN: saved_model.tag_constants.TRAINING,
+    ModeKeys.EVAL: saved_model.tag_constants.EVAL,
+}
+_ORDER: Final = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
+"""The first of these modes saves the variables: a graph for training has most of them."""
+
+_ATTEMPTS: Final = 10
+
+
+def write(
+    estimator: Any,
+    base: str,
+    receiver_fns: Mapping[str, Callable[[], Any]],
+    assets_extra: Mapping[str, Any],
+    as_text: bool,
+    checkpoint_path: str | None,
+) -> bytes:
+    """Write a saved model into a new folder in `base`. See `Estimator.experimental_export_all_saved_models`."""
+    modes = [mode for mode in _ORDER if receiver_fns.get(mode)]
+    if not modes:
+        raise ValueError(f"nothing to export: there is no input receiver function for {', '.join(_ORDER)}")
+    folder = _new_folder(base)
+    temporary = f"{base.rstrip('/')}/temp-{folder.rpartition('/')[2]}"
+    builder = SavedModelBuilder(temporary)
+    for number, mode in enumerate(modes):
+        graph = Graph()
+        graph.seed = estimator.config.tf_random_seed
+        with graph.as_default():
+            create_global_step()
+            receiver = receiver_fns[mode]()
+            spec = estimator.model_fn(receiver.features, getattr(receiver, "labels", None), mode, estimator.config)
+            estimator._warm_start_without(checkpoint_path)
+            _add(builder, spec, receiver, mode, checkpoint_path, estimator.config.session_config, first=number == 0)
+    builder.save(as_text)
+    for name, source in assets_extra.items():
+        target = f"{temporary}/assets.extra/{name}"
+        files.make_folders(target.rpartition("/")[0])
+        files.copy(source, target)
+    files.rename(temporary, folder)
+    logging.info("exported a saved model: %s", folder)
+    return folder.encode()
+
+
+def _add(
+    builder: SavedModelBuilder,
+    spec: EstimatorSpec,
+    receiver: Any,
+    mode: str,
+    checkpoint_path: str | None,
+    config: Any,
+    first: bool,
+) -> None:
+    """Add a graph; with the first, the values of the variables."""
+    if mode == ModeKeys.PREDICT:
+        signatures = _serving_signatures(spec, receiver)
+    else:
+        signatures = {mode: _supervised_signature(spec, receiver, mode)}
+    saver = spec.scaffold.saver or Saver(sharded=True, allow_empty=True)
+    from_graph = spec.scaffold.local_init_op
+    local_init_op = Scaffold.default_local_init_op() if from_graph is None else from_graph
+    graph = local_init_op.graph
+    options: dict[str, Any] = {
+        "assets_collection": graph.get_collection(GraphKeys.ASSET_FILEPATHS),
+        "main_op": local_init_op,
+        "strip_default_attrs": True,
+    }
+    if not first:
+        builder.add_meta_graph([TAGS[mode]], signatures, **options)
+        return
+    with Session("", graph, config) as session:
+        if checkpoint_path is None:
+            session.run(global_variables_initializer())
+        else:
+            saver.restore(session, checkpoint_path)
+        builder.add_meta_graph_and_variables(session, [TAGS[mode]], signatures, **options)
+
+
+def _serving_signatures(spec: EstimatorSpec, receiver: Any) -> dict[str, SignatureDef]:
+    """A signature for each output, and for each other set of tensors that may be fed."""
+    found: dict[str, SignatureDef] = {}
+    fed = {"": receiver.receiver_tensors, **receiver.receiver_tensors_alternatives}
+    for receiver_name, tensors in fed.items():
+        for name, output in outputs_of(spec).items():
+            key = f"{receiver_name}:{name}" if receiver_name else name
+            try:
+                found[key] = output.as_signature_def(tensors)
+            except ValueError as error:
+                logging.info("the saved model has no signature %s: %s", key, error)
+    if not found:
+        raise ValueError("nothing of what the model gives fits what is fed: the saved model would have no signature")
+    return found
+
+
+def _supervised_signature(spec: EstimatorSpec, receiver: Any, mode: str) -> SignatureDef:
+    outputs: dict[str, Any] = {"loss": spec.loss}
+    predictions = spec.predictions
+    if isinstance(predictions, Mapping):
+        outputs.update({f"predictions/{name}": tensor for name, tensor in predictions.items()})
+    else:
+        outputs["predictions/output"] = predictions
+    for name, (value, update) in spec.eval_metric_ops.items():
+        outputs[f"metrics/{name}/value"] = value
+        if hasattr(update, "dtype"):
+            outputs[f"metrics/{name}/update_op"] = update
+    made = saved_model.predict_signature_def(receiver.receiver_tensors, outputs)
+    method = "training" if mode == ModeKeys.TRAIN else "eval"
+    return SignatureDef(made.inputs, made.outputs, f"tensorflow/supervised/{method}")
+
+
+def _new_folder(base: str) -> str:
+    """A path in `base` that is not there yet: the time in seconds.
+
+    Raises:
+        FailedPreconditionError: For several seconds there has been one already.
+    """
+    for _ in range(_ATTEMPTS):
+        path = f"{base.rstrip('/')}/{int(time.time())}"
+        if not files.exists(path):
+            files.make_folders(base)
+            return path
+        time.sleep(1)
+    raise FailedPreconditionError(f"no new folder can be named by the time in {base}: others make them all the time")
