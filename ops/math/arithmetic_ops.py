@@ -794,6 +794,14 @@ MINIMUM = register(
 )
 
 
-_OPERATORS = {"add": add, "sub": subtract, "mul": multiply, "truediv": truediv, "pow": pow, "neg": negative, "abs": abs}
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": add,
+    "sub": subtract,
+    "mul": multiply,
+    "truediv": truediv,
+    "pow": pow,
+    "neg": negative,
+    "abs": abs,
+}
 for _operator, _function in _OPERATORS.items():
     register_operator(_operator, _function)
