@@ -42,7 +42,7 @@ LAYERS = (
     ("tfray.session",),
     ("tfray.library.distributions", "tfray.library.variables"),
     ("tfray.library.input", "tfray.library.metrics", "tfray.library.platform"),
-    ("tfray.library.inspect", "tfray.library.layers"),
+    ("tfray.library.functions", "tfray.library.inspect", "tfray.library.layers"),
     ("tfray.library.rnn",),
     ("tfray.library.namespaces", "tfray.library"),
     ("tfray.training.optimizers",),

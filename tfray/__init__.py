@@ -85,10 +85,15 @@ from tfray.gradients import (
     RegisterGradient,
     UnconnectedGradients,
     custom_gradient,
+    grad_pass_through,
     gradients,
     hessians,
+    recompute_grad,
 )
 from tfray.gradients import NotDifferentiable as NoGradient
+from tfray.gradients import NotDifferentiable as no_gradient
+from tfray.library.functions.immediate_function import py_function
+from tfray.library.functions.traced_function import function, wrap_function
 from tfray.library.input.accumulators import (
     ConditionalAccumulator,
     ConditionalAccumulatorBase,
@@ -114,6 +119,7 @@ from tfray.library.inspect.summaries import (
 )
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.namespaces import initializers, math, nn, random
+from tfray.library.platform.loading import load_file_system_library, load_library, load_op_library
 from tfray.library.variables.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm
 from tfray.library.variables.initializers import (
     constant_initializer,
@@ -135,6 +141,7 @@ from tfray.library.variables.partitioned_variables import (
     min_max_variable_partitioner,
     variable_axis_size_partitioner,
 )
+from tfray.library.variables.template import make_template
 from tfray.library.variables.variable_scope import (
     AUTO_REUSE,
     VariableScope,
@@ -525,11 +532,10 @@ if _typing.TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "AUTO_REUSE", "GIT_VERSION", "QUANTIZED_DTYPES",
-    "VERSION", "AggregationMethod", "Assert", "Cluster", "ConditionalAccumulator",
-    "ConditionalAccumulatorBase", "ConfigProto", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue",
-    "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef",
-    "GraphKeys", "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesValue",
+    "AUTO_REUSE", "GIT_VERSION", "QUANTIZED_DTYPES", "VERSION", "AggregationMethod", "Assert", "Cluster",
+    "ConditionalAccumulator", "ConditionalAccumulatorBase", "ConfigProto", "DType", "DeviceSpec", "Dimension", "Event",
+    "FIFOQueue", "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph",
+    "GraphDef", "GraphKeys", "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesValue",
     "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "OpError", "Operation",
     "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase", "RandomShuffleQueue", "ReaderBase",
     "RegisterGradient", "RunMetadata", "RunOptions", "Session", "SessionLog", "SparseConditionalAccumulator",
@@ -551,40 +557,40 @@ __all__ = [
     "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
     "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
     "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "dimension_at_index",
-    "dimension_value", "disable_control_flow_v2",
-    "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
-    "distributions", "div", "div_no_nan", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
-    "edit_distance", "einsum", "enable_eager_execution", "encode_base64", "ensure_shape", "equal", "erf", "erfc",
-    "errors", "estimator",
-    "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches", "eye", "fake_quant_with_min_max_args",
-    "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
-    "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column",
-    "fft", "fft2d", "fft3d", "fill", "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor",
-    "floor_div", "floordiv", "floormod", "foldl", "foldr", "gather", "gather_nd", "get_collection",
-    "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable", "get_seed", "get_variable",
-    "get_variable_scope", "gfile", "global_norm", "global_variables", "global_variables_initializer",
-    "glorot_normal_initializer", "glorot_uniform_initializer", "gradients", "graph_util", "greater", "greater_equal",
-    "group", "guarantee_const", "half", "hessians", "histogram_fixed_width", "histogram_fixed_width_bins",
-    "histogram_summary", "identity", "identity_initializer", "identity_n", "ifft", "ifft2d", "ifft3d", "igamma",
-    "igammac", "imag", "image", "image_summary", "import_graph_def", "initialize_all_tables",
-    "initialize_all_variables", "initialize_local_variables", "initialize_variables", "initializers", "int8", "int16",
-    "int32", "int64", "invert", "invert_permutation", "io", "is_finite", "is_inf", "is_nan", "is_non_decreasing",
-    "is_numeric_tensor", "is_strictly_increasing", "is_variable_initialized", "keras", "layers", "lbeta", "left_shift",
-    "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables", "local_variables_initializer",
-    "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup",
-    "losses", "make_ndarray", "make_tensor_proto", "manip", "map_fn", "matching_files", "math", "matmul",
-    "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
-    "matrix_solve", "matrix_solve_ls", "matrix_square_root", "matrix_transpose", "matrix_triangular_solve", "maximum",
+    "dimension_value", "disable_control_flow_v2", "disable_eager_execution", "disable_resource_variables",
+    "disable_v2_behavior", "disable_v2_tensorshape", "distributions", "div", "div_no_nan", "divide", "double", "dtypes",
+    "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum", "enable_eager_execution", "encode_base64",
+    "ensure_shape", "equal", "erf", "erfc", "errors", "estimator", "executing_eagerly", "exp", "expand_dims", "expm1",
+    "extract_image_patches", "eye", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
+    "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column", "fft", "fft2d", "fft3d", "fill",
+    "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor", "floor_div", "floordiv", "floormod",
+    "foldl", "foldr", "function", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
+    "get_default_session", "get_local_variable", "get_seed", "get_variable", "get_variable_scope", "gfile",
+    "global_norm", "global_variables", "global_variables_initializer", "glorot_normal_initializer",
+    "glorot_uniform_initializer", "grad_pass_through", "gradients", "graph_util", "greater", "greater_equal", "group",
+    "guarantee_const", "half", "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "histogram_summary",
+    "identity", "identity_initializer", "identity_n", "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag", "image",
+    "image_summary", "import_graph_def", "initialize_all_tables", "initialize_all_variables",
+    "initialize_local_variables", "initialize_variables", "initializers", "int8", "int16", "int32", "int64", "invert",
+    "invert_permutation", "io", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor",
+    "is_strictly_increasing", "is_variable_initialized", "keras", "layers", "lbeta", "left_shift", "less", "less_equal",
+    "lgamma", "lin_space", "linalg", "linspace", "load_file_system_library", "load_library", "load_op_library",
+    "local_variables", "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "lookup", "losses", "make_ndarray", "make_template",
+    "make_tensor_proto", "manip", "map_fn", "matching_files", "math", "matmul", "matrix_band_part",
+    "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve",
+    "matrix_solve_ls", "matrix_square_root", "matrix_transpose", "matrix_triangular_solve", "maximum",
     "merge_all_summaries", "merge_summary", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
     "model_variables", "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis", "nn",
-    "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer",
-    "ones_like", "orthogonal_initializer", "pad", "parallel_stack", "parse_example", "parse_single_example",
-    "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default", "polygamma", "pow",
-    "print", "profiler", "py_func", "python_io", "qint8",
-    "qint16", "qint32", "qr", "quantization", "queue", "quint8", "quint16", "random", "random_crop", "random_gamma",
-    "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle", "random_uniform",
-    "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal", "reduce_all",
-    "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
+    "no_gradient", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
+    "ones_initializer", "ones_like", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
+    "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default",
+    "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io", "qint8", "qint16", "qint32", "qr",
+    "quantization", "queue", "quint8", "quint16", "random", "random_crop", "random_gamma", "random_normal",
+    "random_normal_initializer", "random_poisson", "random_shuffle", "random_uniform", "random_uniform_initializer",
+    "range", "rank", "read_file", "real", "realdiv", "reciprocal", "recompute_grad", "reduce_all", "reduce_any",
+    "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "regex_replace",
     "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
     "required_space_to_batch_paddings", "reset_default_graph", "reshape", "resource", "resource_loader", "reverse",
@@ -612,8 +618,8 @@ __all__ = [
     "unique_with_counts", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
     "variable_axis_size_partitioner", "variable_op_scope", "variable_scope", "variables_initializer",
-    "variance_scaling_initializer", "variant", "verify_tensor_all_finite", "where", "while_loop", "write_file", "zeros",
-    "zeros_initializer", "zeros_like", "zeta",
+    "variance_scaling_initializer", "variant", "verify_tensor_all_finite", "where", "while_loop", "wrap_function",
+    "write_file", "zeros", "zeros_initializer", "zeros_like", "zeta",
 ]
 # fmt: on
 

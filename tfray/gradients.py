@@ -27,10 +27,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tfray.errors import ArgumentError, InvalidArgumentError
-from tfray.framework import dtypes
+from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.importer import COPIES
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import registered_ops
 from tfray.framework.region import Region
@@ -547,22 +548,37 @@ class _CustomGradient:
         name: The name under which the graph's operation refers to it.
     """
 
-    def __init__(self, function: Callable[..., Any], result_count: int, variables: Sequence[Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], result_count: int, argument_count: int, variables: Sequence[Any]
+    ) -> None:
         self.name = f"CustomGradient-{next(_custom_ids)}"
         self._function = function
         self._result_count = result_count
+        self._argument_count = argument_count
         self._variables = variables
 
     def differentiate(self, op: Operation, *d_outputs: Any) -> list[Any]:
         """The gradient function of the operation, whose inputs are results, arguments and handles of variables."""
         d_results = d_outputs[: self._result_count]
         d_variables: Any = ()
-        if self._variables:
-            d_arguments, d_variables = self._function(*d_results, variables=list(self._variables))
-        else:
-            d_arguments = self._function(*d_results)
-        if not isinstance(d_arguments, (list, tuple)):
-            d_arguments = [d_arguments]
+        copies = op.graph.extra(COPIES, dict).get(op, {})
+        with op.graph.using_copies(copies):
+            if self._variables:
+                d_arguments, d_variables = self._function(*d_results, variables=list(self._variables))
+            else:
+                d_arguments = self._function(*d_results)
+        d_variables = [] if d_variables is None else list(d_variables)
+        if len(d_variables) != len(self._variables):
+            raise ValueError(
+                f"a gradient function of tf.custom_gradient must return the gradients of all {len(self._variables)} "
+                f"variables, got {len(d_variables)}"
+            )
+        d_arguments = nest.flatten(d_arguments)
+        if len(d_arguments) != self._argument_count:
+            raise ValueError(
+                f"a gradient function of tf.custom_gradient returned {len(d_arguments)} gradients for "
+                f"{self._argument_count} arguments"
+            )
         return [None] * self._result_count + [*d_arguments, *d_variables]
 
 
@@ -580,10 +596,10 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
 
     Args:
-        f: ``f(*arguments)`` returns a pair: its result, a tensor or a list of them, and the function ``grad_fn``,
-            which takes one gradient per result and returns one per argument. If `f` uses variables, ``grad_fn``
-            also takes the keyword ``variables``, a list, and returns a pair: the gradients of the arguments, and
-            a list of those of the variables.
+        f: ``f(*arguments)`` returns a pair: its result, a tensor or a structure of them, and the function
+            ``grad_fn``, which takes one gradient per result and returns one per argument. If `f` uses variables,
+            ``grad_fn`` also takes the keyword ``variables``, a list, and returns a pair: the gradients of the
+            arguments, and a list of those of the variables.
 
     Returns:
         A function of the same arguments that returns the result of `f`.
@@ -596,23 +612,80 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     def with_gradient(*arguments: Any, **options: Any) -> Any:
         inputs = [convert_to_tensor(argument) for argument in arguments]
         result, grad_fn = f(*inputs, **options)
-        results = [convert_to_tensor(value) for value in _as_list(result)]
-        variables = _variables_between(inputs, results)
+        results = [convert_to_tensor(value) for value in nest.flatten(result)]
+        given = {tensor for argument in arguments if (tensor := getattr(argument, "handle", None)) is not None}
+        variables = [v for v in _variables_between(inputs, results) if v.handle not in given]
         if variables and not _takes_variables(grad_fn):
             names = ", ".join(variable.op.name for variable in variables)
             raise TypeError(
                 f"{getattr(f, '__name__', f)} uses the variables {names}: the gradient function that it returns must "
                 "take the keyword argument `variables` and return their gradients too"
             )
-        gradient = _CustomGradient(grad_fn, len(results), variables)
+        gradient = _CustomGradient(grad_fn, len(results), len(inputs), variables)
         graph = get_default_graph()
         graph.extra("custom_gradients", list).append(gradient)
         _CUSTOM[gradient.name] = gradient
         with graph.gradient_override_map({"IdentityN": gradient.name}):
             outputs = tuple_ops.identity_n([*results, *inputs, *(variable.handle for variable in variables)])
-        return type(result)(outputs[: len(results)]) if isinstance(result, (list, tuple)) else outputs[0]
+        return nest.pack_sequence_as(result, outputs[: len(results)])
 
     return with_gradient
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a function whose gradient is taken to be that of the identity.
+
+    Args:
+        f: A function of tensors whose results have the shapes of its arguments, one for each.
+
+    Returns:
+        A function of the same arguments and results. Variables that it uses get no gradient.
+
+    Examples:
+        >>> x = tf.constant([0.4, 1.6])
+        >>> rounded = tf.grad_pass_through(tf.round)(x)
+        >>> session.run([rounded, tf.gradients(rounded, x)[0]])
+        [array([0., 2.], dtype=float32), array([1., 1.], dtype=float32)]
+    """
+
+    @custom_gradient
+    def passing(*arguments: Any, **options: Any) -> Any:
+        def gradient(*d_results: Any, variables: Sequence[Any] | None = None) -> Any:
+            return d_results if variables is None else (d_results, [None] * len(variables))
+
+        return f(*arguments, **options), gradient
+
+    return functools.wraps(f)(passing)
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a function that is computed again in the backward pass, so that nothing within it need be kept.
+
+    Args:
+        f: A function of tensors, and of variables that it gets by `tf.get_variable` with reuse or holds.
+
+    Returns:
+        A function of the same arguments and results, with the same gradients.
+    """
+
+    @custom_gradient
+    def recomputed(*arguments: Any, **options: Any) -> Any:
+        scope = get_default_graph().get_name_scope()
+
+        def gradient(*d_results: Any, variables: Sequence[Any] | None = None) -> Any:
+            graph = get_default_graph()
+            # After the gradients that flow in: not in the forward pass, beside the first computation.
+            with graph.control_dependencies([d for d in d_results if isinstance(d, Tensor)]):
+                inputs = [array_ops.identity(argument) for argument in arguments]
+                with graph.name_scope(f"{scope}_again" if scope else "again"):
+                    results = nest.flatten(f(*inputs, **options))
+            sources = [*inputs, *(variables or ())]
+            found = gradients(results, sources, grad_ys=list(d_results))
+            return found if variables is None else (found[: len(inputs)], found[len(inputs) :])
+
+        return f(*arguments, **options), gradient
+
+    return functools.wraps(f)(recomputed)
 
 
 def _variables_between(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> list[Any]:

@@ -254,6 +254,8 @@ class Graph:
         self._colocation: list[str] = []
         self._attr_scope: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}
+        self._copies: Mapping[Operation, Operation] = {}
+        self._copied: Graph | None = None
         self.functions: dict[str, Callable[..., Any]] = {}
         """Python functions that operations of this graph call, by token (see `tf.py_func`)."""
         self.seed: int | None = None
@@ -481,7 +483,7 @@ class Graph:
 
     def admits(self, graph: Graph) -> bool:
         """Whether tensors of `graph` may be used here: it is this graph, or, for a region, a graph around this one."""
-        return graph is self
+        return graph is self or graph is self._copied
 
     def own(self, tensor: Tensor) -> Tensor:
         """The tensor of this graph that stands for `tensor`.
@@ -491,7 +493,21 @@ class Graph:
         """
         if tensor.graph is self:
             return tensor
+        copy = self._copies.get(tensor.op)
+        if copy is not None:
+            return self.own(copy.outputs[tensor.value_index])
         raise ValueError(self.refusal(tensor))
+
+    @contextmanager
+    def using_copies(self, copies: Mapping[Operation, Operation]) -> Iterator[None]:
+        """Let operations of a traced function stand for their copies in a call of it, by operation."""
+        root = self.root
+        outer = root._copies, root._copied
+        root._copies, root._copied = copies, next((op.graph for op in copies), None)
+        try:
+            yield
+        finally:
+            root._copies, root._copied = outer
 
     def refusal(self, element: Tensor | Operation) -> str:
         """Why `element`, of a graph that this one does not admit, cannot be used here, and what to do."""
