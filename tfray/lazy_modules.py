@@ -37,6 +37,7 @@ LAZY: Final = {
     "losses": "tfray.library.layers.losses",
     "manip": "tfray.library.namespaces.manip",
     "metrics": "tfray.library.namespaces.metrics",
+    "nest": "tfray.library.namespaces.nest",
     "profiler": "tfray.library.inspect.profiler",
     "python_io": "tfray.library.namespaces.python_io",
     "quantization": "tfray.library.namespaces.quantization",
@@ -50,9 +51,11 @@ LAZY: Final = {
     "spectral": "tfray.library.namespaces.spectral",
     "strings": "tfray.library.namespaces.strings",
     "summary": "tfray.library.namespaces.summary",
+    "sysconfig": "tfray.library.platform.sysconfig",
     "test": "tfray.library.platform.testing",
     "timeline": "tfray.library.inspect.timeline",
     "train": "tfray.training.api",
+    "version": "tfray.library.platform.version",
 }
 """Modules by their names in the facade."""
 

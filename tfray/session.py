@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tfray.actors.clusters.served_cluster import ServedCluster
-from tfray.config import ConfigProto, OptimizerOptions, RunOptions
+from tfray.config import ConfigProto, OptimizerOptions, RunOptions, get_log_device_placement
 from tfray.errors import ArgumentError, ClosedError, InvalidArgumentError, OpError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
@@ -326,7 +326,7 @@ class _PreparedStep:
             joint_policy=self._placer,
             sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
         )
-        if config.log_device_placement:
+        if config.log_device_placement or get_log_device_placement():
             for part in compiled.partitions:
                 for op in part.graph.get_operations():
                     print(f"{op.name}: ({op.type}) {part.device}")

@@ -25,7 +25,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.shape_functions import like_input, normalize_axis
-from tfray.framework.sparse_tensor import SparseLike, SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor, is_tensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.kernels import batch_rules
@@ -70,6 +70,23 @@ def late_index(value: TensorLike, rank: int, what: str) -> Any:
     if known.ndim != rank:
         raise InvalidArgumentError(f"{what}: expected {'a vector' if rank else 'an integer'}, got {value!r}")
     return [int(entry) for entry in known] if rank else int(known)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any | None:
+    """The value of `tensor` where the graph alone determines it, and it is small; else None.
+
+    Args:
+        tensor: A tensor of any shape. What is none is returned as it is. Variables and sparse tensors have no static
+            value.
+        partial: Also give a vector of integers of which only some are known: a list with None for the others.
+
+    Returns:
+        An array of the shape and dtype of `tensor`, a list, or None.
+    """
+    if not isinstance(tensor, Tensor):
+        return None if is_tensor(tensor) else tensor
+    value = constant_value(tensor)
+    return known_entries(tensor) if value is None and partial else value
 
 
 def known_entries(tensor: Tensor) -> list[int | None] | None:
