@@ -418,11 +418,7 @@ def _windows(op: Any, length: int) -> list[tuple[int, int]]:
     widths = op.attr("ngram_widths")
     limit = 0 if op.attr("pads") is None else op.attr("padding_width")
     paddings = [width - 1 if limit is None else min(limit, width - 1) for width in widths]
-    found = [
-        (padding, width)
-        for width, padding in zip(widths, paddings, strict=True)
-        if length + 2 * padding >= width
-    ]
+    found = [(padding, width) for width, padding in zip(widths, paddings, strict=True) if length + 2 * padding >= width]
     if not found and op.attr("preserve_short_sequences") and length:
         return [(paddings[0], length + 2 * paddings[0])]
     return found
