@@ -336,8 +336,8 @@ def combined_non_max_suppression(
         scores: ``[batch, boxes, classes]``, float32.
         max_output_size_per_class: How many to choose at most for each class, an int32 scalar.
         max_total_size: How many to choose at most of all classes, an int32 scalar.
-        iou_threshold: As for `non_max_suppression`.
-        score_threshold: As for `non_max_suppression`.
+        iou_threshold: A scalar, as for `non_max_suppression`.
+        score_threshold: A scalar, as for `non_max_suppression`.
         pad_per_class: Whether results are no larger than ``max_output_size_per_class * classes``.
         clip_boxes: Whether the chosen boxes are cut to the range from 0 to 1.
         name: Name of the operation.

@@ -236,6 +236,9 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     Args:
         contents: Bytes of files, strings of any shape.
         name: Name of the operation.
+
+    Returns:
+        Bools of the same shape.
     """
     return add_op(IS_JPEG, contents, name=name)
 
