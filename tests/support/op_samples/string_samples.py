@@ -411,9 +411,7 @@ CHARACTERS = [
 
 GROUPING = [
     *[
-        given(
-            "StringNGrams", string_split_ops.ngrams, [x], expected, kwargs=options, modes=KNOWN_RANK, label=str(index)
-        )
+        given("StringNGrams", string_split_ops.ngrams, [x], expected, kwargs=options, modes=KNOWN_RANK)
         for index, (x, options, expected) in enumerate(
             [
                 (matrix([b"a", b"b", b"c"], [b"d", b"e", b"f"]), {"ngram_width": 2}, NGRAMS),
