@@ -111,21 +111,25 @@ GET_NEXT: Final = register(
 """The next element. With a dataset, an iterator that has not begun begins there."""
 
 
-def _handle_kernel(ctx: KernelContext, iterator: IteratorResource) -> Any:
+def _handle_kernel(ctx: KernelContext, iterator: IteratorResource, *dataset: DatasetValue) -> Any:
+    if dataset:
+        iterator.start(dataset[0], ctx.step.deadline)
     return as_string(iterator.name.encode())
 
 
 STRING_HANDLE: Final = register(
     OpDef(
         name="IteratorToStringHandle",
-        inputs=("iterator: resource",),
+        inputs=("iterator: resource", "dataset: variant*"),
         outputs=("handle: string",),
         shape=scalar,
         kernels=on_cpu(_handle_kernel),
         stateful=True,
+        uses_step=True,
+        keeps_inputs=True,
     )
 )
-"""The name of an iterator, to be fed where one is chosen at run time."""
+"""The name of an iterator, to be fed where one is chosen at run time. With a dataset, one that has not begun begins."""
 
 
 def _from_handle_kernel(ctx: KernelContext, handle: Array) -> IteratorResource:

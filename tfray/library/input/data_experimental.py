@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.library.input.dataset_options import Options
 from tfray.library.input.datasets import AUTOTUNE as AUTOTUNE
-from tfray.library.input.datasets import Dataset, Options
+from tfray.library.input.datasets import Dataset
 from tfray.library.variables.saveable_resource import SaveableResource
 from tfray.ops.dataflow import dataset_ops
 
