@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -30,7 +31,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.ops.resources import (
     dataset_batches,
-    dataset_files,
+    dataset_file_cache,
     dataset_sources,
     dataset_threads,
     dataset_transformations,
@@ -205,14 +206,16 @@ TF_RECORDS: Final = _dataset(
 
 
 def _fixed_length_kernel(
-    ctx: KernelContext, filenames: Array, record: Array, header: Array, footer: Array
+    ctx: KernelContext, filenames: Array, record: Array, header: Array, footer: Array, compression: Array
 ) -> DatasetValue:
     size, skipped, left = int(record), int(header), int(footer)
+    kind = _as_text(compression)
     if size < 1:
         raise InvalidArgumentError(f"record_bytes is {size}, expected at least 1")
 
     def records(path: bytes) -> Iterator[bytes]:
-        contents = files.read_bytes(path)
+        with open_decompressed(path, kind) as file:
+            contents = file.read()
         body = len(contents) - skipped - left
         if body < 0 or body % size:
             raise InvalidArgumentError(
@@ -227,7 +230,7 @@ def _fixed_length_kernel(
 
 FIXED_LENGTH_RECORDS: Final = _dataset(
     "FixedLengthRecordDataset",
-    ["filenames: string", "record_bytes: int64", "header_bytes: int64", "footer_bytes: int64"],
+    ["filenames: string", "record_bytes: int64", "header_bytes: int64", "footer_bytes: int64", "compression: string"],
     _fixed_length_kernel,
     reach=_FILES,
 )
@@ -292,6 +295,42 @@ def arrow_column(column: Any, dtype: DType, name: str) -> np.ndarray[Any, Any]:
 
 ARROW: Final = _dataset(
     "ArrowDataset", ["paths: string"], _arrow_kernel, ("format", "columns", "output_types"), reach=_FILES
+)
+
+
+def _sql_kernel(ctx: KernelContext, path: Array, query: Array) -> DatasetValue:
+    types = ctx.attr("output_types")
+    file, text = _as_text(path), _as_text(query)
+
+    def rows() -> Iterator[Element]:
+        import sqlite3
+
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            try:
+                yield from (_row(row, types) for row in connection.execute(text))
+            except sqlite3.Error as error:
+                raise InvalidArgumentError(f"the query {text!r} of {file} failed: {error}") from error
+
+    return dataset_sources.Generated(rows)
+
+
+def _row(row: Sequence[Any], types: Sequence[DType]) -> Element:
+    if len(row) != len(types):
+        raise InvalidArgumentError(f"the query gives {len(row)} columns, and output_types has {len(types)}")
+    # A missing value is 0 or the empty string, as in TensorFlow.
+    values = [
+        ("" if dtype is dtypes.string else 0) if value is None else value
+        for value, dtype in zip(row, types, strict=True)
+    ]
+    texts = [
+        str(v) if dtype is dtypes.string and not isinstance(v, (str, bytes)) else v
+        for v, dtype in zip(values, types, strict=True)
+    ]
+    return tuple(checked(value, dtype, TensorShape([])) for value, dtype in zip(texts, types, strict=True))
+
+
+SQL: Final = _dataset(
+    "SqlDataset", ["data_source_name: string", "query: string"], _sql_kernel, ("output_types",), reach=_FILES
 )
 
 # -- element by element --------------------------------------------------------------------------------
@@ -435,7 +474,7 @@ def _cache_kernel(ctx: KernelContext, parent: DatasetValue, filename: Array) -> 
     path = _as_text(filename)
     if not path:
         return dataset_transformations.Cached(parent)
-    return dataset_files.CachedInFile(parent, path, len(ctx.attr("output_types")))
+    return dataset_file_cache.CachedInFile(parent, path, len(ctx.attr("output_types")))
 
 
 CACHE: Final = _dataset(
@@ -451,6 +490,10 @@ IGNORE_ERRORS: Final = _dataset(
     ["parent: variant"],
     lambda ctx, parent: dataset_transformations.ErrorsIgnored(parent, ctx.attr("log_warning")),
     ("log_warning",),
+)
+
+DISTINCT: Final = _dataset(
+    "UniqueDataset", ["parent: variant"], lambda ctx, parent: dataset_transformations.Distinct(parent)
 )
 
 # -- batches -------------------------------------------------------------------------------------------

@@ -26,12 +26,12 @@ class Batched(DatasetValue):
         if size < 1:
             raise InvalidArgumentError(f"batch: batch_size is {size}, expected at least 1")
         self._parent = parent
-        self._size = size
-        self._drop = drop_remainder
+        self.size = size
+        self.drops = drop_remainder
         self._whole = whole
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return map(_stacked_columns, _Batches(self._parent.open(walk), self._size, self._drop, self._whole))
+        return map(_stacked_columns, _Batches(self._parent.open(walk), self.size, self.drops, self._whole))
 
 
 def _stacked_columns(columns: Columns) -> Element:
@@ -104,13 +104,13 @@ class PaddedBatched(DatasetValue):
         if size < 1:
             raise InvalidArgumentError(f"padded_batch: batch_size is {size}, expected at least 1")
         self._parent = parent
-        self._size = size
+        self.size = size
         self._shapes = shapes
         self._padding = padding
-        self._drop = drop_remainder
+        self.drops = drop_remainder
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return map(self._padded_columns, _Batches(self._parent.open(walk), self._size, self._drop))
+        return map(self._padded_columns, _Batches(self._parent.open(walk), self.size, self.drops))
 
     def _padded_columns(self, columns: Columns) -> Element:
         return tuple(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.dataset_elements import elements
 
 Dataset = tf.data.Dataset
 
@@ -14,22 +15,6 @@ Dataset = tf.data.Dataset
 def graph():
     with tf.Graph().as_default() as graph:
         yield graph
-
-
-def elements(dataset, most=20):
-    """Elements as lists, with the class's name for each error."""
-    iterator = dataset.make_initializable_iterator()
-    element, found = iterator.get_next(), []
-    with tf.Session() as session:
-        session.run(iterator.initializer)
-        while len(found) < most:
-            try:
-                found.append(tf.contrib.framework.nest.map_structure(lambda x: np.asarray(x).tolist(), session.run(element)))
-            except tf.errors.OutOfRangeError:
-                break
-            except tf.errors.OpError as error:
-                found.append(type(error).__name__)
-    return found
 
 
 def broken(x):
