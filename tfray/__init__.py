@@ -446,6 +446,7 @@ from tfray.ops.sparse.sparse_math_ops import (
 from tfray.ops.sparse.sparse_ops import sparse_placeholder, sparse_reorder, sparse_tensor_to_dense, sparse_to_dense
 from tfray.ops.sparse.sparse_transport_ops import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
 from tfray.ops.state.sparse_state_ops import (
+    batch_scatter_update,
     scatter_add,
     scatter_div,
     scatter_max,
@@ -532,11 +533,11 @@ __all__ = [
     "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive", "assert_rank",
     "assert_rank_at_least", "assert_rank_in", "assert_scalar", "assert_type", "assert_variables_initialized", "assign",
     "assign_add", "assign_sub", "atan", "atan2", "atanh", "audio_summary", "balancing_partitioner", "batch_gather",
-    "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bitwise_and",
-    "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
-    "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky", "cholesky_solve",
-    "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "compat",
-    "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
+    "batch_scatter_update", "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16", "bincount", "bitcast",
+    "bitwise", "bitwise_and", "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky",
+    "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with",
+    "compat", "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
     "constant_initializer", "container", "contrib", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
     "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",

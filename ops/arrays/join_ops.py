@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, contains_tensor, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
@@ -60,6 +60,8 @@ def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tens
         array([[1, 3],
                [2, 4]], dtype=int32)
     """
+    if axis == 0 and not contains_tensor(values):
+        return convert_to_tensor(values, name=name)  # numbers of several kinds, such as [1, 2.5], become one constant
     return add_op(PACK, values, name=name, axis=int(axis))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import ml_dtypes
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -25,7 +25,7 @@ from tfray.ops.arrays.grouping_ops import no_op
 from tfray.ops.arrays.shape_ops import rank as rank_of
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.slice_ops import getitem
-from tfray.ops.checks.print_assert_ops import Assert
+from tfray.ops.checks.print_assert_ops import Assert, refuse_if_false
 from tfray.ops.math import comparison_ops
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import add, multiply, subtract
@@ -51,7 +51,9 @@ def _assert_compares(
         if constant_value(holds) is not None and bool(constant_value(holds)):
             return no_op("holds_always")
         claim = f"{message + ': ' if message else ''}expected {x.name} {sign} {y.name}, elementwise;"
-        return Assert(holds, [claim, "x =", x, "y =", y] if data is None else [claim, *data], summarize)
+        shown = [claim, "x =", x, "y =", y] if data is None else [claim, *data]
+        refuse_if_false(holds, shown)
+        return Assert(holds, shown, summarize)
 
 
 def assert_equal(
@@ -205,8 +207,9 @@ def assert_near(
         spacing = 10 * float(ml_dtypes.finfo(x.dtype.numpy).eps)  # type: ignore[no-untyped-call]
         tolerances = [convert_to_tensor(spacing if t is None else t, x.dtype.real_dtype) for t in (rtol, atol)]
         bound = add(tolerances[1], multiply(tolerances[0], absolute(y)))
-        shown: Sequence[object] = ["x =", x, "y =", y] if data is None else data
-        return assert_less_equal(absolute(subtract(x, y)), bound, shown, summarize, message, name="near")
+        claim = f"{message + ': ' if message else ''}expected {x.name} to be near {y.name};"
+        holds = reduce_all(comparison_ops.less_equal(absolute(subtract(x, y)), bound))
+        return Assert(holds, [claim, "x =", x, "y =", y] if data is None else [claim, *data], summarize)
 
 
 def _against_zero(
@@ -386,8 +389,8 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     return no_op(name or "assert_integer")
 
 
-def _wrong_dtype(x: Tensor, wanted: str, message: str | None) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{message + ': ' if message else ''}{x!r} is {x.dtype.name}, expected {wanted}")
+def _wrong_dtype(x: Tensor, wanted: str, message: str | None) -> ArgumentError:
+    return ArgumentError(f"{message + ': ' if message else ''}{x!r} is {x.dtype.name}, expected {wanted}")
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:

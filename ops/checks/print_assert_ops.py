@@ -40,7 +40,7 @@ def Assert(
         The operation.
 
     Raises:
-        InvalidArgumentError: While building, when `condition` is a constant that does not hold; else at run time.
+        InvalidArgumentError: `data` is empty; in the step that runs it, when an element of `condition` is False.
 
     Examples:
         >>> x = tf.placeholder(tf.float32, [])
@@ -49,12 +49,21 @@ def Assert(
         >>> session.run(root, {x: 4.0})
         np.float32(2.0)
     """
+    if not data:
+        raise InvalidArgumentError("Assert: data is empty, and the error would have nothing to show")
     condition = convert_to_tensor(condition, dtypes.bool_)
+    return add_op(ASSERT, condition, list(data), name=name, summarize=3 if summarize is None else int(summarize))
+
+
+def refuse_if_false(condition: Tensor, data: Sequence[object]) -> None:
+    """Raise `InvalidArgumentError` with `data` while the graph is built, if it tells that `condition` does not hold.
+
+    `condition` is bool of any shape. Nothing happens where the graph does not know it.
+    """
     value = constant_value(condition)
     if value is not None and not np.all(value):
         shown = ", ".join(_shown_statically(item) for item in data)
-        raise InvalidArgumentError(f"Assert: the condition never holds; data: {shown}")
-    return add_op(ASSERT, condition, list(data), name=name, summarize=3 if summarize is None else int(summarize))
+        raise InvalidArgumentError(f"the condition never holds; data: {shown}")
 
 
 def _shown_statically(item: object) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
@@ -296,7 +296,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(tf.truediv([7, 8], 2))
         array([3.5, 4. ])
     """
-    x, y = alike(x, y)
+    x, y = convert_alike(x, y)
     quotient = _TRUE_QUOTIENTS.get(x.dtype)
     if quotient is not None:
         x, y = cast(x, quotient), cast(y, quotient)
@@ -311,15 +311,6 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         array([3.5, 4. ])
     """
     return truediv(x, y, name)
-
-
-def alike(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
-    """Both as tensors of one dtype, that of the one which has a dtype already."""
-    if isinstance(getattr(y, "dtype", None), dtypes.DType) and not hasattr(x, "dtype"):
-        y = convert_to_tensor(y)
-        return convert_to_tensor(x, y.dtype), y
-    x = convert_to_tensor(x)
-    return x, convert_to_tensor(y, None if hasattr(y, "dtype") else x.dtype)
 
 
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
@@ -24,7 +24,7 @@ from tfray.ops.arrays.matrix_ops import matrix_diag_part
 from tfray.ops.arrays.shape_ops import cast, index_tensor, reshape, squeeze, transpose
 from tfray.ops.kernels.precision import assign, is_half
 from tfray.ops.kernels.products import matrix_product
-from tfray.ops.math.arithmetic_ops import abs, alike, conj, multiply, pow
+from tfray.ops.math.arithmetic_ops import abs, conj, multiply, pow
 from tfray.ops.math.reduction_ops import reduce_euclidean_norm, reduce_max, reduce_sum
 
 
@@ -66,7 +66,7 @@ def matmul(
     """
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise InvalidArgumentError("matmul: give transpose or adjoint for an argument, not both")
-    a, b = alike(a, b)
+    a, b = convert_alike(a, b)
     if adjoint_a or adjoint_b:
         a = conj(a) if adjoint_a else a
         b = conj(b) if adjoint_b else b
@@ -202,7 +202,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         >>> session.run(tf.tensordot([[1, 2], [3, 4]], [10, 100], axes=1))
         array([210, 430], dtype=int32)
     """
-    a, b = alike(a, b)
+    a, b = convert_alike(a, b)
     axes_a, axes_b = _summed_axes(a, b, axes)
     rows, free_a = _as_matrix(a, axes_a, last=True)
     columns, free_b = _as_matrix(b, axes_b, last=False)

@@ -175,6 +175,8 @@ def _argument(ctx: KernelContext, array: Array) -> Any:
 
 def _result(token: str, index: int, value: TensorLike, dtype: DType) -> Array:
     try:
+        if isinstance(value, (np.ndarray, np.generic)) and not np.can_cast(value.dtype, dtype.numpy, "same_kind"):
+            raise InvalidArgumentError(f"it is {value.dtype}")
         return make_array(value, dtype)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(

@@ -9,10 +9,11 @@ import pytest
 
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
-from tfray.framework.graph import Graph
+from tfray.framework.graph import Graph, get_default_graph
 from tfray.framework.graph_def import GraphDef
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.checks import check_ops, print_assert_ops
+from tfray.ops.control import control_flow_ops
 from tfray.runtime.device import Device
 
 
@@ -40,9 +41,18 @@ def test_assert_shows_everything_with_minus_one():
         interpret(check, {condition: False})
 
 
-def test_assert_of_a_false_constant_fails_while_building():
-    with pytest.raises(InvalidArgumentError, match=r"never holds; data: seen, \[1 2\]"):
-        print_assert_ops.Assert(False, ["seen", constant([1, 2])])
+def test_assert_of_a_false_constant_fails_in_the_step_only():
+    check = print_assert_ops.Assert(False, ["seen", constant([1, 2])])
+    with pytest.raises(InvalidArgumentError, match=r"assertion failed: seen \[1 2\]"):
+        interpret(check)
+    wanted = placeholder("bool")
+
+    def fail():
+        with get_default_graph().control_dependencies([print_assert_ops.Assert(False, ["not taken"])]):
+            return constant(1.0)
+
+    value = control_flow_ops.cond(wanted, fail, lambda: constant(2.0))
+    assert interpret(value, {wanted: False}) == 2.0
 
 
 # -- comparisons ---------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ TESTED_ELSEWHERE = {
             "ScatterNdUpdate",
             "ScatterSub",
             "ScatterUpdate",
+            "StridedSliceAssign",
             "Variable",
             "VariableShape",
         ],

@@ -20,7 +20,7 @@ from tfray.framework.region import outermost
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays import array_ops
+from tfray.ops.arrays import array_ops, slice_ops
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops
@@ -341,7 +341,13 @@ class Variable:
     __lt__, __le__ = _delegated("__lt__"), _delegated("__le__")
     __gt__, __ge__ = _delegated("__gt__"), _delegated("__ge__")
     __neg__, __abs__, __invert__ = _delegated("__neg__"), _delegated("__abs__"), _delegated("__invert__")
-    __getitem__ = _delegated("__getitem__")
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return slice_ops.getitem(self.value(), key, self)
+
+    def _assign_part(self, key: str, bounds: Sequence[Tensor], value: TensorLike, name: str | None = None) -> Tensor:
+        """Set the part that the index `key` takes; see `sparse_state_ops.assign_part`."""
+        return sparse_state_ops.assign_part(self, key, bounds, value, name)
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"{self!r} cannot be iterated over: use tf.unstack(variable)")
