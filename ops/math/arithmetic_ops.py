@@ -15,6 +15,8 @@ from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, ufunc_kernel
 from tfray.framework.shape_functions import all_inputs_alike, like_input
+from tfray.framework.sparse_tensor import SparseTensor, also_of_sparse
+from tfray.framework.tensor_operators import operate
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import ConvertsToTensor, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
@@ -149,6 +151,7 @@ def scalar_mul(scalar: TensorLike, x: ConvertsToTensor, name: str | None = None)
     return multiply(factor, x, name)
 
 
+@also_of_sparse
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``-x``.
 
@@ -376,6 +379,7 @@ RECIPROCAL = register(unary("Reciprocal", "reciprocal", dtypes.INEXACT, _recipro
 # -- powers --------------------------------------------------------------------------------------------
 
 
+@also_of_sparse
 def square(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * x``.
 
@@ -441,6 +445,7 @@ SQUARED_DIFFERENCE = register(
 )
 
 
+@also_of_sparse
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the square root.
 
@@ -616,6 +621,7 @@ POW = register(binary("Pow", _POWERS, dtypes.NUMERIC, _pow_gradient, over_batch=
 # -- signs and extremes --------------------------------------------------------------------------------
 
 
+@also_of_sparse
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the absolute value; of complex numbers the modulus, with the dtype of their parts.
 
@@ -673,6 +679,7 @@ COMPLEX_ABS = register(
 )
 
 
+@also_of_sparse
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute -1, 0 or 1 by the sign; for complex numbers ``x / abs(x)``, and 0 for 0.
 
@@ -782,9 +789,14 @@ MINIMUM = register(
 )
 
 
+def _times(x: Any, y: Any) -> Any:
+    """The operator ``*``, whose right operand may be sparse."""
+    return operate("sparse_mul", y, x) if isinstance(y, SparseTensor) else multiply(x, y)
+
+
 register_operator("add", add)
 register_operator("sub", subtract)
-register_operator("mul", multiply)
+register_operator("mul", _times)
 register_operator("truediv", truediv)
 register_operator("pow", pow)
 register_operator("neg", negative)

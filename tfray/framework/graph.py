@@ -37,6 +37,8 @@ class Tensor(TensorOperators["Tensor"]):
 
     __slots__ = ("__weakref__", "_shape", "assign", "dtype", "op", "value_index")
 
+    assign: Callable[..., Tensor]
+
     def __init__(self, op: Operation, value_index: int, dtype: dtypes.DType) -> None:
         self.op: Final = op
         self.value_index: Final = value_index

@@ -318,3 +318,28 @@ def test_refused(build, match):
 def test_misuse(error, build):
     with pytest.raises(error):
         build()
+
+
+@pytest.mark.parametrize(
+    ("function", "reference"),
+    [
+        (tf.abs, np.abs),
+        (tf.square, np.square),
+        (tf.negative, np.negative),
+        (tf.sign, np.sign),
+        (tf.tanh, np.tanh),
+        (tf.identity, lambda x: x),
+        (lambda x: tf.sqrt(tf.square(x)), np.abs),
+        (lambda x: tf.cast(x, tf.int32), np.int32),
+        (lambda x: tf.fill([2, 3], 2.0) * x, lambda x: 2 * x),
+    ],
+)
+def test_functions_of_elements_take_sparse_tensors(function, reference):
+    values = tf.constant([-4.0, 9.0])
+    result = function(tf.SparseTensor([[0, 1], [1, 2]], values, [2, 3]))
+    assert isinstance(result, tf.SparseTensor) and result.shape == [2, 3]
+    with tf.Session() as session:
+        got = session.run(result)
+        np.testing.assert_allclose(got.values, reference(np.float32([-4, 9])), rtol=1e-6)
+        assert got.indices.tolist() == [[0, 1], [1, 2]]
+        assert session.run([tf.size(result), tf.rank(result)]) == [6, 2]

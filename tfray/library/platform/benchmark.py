@@ -151,7 +151,7 @@ class Benchmark:
         }
 
 
-_SUMMARIES = {"mean": np.mean, "stdev": np.std, "min": np.min, "max": np.max}
+_SUMMARIES: dict[str, Any] = {"mean": np.mean, "stdev": np.std, "min": np.min, "max": np.max}
 
 
 def benchmark_config() -> ConfigProto:

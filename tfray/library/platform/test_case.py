@@ -413,7 +413,7 @@ class TestCase(unittest.TestCase):
         """`assertAlmostEqual` of each pair of items of two sequences."""
         self.assertEqual(len(expected_seq), len(actual_seq), msg)
         for left, right in zip(expected_seq, actual_seq, strict=True):
-            self.assertAlmostEqual(left, right, places, msg, delta)
+            self.assertAlmostEqual(left, right, places, msg, delta)  # type: ignore[arg-type]
 
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:
         """Check that two messages, a `tf.Summary` for example, are equal.
