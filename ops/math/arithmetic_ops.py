@@ -789,14 +789,9 @@ MINIMUM = register(
 )
 
 
-def _times(x: Any, y: Any) -> Any:
-    """The operator ``*``, whose right operand may be sparse."""
-    return operate("sparse_mul", y, x) if isinstance(y, SparseTensor) else multiply(x, y)
-
-
 register_operator("add", add)
 register_operator("sub", subtract)
-register_operator("mul", _times)
+register_operator("mul", lambda x, y: operate("sparse_mul", y, x) if isinstance(y, SparseTensor) else multiply(x, y))
 register_operator("truediv", truediv)
 register_operator("pow", pow)
 register_operator("neg", negative)
