@@ -449,6 +449,7 @@ from tfray.ops.sparse.sparse_math_ops import (
 )
 from tfray.ops.sparse.sparse_ops import sparse_placeholder, sparse_reorder, sparse_tensor_to_dense, sparse_to_dense
 from tfray.ops.sparse.sparse_transport_ops import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
+from tfray.ops.state.session_ops import delete_session_tensor, get_session_handle, get_session_tensor
 from tfray.ops.state.sparse_state_ops import (
     batch_scatter_update,
     scatter_add,
@@ -488,7 +489,6 @@ from tfray.ops.system.script_ops import (
     py_func,
     timestamp,
 )
-from tfray.ops.system.session_ops import delete_session_tensor, get_session_handle, get_session_tensor
 from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:

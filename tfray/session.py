@@ -30,7 +30,7 @@ from tfray.framework.graph import (
     default_session_scope,
     get_default_graph,
 )
-from tfray.ops.system import session_ops
+from tfray.ops.state import session_ops
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition

@@ -442,11 +442,11 @@ def where_v2(
     sizes: Any = known.as_list() if known.is_fully_defined() else None
     if sizes is None:
         sizes = broadcast_dynamic_shape(shape_of(condition), broadcast_dynamic_shape(shape_of(x), shape_of(y)))
-    parts = [
-        part if known.is_fully_defined() and part.shape == known else broadcast_to(part, sizes)
-        for part in (condition, x, y)
-    ]
-    return where(*parts, name or "SelectV2")
+
+    def whole(part: Tensor) -> Tensor:
+        return part if known.is_fully_defined() and part.shape == known else broadcast_to(part, sizes)
+
+    return where(whole(condition), whole(x), whole(y), name or "SelectV2")
 
 
 def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:

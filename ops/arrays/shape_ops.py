@@ -235,8 +235,9 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(counter)
         np.int32(1)
     """
-    if hasattr(input, "_to_components"):  # a sparse tensor, for example
-        return input._with_components([add_op(IDENTITY, part, name=name) for part in input._to_components()])
+    composite: Any = input
+    if hasattr(composite, "_to_components"):  # a sparse tensor, for example
+        return composite._with_components([add_op(IDENTITY, part, name=name) for part in composite._to_components()])
     return add_op(IDENTITY, input, name=name)
 
 

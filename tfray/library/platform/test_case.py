@@ -481,7 +481,7 @@ class _CheckedThread:
         self, case: TestCase, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self._case = case
-        self._call = lambda: target(*args, **kwargs)
+        self._call: Callable[[], Any] = lambda: target(*args, **kwargs)
         self._error: BaseException | None = None
         self._is_checked = True
         self._thread = threading.Thread(target=self._run, daemon=True)

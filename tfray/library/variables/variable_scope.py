@@ -485,7 +485,7 @@ def create_partitioned_variables(
     Raises:
         ValueError: `slicing` does not fit the shape, or cuts more than one dimension.
     """
-    sizes = TensorShape(shape).as_list()
+    sizes = [int(size or 0) for size in TensorShape(shape).as_list()]
     if len(slicing) != len(sizes):
         raise ValueError(f"slicing {list(slicing)} does not fit shape {sizes}: give a number for each dimension")
     if any(count < 1 or count > size for count, size in zip(slicing, sizes, strict=True)):
